@@ -1,0 +1,353 @@
+"""The configuration: the one place with defaults; load, merge, check, dump.
+
+A configuration is a YAML file that says only what differs from the defaults below; `extends: NAME` starts from another
+one. Builders pass plain numbers on: configuration objects do not reach the modules.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import packaged
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+DropoutRate = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are errors, values are checked on assignment too."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+
+class CaptionsConfig(Section):
+    """The embedded corpus (`text/captions.py`): how many pairs, how long, from which seed. Lengths count source tokens."""
+
+    num_train: PositiveInt = 20_000
+    num_valid: PositiveInt = 500
+    num_test: PositiveInt = 1_500
+    min_length: PositiveInt = 4
+    max_length: PositiveInt = 30
+    seed: NonNegativeInt = 1
+
+
+class TokenizerConfig(Section):
+    """How text becomes tokens. `vocab_size`, `joint` and `model_type` speak to SentencePiece alone."""
+
+    name: Literal["spacy", "sentencepiece", "characters"] = "sentencepiece"
+    lowercase: bool = False
+    vocab_size: PositiveInt = 8_000
+    joint: bool = True
+    model_type: Literal["unigram", "bpe"] = "unigram"
+
+
+class VocabConfig(Section):
+    """Which tokens get an id: the `max_size` most frequent (None: all) that occur at least `min_frequency` times."""
+
+    max_size: PositiveInt | None = None
+    min_frequency: PositiveInt = 1
+    joint: bool = False
+
+
+class DataConfig(Section):
+    """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`, plain or .gz) or a
+    `[source file, target file]` pair; they are read when `corpus` is `files`."""
+
+    corpus: Literal["multi30k", "captions", "files"] = "multi30k"
+    source_language: str = "de"
+    target_language: str = "en"
+    data_dir: Path = Path("data")
+    source_dir: Path | None = None
+    train: str | list[str] | None = None
+    valid: str | list[str] | None = None
+    test: dict[str, str | list[str]] = {}
+    max_length: PositiveInt = 100
+    max_length_ratio: PositiveFloat = 9.0
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    vocab: VocabConfig = VocabConfig()
+    captions: CaptionsConfig = CaptionsConfig()
+
+
+class BatchConfig(Section):
+    """A micro-batch holds at most `size` sentence pairs or `size` target tokens; an update sums `accumulate` of them."""
+
+    size: PositiveInt = 128
+    unit: Literal["sentences", "tokens"] = "sentences"
+    accumulate: PositiveInt = 1
+
+
+class EncoderConfig(Section):
+    """The encoder; `name` is a file of `model/encoder/`. `hidden_size` is that of one direction."""
+
+    name: str = "bigru"
+    hidden_size: PositiveInt = 256
+    num_layers: PositiveInt = 1
+
+
+class AttentionConfig(Section):
+    """The attention; `name` is a file of `model/attention/`, `options` are that variant's own (see its docstring)."""
+
+    name: str = "additive"
+    options: dict[str, Any] = {}
+
+
+class DropoutConfig(Section):
+    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states;
+    `readout`: on what the readout sees; `token`: probability that a whole input token's embedding is zeroed."""
+
+    embedding: DropoutRate = 0.3
+    encoder: DropoutRate = 0.3
+    readout: DropoutRate = 0.3
+    token: DropoutRate = 0.0
+
+
+class ModelConfig(Section):
+    """The network. `readout_size` None: logits straight from [state; context; embedding] (the tutorial's); a number:
+    through tanh of that size (Bahdanau's deep output). `tie_embeddings`: target embedding = output weights; `all` ties
+    the source embedding too and needs a joint vocabulary."""
+
+    embedding_size: PositiveInt = 256
+    hidden_size: PositiveInt = 512
+    readout_size: PositiveInt | None = None
+    tie_embeddings: Literal["none", "target", "all"] = "none"
+    encoder: EncoderConfig = EncoderConfig()
+    attention: AttentionConfig = AttentionConfig()
+    dropout: DropoutConfig = DropoutConfig()
+
+
+class OptimizerConfig(Section):
+    """The optimiser. `weight_decay` is decoupled for `adamw`."""
+
+    name: Literal["adam", "adamw"] = "adam"
+    learning_rate: PositiveFloat = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: PositiveFloat = 1e-8
+    weight_decay: NonNegativeFloat = 0.0
+    clip_norm: PositiveFloat | None = 1.0
+    average_decay: DropoutRate = 0.0
+    """Exponential moving average of the weights, used for validation and kept as the best model; 0 is off."""
+
+
+class ScheduleConfig(Section):
+    """The learning rate over updates: linear warm-up, then the named shape. `plateau` multiplies by `factor` after
+    `patience` validations without a better score."""
+
+    name: Literal["constant", "inverse_sqrt", "cosine", "plateau"] = "constant"
+    warmup_updates: NonNegativeInt = 0
+    final_ratio: Probability = 0.0
+    factor: PositiveFloat = 0.5
+    patience: NonNegativeInt = 2
+
+
+class TeacherForcingConfig(Section):
+    """The probability that a decoder step sees the reference token, drawn per token; over updates it goes from `start`
+    to `end` in `num_updates` (Bengio et al. 2015, section 2.4)."""
+
+    schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
+    start: Probability = 1.0
+    end: Probability = 0.0
+    num_updates: PositiveInt = 10_000
+
+
+class ValidationConfig(Section):
+    """When to validate and what `best` means. Validation translates greedily (`beam_size` 1) unless told otherwise;
+    `num_pairs` limits the free-running part (None: all)."""
+
+    every_updates: PositiveInt | None = None
+    """None: once an epoch."""
+    metric: Literal["bleu", "perplexity"] = "bleu"
+    patience: PositiveInt | None = None
+    """Validations without a better score before training stops; None: never."""
+    beam_size: PositiveInt = 1
+    num_pairs: PositiveInt | None = None
+    num_samples: NonNegativeInt = 3
+
+
+class TrainConfig(Section):
+    """The training. It ends at the first of `max_epochs`, `max_updates`, `max_minutes`, early stopping."""
+
+    max_epochs: PositiveInt | None = 10
+    max_updates: PositiveInt | None = None
+    max_minutes: PositiveFloat | None = None
+    label_smoothing: DropoutRate = 0.0
+    checkpoint_every_updates: PositiveInt = 500
+    log_every_updates: PositiveInt = 50
+    max_bad_steps: PositiveInt = 5
+    """Updates in a row with a non-finite loss or gradient that are skipped before training gives up."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    device: str = "auto"
+    num_threads: PositiveInt | None = None
+    """CPU threads; None: torch's default. On record because the last bits of a sum depend on it."""
+    batch: BatchConfig = BatchConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+    teacher_forcing: TeacherForcingConfig = TeacherForcingConfig()
+    validation: ValidationConfig = ValidationConfig()
+
+
+class SearchConfig(Section):
+    """Translation. A hypothesis's score is log P / length ** `length_penalty`, length in target tokens with EOS; it has
+    at most `max_length_ratio` * source tokens + `max_length_extra` tokens."""
+
+    beam_size: PositiveInt = 5
+    length_penalty: float = 0.0
+    max_length_ratio: PositiveFloat = 2.0
+    max_length_extra: NonNegativeInt = 10
+    batch_size: PositiveInt = 64
+
+
+class Config(Section):
+    """Everything that decides a run."""
+
+    name: str = "base"
+    seed: NonNegativeInt = 1
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    search: SearchConfig = SearchConfig()
+
+
+def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
+    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result.
+
+    Raises:
+        UsageError: a file that is not there or is not a mapping, an unknown key (with the nearest valid one), a value
+            outside what its key allows.
+    """
+    merged: dict[str, Any] = {}
+    for source in sources:
+        merged = _merge(merged, _read_source(source, seen=()))
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {override!r}: expected KEY=VALUE, for example --set model.hidden_size=256")
+        merged = _merge(merged, _nest(key.strip(), _parse_value(text)))
+    return config_from_dict(merged)
+
+
+def config_from_dict(values: dict[str, Any]) -> Config:
+    """Check a plain mapping against the models above.
+
+    Raises:
+        UsageError: as `load_config`.
+    """
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(_explain(error)) from None
+
+
+def dump_config(config: Config) -> str:
+    """The full resolved configuration as YAML; `load_config` of it gives the same configuration."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def packaged_config_names() -> list[str]:
+    """The names `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
+    root = packaged("configs")
+    return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
+
+
+def _read_source(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    if source in seen:
+        raise UsageError(f"config {source!r}: extends itself through {' -> '.join((*seen, source))}")
+    path = Path(source)
+    is_file_name = path.suffix in (".yaml", ".yml")
+    if not is_file_name:
+        names = packaged_config_names()
+        if source not in names:
+            nearest = difflib.get_close_matches(source, names, n=1)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"packaged configs are {', '.join(names)}"
+            raise UsageError(f"config {source!r}: no packaged config of that name and not a .yaml file; {hint}")
+        path = packaged("configs") / f"{source}.yaml"
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"config {source!r}: no such file") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"config {source!r}: not readable YAML ({' '.join(str(error).split())})") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise UsageError(f"config {source!r}: expected a mapping of keys to values, got {type(values).__name__}")
+    parents = values.pop("extends", [])
+    base: dict[str, Any] = {}
+    for parent in [parents] if isinstance(parents, str) else parents:
+        # a file named beside this one, or a packaged name
+        beside = path.parent / parent
+        resolved = str(beside) if is_file_name and beside.suffix in (".yaml", ".yml") else parent
+        base = _merge(base, _read_source(resolved, (*seen, source)))
+    return _merge(base, values)
+
+
+def _merge(base: dict[str, Any], overlay: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in overlay.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    # A variant's options belong to that variant: naming another one drops the options merged so far.
+    if "options" in base and overlay.get("name", base.get("name")) != base.get("name"):
+        merged["options"] = overlay.get("options", {})
+    return merged
+
+
+def _nest(dotted: str, value: Any) -> dict[str, Any]:
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    nested: dict[str, Any] = value
+    return nested
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    if isinstance(value, str):
+        try:
+            return float(value)  # YAML 1.1 reads 1e-3 as a string
+        except ValueError:
+            return value
+    return value
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        key = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            nearest = _nearest_key(key)
+            lines.append(f"unknown configuration key {key!r}" + (f"; did you mean {nearest!r}?" if nearest else ""))
+        else:
+            message = problem["msg"][0].lower() + problem["msg"][1:]
+            lines.append(f"{key}={problem['input']!r}: {message}")
+    return "; ".join(lines)
+
+
+def _nearest_key(key: str) -> str | None:
+    keys = _all_keys(Config)
+    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
+    if close:
+        return close[0]
+    last = key.rpartition(".")[2]  # the right word in the wrong section
+    by_last = {k.rpartition(".")[2]: k for k in reversed(keys)}
+    close = difflib.get_close_matches(last, list(by_last), n=1, cutoff=0.7)
+    return by_last[close[0]] if close else None
+
+
+def _all_keys(section: type[BaseModel], prefix: str = "") -> list[str]:
+    keys = []
+    for name, field in section.model_fields.items():
+        annotation = field.annotation
+        keys.append(prefix + name)
+        if isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, BaseModel):
+            keys += _all_keys(annotation, f"{prefix}{name}.")
+    return keys
+

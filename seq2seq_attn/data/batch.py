@@ -1,0 +1,89 @@
+"""Padded tensors of some sentence pairs.
+
+Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from seq2seq_attn.text.vocab import BOS, EOS, PAD
+
+IdArray = npt.NDArray[np.int32]
+
+
+class SourceBatch(NamedTuple):
+    """Source sentences, each closed by EOS (so that every row has a real token), padded by PAD."""
+
+    ids_BS: Tensor
+    """int64"""
+    lengths_B: Tensor
+    """int64, real positions including EOS; always on the CPU: it drives Python loops"""
+
+    @property
+    def mask_BS(self) -> Tensor:
+        """bool, True = real token."""
+        return self.ids_BS != PAD
+
+    def to(self, device: torch.device) -> SourceBatch:
+        """The same batch on a device (asynchronously from pinned memory)."""
+        return SourceBatch(self.ids_BS.to(device, non_blocking=True), self.lengths_B)
+
+
+class Batch(NamedTuple):
+    """Sentence pairs: what one forward pass sees (a micro-batch)."""
+
+    source: SourceBatch
+    tgt_in_BT: Tensor
+    """int64, BOS-prefixed, padded by PAD"""
+    tgt_out_BT: Tensor
+    """int64, EOS-suffixed, padded by PAD"""
+    num_tokens: int
+    """target tokens to predict, including EOS"""
+    indices_B: Tensor
+    """int64, positions of the pairs in their split; on the CPU"""
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device."""
+        return self._replace(
+            source=self.source.to(device),
+            tgt_in_BT=self.tgt_in_BT.to(device, non_blocking=True),
+            tgt_out_BT=self.tgt_out_BT.to(device, non_blocking=True),
+        )
+
+
+def collate_source(sequences: Sequence[IdArray | Sequence[int]]) -> SourceBatch:
+    """Pad source id sequences (without specials) into a batch, EOS appended."""
+    lengths = [len(sequence) + 1 for sequence in sequences]
+    ids_BS = np.full((len(sequences), max(lengths)), PAD, dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        ids_BS[row, : len(sequence)] = sequence
+        ids_BS[row, len(sequence)] = EOS
+    return SourceBatch(torch.from_numpy(ids_BS), torch.tensor(lengths))
+
+
+def collate(
+    source: Sequence[IdArray | Sequence[int]], target: Sequence[IdArray | Sequence[int]], indices: Sequence[int]
+) -> Batch:
+    """Pad aligned source and target id sequences (without specials) into a batch."""
+    lengths = [len(sequence) + 1 for sequence in target]
+    tgt_out_BT = np.full((len(target), max(lengths)), PAD, dtype=np.int64)
+    tgt_in_BT = np.full_like(tgt_out_BT, PAD)
+    tgt_in_BT[:, 0] = BOS
+    for row, sequence in enumerate(target):
+        tgt_out_BT[row, : len(sequence)] = sequence
+        tgt_out_BT[row, len(sequence)] = EOS
+        tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
+    return Batch(
+        source=collate_source(source),
+        tgt_in_BT=torch.from_numpy(tgt_in_BT),
+        tgt_out_BT=torch.from_numpy(tgt_out_BT),
+        num_tokens=sum(lengths),
+        indices_B=torch.tensor(indices),
+    )
