@@ -1,7 +1,8 @@
 """The attention contract: what a variant is, and the tail that all variants share.
 
-A variant is a file of this folder with one final class and a function `build(**sizes_and_options)`. Its two phases keep
-nothing on `self`: `prepare` does what does not depend on the query, once per source batch; `score` is asked at each step.
+A variant is a file of this folder with one final class and a function `build(*, query_size, memory_size, **options)`.
+Its two phases keep nothing on `self`: `prepare` does what does not depend on the query, once per source batch; `score`
+is asked at each step.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M memory (value) size, A scoring size.
 """
@@ -33,6 +34,26 @@ class State(NamedTuple):
     """the last step's weights, in float32 or wider; zeros before the first step"""
 
 
+class AdditiveScore(NamedTuple):
+    """v . tanh(keys + W q): what the fast unroll needs to know of such a score."""
+
+    query_weight_AH: Tensor
+    score_weight_A: Tensor
+
+
+class DotScore(NamedTuple):
+    """scale * keys . q (keys of size H)."""
+
+    scale: float
+
+
+class FixedContext(NamedTuple):
+    """The weights do not depend on the query: the context is the same at every step."""
+
+
+FastScore = AdditiveScore | DotScore | FixedContext
+
+
 class Attention(nn.Module, ABC):
     """Scores of source positions for a query. Variants are final: none inherits from another.
 
@@ -53,6 +74,10 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
         """`scores_BS`; padding is masked by the caller."""
+
+    def fast_score(self) -> FastScore | None:
+        """What the fast unroll may know of this variant; None: it goes through the plain loop."""
+        return None
 
     def attend(self, query_BH: Tensor, memory: Memory, state: State) -> tuple[Tensor, State]:
         """Score, mask, normalise, average: `context_BM` and the state with this step's weights."""

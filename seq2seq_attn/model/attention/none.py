@@ -1,0 +1,42 @@
+"""No attention, one fixed vector: the decoder sees the encoder's summary at every step and in the readout.
+
+    c = [h->_last ; h<-_first]
+
+(Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
+fixed-vector baseline. The values are taken to be [forward ; backward] states side by side, as the encoders here make them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model.attention.base import Attention, FixedContext, Memory, State, start_memory, zero_padding
+
+
+class NoAttention(Attention):
+    """A memory of one position, the summary; its weight is always 1."""
+
+    is_positional = False
+
+    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+        """Keep the forward state of the last real position and the backward state of the first."""
+        values_BSM = zero_padding(values_BSM, mask_BS)
+        half = self.memory_size // 2
+        last_B = mask_BS.sum(dim=1) - 1
+        rows_B = torch.arange(len(last_B), device=last_B.device)
+        summary_BM = torch.cat([values_BSM[rows_B, last_B, :half], values_BSM[:, 0, half:]], dim=-1)
+        return start_memory(summary_BM.unsqueeze(1), mask_BS[:, :1])
+
+    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
+        """0 for the one position."""
+        return query_BH.new_zeros(memory.mask_BS.shape)
+
+    def fast_score(self) -> FixedContext:
+        """The context is the same at every step."""
+        return FixedContext()
+
+
+def build(*, query_size: int, memory_size: int) -> NoAttention:
+    """No options."""
+    return NoAttention(memory_size)

@@ -1,0 +1,222 @@
+"""The teacher-forced unroll of an attention GRU, with a backward pass written by hand.
+
+It computes what the plain loop of `unroll.py` computes; what can leave the recurrence has left it:
+
+- the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
+  (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
+- the state's projection to the gates and to the query is one product per step;
+- contexts and their gradients, and every weight gradient, are single products over all steps.
+
+The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores what is common to all positions, so the score of
+position j is -2 v . sigmoid(-2 (k_j + q)), and on CPUs a sigmoid costs a seventh of a tanh.
+
+Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model.attention.base import AdditiveScore, DotScore
+from seq2seq_attn.model.gru import cell_backward, cell_forward, compute_dtype
+
+
+class _Score(Protocol):
+    """Scores of one step and their gradients; `finish` gives what sums over steps."""
+
+    def forward(self, step: int, query: Tensor) -> Tensor: ...
+    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor: ...
+    def finish(self) -> tuple[Tensor, Tensor | None]: ...
+
+
+class _Additive:
+    """-2 v . r with r = sigmoid(-2 (keys + q))."""
+
+    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, num_steps: int) -> None:
+        self.keys = keys_BSA * -2.0
+        self.weight = score_weight_A
+        self.sigmoids_TBSA = keys_BSA.new_empty(num_steps, *keys_BSA.shape)
+
+    def forward(self, step: int, query: Tensor) -> Tensor:
+        sigmoid_BSA = self.sigmoids_TBSA[step]
+        torch.add(self.keys, (query * -2.0).unsqueeze(1), out=sigmoid_BSA).sigmoid_()
+        return torch.mv(sigmoid_BSA.flatten(0, 1), self.weight * -2.0).view(sigmoid_BSA.shape[:2])
+
+    def start_backward(self) -> None:
+        self.buffer = torch.empty_like(self.keys)
+        self.grad_keys = torch.zeros_like(self.keys)
+        self.grad_weight = torch.zeros_like(self.weight)
+
+    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
+        # d score / d x = 4 v r (1 - r), x = k + q; the factor 4 v waits for the end
+        sigmoid_BSA = self.sigmoids_TBSA[step]
+        torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
+        self.grad_weight -= 2.0 * (grad_scores_BS.reshape(1, -1) @ sigmoid_BSA.flatten(0, 1)).squeeze(0)
+        torch.addcmul(self.buffer, self.buffer, sigmoid_BSA, value=-1.0, out=self.buffer)
+        self.grad_keys += self.buffer
+        return self.buffer.sum(dim=1).mul_(self.weight * 4.0)
+
+    def finish(self) -> tuple[Tensor, Tensor | None]:
+        return self.grad_keys.mul_(self.weight * 4.0), self.grad_weight
+
+
+class _Dot:
+    """scale * keys . q."""
+
+    def __init__(self, keys_BSA: Tensor, scale: float, num_steps: int) -> None:
+        self.keys, self.scale = keys_BSA, scale
+        batch, positions, size = keys_BSA.shape
+        self.queries_TBA = keys_BSA.new_empty(num_steps, batch, size)
+        self.grad_scores_TBS = keys_BSA.new_empty(num_steps, batch, positions)
+
+    def forward(self, step: int, query: Tensor) -> Tensor:
+        self.queries_TBA[step] = query
+        return torch.bmm(query.unsqueeze(1), self.keys.transpose(1, 2)).squeeze(1) * self.scale
+
+    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
+        self.grad_scores_TBS[step] = grad_scores_BS * self.scale
+        return torch.bmm(self.grad_scores_TBS[step].unsqueeze(1), self.keys).squeeze(1)
+
+    def finish(self) -> tuple[Tensor, Tensor | None]:
+        return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
+
+
+class _Unroll(torch.autograd.Function):
+    """states_TBH and weights_TBS; see `unroll_fast` for the arguments."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: AdditiveScore | DotScore,
+        gates_TBP: Tensor,
+        hidden_BH: Tensor,
+        keys_BSA: Tensor,
+        projected_BSP: Tensor,
+        mask_BS: Tensor,
+        recurrent_weight_PH: Tensor,
+        recurrent_bias_P: Tensor,
+        query_weight_AH: Tensor | None,
+        score_weight_A: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
+        num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
+        keys, projected = keys_BSA.to(wide), projected_BSP.to(wide)
+        weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
+        weight_low = weight.to(low)
+        bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
+        score: Any
+        if isinstance(kind, DotScore):
+            score = _Dot(keys, kind.scale, num_steps)
+        else:
+            assert score_weight_A is not None
+            score = _Additive(keys, score_weight_A, num_steps)
+        states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
+        states[0] = hidden_BH
+        weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
+        gates = hidden_BH.new_empty(num_steps, num_rows, 3 * size)
+        new_TBH = hidden_BH.new_empty(num_steps, num_rows, size)
+        is_padding_BS = ~mask_BS
+        with torch.autocast(gates_TBP.device.type, enabled=False):
+            for t in range(num_steps):
+                hidden = states[t]
+                both = torch.addmm(bias, hidden.to(low), weight_low.t()).to(wide)
+                recurrent, query = both[:, : 3 * size], both[:, 3 * size :]
+                scores_BS = score.forward(t, hidden if query_weight_AH is None else query)
+                weights_BS = torch.softmax(scores_BS.masked_fill_(is_padding_BS, -torch.inf), dim=-1)
+                weights_TBS[t] = weights_BS
+                inputs = torch.bmm(weights_BS.unsqueeze(1), projected).squeeze(1).add_(gates_TBP[t])
+                new_TBH[t] = recurrent[:, 2 * size :]
+                states[t + 1] = cell_forward(inputs, recurrent, hidden, gates[t])
+        ctx.save_for_backward(states, gates, new_TBH, weights_TBS, weight_low, projected)
+        ctx.score, ctx.low = score, low
+        ctx.dtypes = (gates_TBP.dtype, keys_BSA.dtype, projected_BSP.dtype, recurrent_weight_PH.dtype)
+        ctx.num_queries = 0 if query_weight_AH is None else len(query_weight_AH)
+        return states[1:], weights_TBS
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_states, grad_weights = grads
+        states, gates, new_TBH, weights_TBS, weight_low, projected = ctx.saved_tensors
+        score, low, size = ctx.score, ctx.low, states.shape[-1]
+        num_steps, num_rows = grad_states.shape[:2]
+        gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
+        if isinstance(score, _Additive):
+            score.start_backward()
+        grad_gates = torch.empty_like(gates)
+        grad_both = gates.new_empty((num_steps, num_rows, len(weight_low)), dtype=low)
+        carry = torch.zeros_like(states[0])
+        projected_t = projected.transpose(1, 2)
+        for t in reversed(range(num_steps)):
+            grad_recurrent = grad_both[t, :, : 3 * size]
+            carry = cell_backward(
+                carry + grad_states[t], states[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
+            )
+            grad_weights_BS = torch.bmm(grad_gates[t].unsqueeze(1), projected_t).squeeze(1).add_(grad_weights[t])
+            weights_BS = weights_TBS[t]
+            inner_B1 = (grad_weights_BS * weights_BS).sum(dim=-1, keepdim=True)
+            grad_query = score.backward(t, (grad_weights_BS - inner_B1).mul_(weights_BS))
+            if ctx.num_queries:
+                grad_both[t, :, 3 * size :] = grad_query
+            else:
+                carry += grad_query
+            carry += grad_both[t] @ weight_low
+        grad_keys, grad_score_weight = score.finish()
+        grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), grad_gates.transpose(0, 1))
+        flat = grad_both.flatten(0, 1)
+        grad_weight = (flat.t() @ states[:-1].flatten(0, 1).to(low)).to(weight_dtype)
+        grad_bias = flat[:, : 3 * size].sum(dim=0, dtype=weight_dtype)
+        return (
+            None,
+            grad_gates.to(gates_dtype),
+            carry,
+            grad_keys.to(keys_dtype),
+            grad_projected.to(projected_dtype),
+            None,
+            grad_weight[: 3 * size],
+            grad_bias,
+            grad_weight[3 * size :] if ctx.num_queries else None,
+            grad_score_weight,
+        )
+
+
+def unroll_attention_gru(
+    score: AdditiveScore | DotScore,
+    gates_TBP: Tensor,
+    hidden_BH: Tensor,
+    keys_BSA: Tensor,
+    projected_BSP: Tensor,
+    mask_BS: Tensor,
+    recurrent_weight_PH: Tensor,
+    recurrent_bias_P: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """All states and weights of a decoder whose query is its previous state.
+
+    Args:
+        score: what the variant's score is.
+        gates_TBP: the projected inputs, all steps.
+        hidden_BH: the first state; the recurrence runs in its dtype, matrix products in autocast's where that is on.
+        keys_BSA: the variant's keys.
+        projected_BSP: the values projected to the gates.
+        mask_BS: True = real position.
+        recurrent_weight_PH, recurrent_bias_P: the recurrent side of the GRU.
+
+    Returns:
+        states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
+    """
+    is_additive = isinstance(score, AdditiveScore)
+    result: tuple[Tensor, Tensor] = _Unroll.apply(  # type: ignore[no-untyped-call]
+        score,
+        gates_TBP,
+        hidden_BH,
+        keys_BSA,
+        projected_BSP,
+        mask_BS,
+        recurrent_weight_PH,
+        recurrent_bias_P,
+        score.query_weight_AH if is_additive else None,
+        score.score_weight_A if is_additive else None,
+    )
+    return result

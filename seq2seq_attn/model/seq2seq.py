@@ -1,0 +1,183 @@
+"""The translation model: an encoder, a bridge, an attention decoder. It is what training unrolls and search steps.
+
+Shapes: B sentence pairs, K rows of a sentence in search, R = B * K, S source positions, T steps, E embedding size,
+H hidden size, F readout features, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.model.attention.base import Memory, State
+from seq2seq_attn.model.decoder import Decoder, DecoderState
+from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.unroll import unroll
+from seq2seq_attn.text.vocab import PAD
+
+
+Fields = TypeVar("Fields", Memory, State)
+
+
+class SearchState(NamedTuple):
+    """What search carries: the decoder's state and the memory, both with R rows."""
+
+    decoder: DecoderState
+    memory: Memory
+    rows_per_sentence: int
+
+
+class Dropouts(NamedTuple):
+    """Rates between 0 and 1: on embeddings (both sides), of whole input tokens, on the readout's features."""
+
+    embedding: float
+    token: float
+    readout: float
+
+
+class Seq2Seq(nn.Module):
+    """Encoder and decoder; satisfies `search.hypothesis.StepModel`."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, dropouts: Dropouts) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.dropouts = dropouts
+
+    # ---- training ----
+
+    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> tuple[Tensor, Tensor]:
+        """Features of the real target positions, `features_NF`, and the ids they must predict, `targets_N`.
+
+        The output layer is left to the loss, which works in chunks: there is never a B x T x V tensor. With a ratio
+        below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per
+        token (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one
+        is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes.
+        """
+        hidden_BH, memory, state = self.encode(batch.source)
+        tgt_in_TB = batch.tgt_in_BT.t().contiguous()
+        embedding_mask = self._embedding_mask(tgt_in_TB)
+        features_mask = self._features_mask(tgt_in_TB)
+        if teacher_forcing_ratio < 1.0:
+            keep_TB = torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < teacher_forcing_ratio
+            with torch.no_grad():
+                tgt_in_TB = self._mix_inputs(
+                    tgt_in_TB, keep_TB, DecoderState(hidden_BH, state), memory, embedding_mask, features_mask
+                )
+        embedded_TBE = _masked(self.decoder.embedding(tgt_in_TB), embedding_mask)
+        unrolled = unroll(self.decoder, embedded_TBE, hidden_BH, memory, state)
+        real_TB = (batch.tgt_out_BT != PAD).t()
+        positions_N = real_TB.flatten().nonzero().squeeze(1)
+        features_NF = self.decoder.features(
+            _rows(unrolled.states_TBH, positions_N),
+            _rows(unrolled.contexts_TBM, positions_N),
+            _rows(embedded_TBE, positions_N),
+        )
+        if features_mask is not None:
+            features_NF = features_NF * features_mask.flatten(0, 1)[positions_N]
+        return features_NF, batch.tgt_out_BT.t().flatten()[positions_N]
+
+    def _mix_inputs(
+        self,
+        tgt_in_TB: Tensor,
+        keep_TB: Tensor,
+        state: DecoderState,
+        memory: Memory,
+        embedding_mask: Tensor | None,
+        features_mask: Tensor | None,
+    ) -> Tensor:
+        """The inputs of a pass that feeds back its own choices where `keep_TB` is False. Padding stays padding."""
+        mixed_TB = tgt_in_TB.clone()
+        keep_TB = keep_TB | (tgt_in_TB == PAD)
+        for t in range(len(tgt_in_TB) - 1):
+            embedded_BE = self.decoder.embedding(mixed_TB[t])
+            if embedding_mask is not None:
+                embedded_BE = embedded_BE * embedding_mask[t]
+            context_BM, state = self.decoder.step(embedded_BE, state, memory)
+            features_BF = self.decoder.features(state.hidden_BH, context_BM, embedded_BE)
+            if features_mask is not None:
+                features_BF = features_BF * features_mask[t]
+            choice_B = self.decoder.output(features_BF).argmax(dim=-1)
+            mixed_TB[t + 1] = torch.where(keep_TB[t + 1], tgt_in_TB[t + 1], choice_B)
+        return mixed_TB
+
+    def encode(self, source: SourceBatch) -> tuple[Tensor, Memory, State]:
+        """The decoder's first state, the attention's memory and first state of a source batch."""
+        ids_SB = source.ids_BS.t()
+        embedded_SBE = _masked(self.encoder.embedding(ids_SB), self._embedding_mask(ids_SB))
+        encoded = self.encoder(embedded_SBE.transpose(0, 1), source.lengths_B)
+        memory, state = self.decoder.attention.prepare(encoded.values_BSM, source.mask_BS)
+        return self.decoder.start(encoded.final_BM), memory, state
+
+    def _embedding_mask(self, ids_TB: Tensor) -> Tensor | None:
+        """Factors of embedding and token dropout, [T, B, E], drawn from the global generator; None: no dropout."""
+        rates = self.dropouts
+        if not self.training or (rates.embedding == 0.0 and rates.token == 0.0):
+            return None
+        size = self.encoder.embedding.embedding_dim
+        mask_TBE = _bernoulli((*ids_TB.shape, size), rates.embedding, ids_TB.device)
+        if rates.token > 0.0:
+            mask_TBE *= _bernoulli((*ids_TB.shape, 1), rates.token, ids_TB.device)
+        return mask_TBE
+
+    def _features_mask(self, ids_TB: Tensor) -> Tensor | None:
+        if not self.training or self.dropouts.readout == 0.0:
+            return None
+        return _bernoulli((*ids_TB.shape, self.decoder.output.in_features), self.dropouts.readout, ids_TB.device)
+
+    # ---- search ----
+
+    def start(self, source: SourceBatch, rows_per_sentence: int) -> SearchState:
+        """See `StepModel.start`."""
+        hidden_BH, memory, state = self.encode(source)
+        decoder = DecoderState(hidden_BH, state)
+        if rows_per_sentence > 1:
+            rows_R = torch.arange(len(hidden_BH), device=hidden_BH.device).repeat_interleave(rows_per_sentence)
+            decoder, memory = _select_state(decoder, rows_R), _select(memory, rows_R)
+        return SearchState(decoder, memory, rows_per_sentence)
+
+    def step(self, prev_ids_R: Tensor, state: SearchState) -> tuple[Tensor, SearchState]:
+        """See `StepModel.step`."""
+        embedded_RE = self.decoder.embedding(prev_ids_R)
+        context_RM, decoder = self.decoder.step(embedded_RE, state.decoder, state.memory)
+        features_RF = self.decoder.features(decoder.hidden_BH, context_RM, embedded_RE)
+        log_probs_RV = torch.log_softmax(self.decoder.output(features_RF).float(), dim=-1)
+        return log_probs_RV, state._replace(decoder=decoder)
+
+    def reorder(self, state: SearchState, index_R: Tensor) -> SearchState:
+        """See `StepModel.reorder`. The memory is the same for all rows of a sentence: it moves only when sentences
+        leave."""
+        memory, rows = state.memory, state.rows_per_sentence
+        sentences = index_R[::rows] // rows
+        if not torch.equal(sentences, torch.arange(len(memory.mask_BS) // rows, device=index_R.device)):
+            memory = _select(memory, index_R)
+        return SearchState(_select_state(state.decoder, index_R), memory, rows)
+
+    def weights(self, state: SearchState) -> Tensor | None:
+        """See `StepModel.weights`."""
+        return state.decoder.attention.weights_BS if self.decoder.attention.is_positional else None
+
+
+def _masked(embedded: Tensor, mask: Tensor | None) -> Tensor:
+    return embedded if mask is None else embedded * mask
+
+
+def _bernoulli(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:
+    """1 / (1 - rate) with probability 1 - rate, else 0."""
+    return torch.empty(shape, device=device).bernoulli_(1.0 - rate).div_(1.0 - rate)
+
+
+def _rows(tensor_TBX: Tensor, positions_N: Tensor) -> Tensor:
+    return tensor_TBX.flatten(0, 1).index_select(0, positions_N)
+
+
+def _select_state(state: DecoderState, index_R: Tensor) -> DecoderState:
+    return DecoderState(state.hidden_BH.index_select(0, index_R), _select(state.attention, index_R))
+
+
+def _select(fields: Fields, index_R: Tensor) -> Fields:
+    """Rows of every tensor of a named tuple."""
+    return fields._make(None if field is None else field.index_select(0, index_R) for field in fields)
