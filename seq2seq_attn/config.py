@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
@@ -350,4 +359,3 @@ def _all_keys(section: type[BaseModel], prefix: str = "") -> list[str]:
         if isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, BaseModel):
             keys += _all_keys(annotation, f"{prefix}{name}.")
     return keys
-

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Data: corpora as ids on disk, and batches of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import torch
 from torch import nn
 
@@ -51,7 +50,7 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
 
 
 def initialize(model: Seq2Seq) -> None:
-    """Glorot-uniform input matrices, orthogonal recurrent ones (a block per gate), zero biases, embeddings N(0, 1/E)."""
+    """Glorot-uniform input matrices, orthogonal recurrent ones (a block a gate), zero biases, embeddings N(0, 1/E)."""
     for name, parameter in model.named_parameters():
         if "embedding.weight" in name:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
@@ -76,8 +75,8 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
     decoder = model.decoder
     if decoder.output.weight.shape != decoder.embedding.weight.shape:
         raise UsageError(
-            f"model.tie_embeddings needs model.readout_size={decoder.embedding.embedding_dim} (model.embedding_size), so "
-            f"that the output layer has the embedding's shape; readout features are {decoder.output.in_features} wide"
+            f"model.tie_embeddings needs model.readout_size={decoder.embedding.embedding_dim} (model.embedding_size): "
+            f"the output layer must have the embedding's shape; readout features are {decoder.output.in_features} wide"
         )
     decoder.output.weight = decoder.embedding.weight
     if not tie_source:
@@ -88,5 +87,3 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
             f"({model.encoder.embedding.num_embeddings} source and {decoder.embedding.num_embeddings} target ids)"
         )
     model.encoder.embedding.weight = decoder.embedding.weight
-
-

@@ -46,8 +46,8 @@ class Decoder(nn.Module):
         self.embedding = nn.Embedding(num_ids, embedding_size)
         self.bridge = nn.Linear(summary_size, hidden_size)
         self.embedding_projection = nn.Linear(embedding_size, 3 * hidden_size)
-        # skip_init: a memory of size 0 (the `initial` arm) has nothing to initialise, and torch warns of it
-        self.context_projection = nn.utils.skip_init(nn.Linear, memory_size, 3 * hidden_size, bias=False)
+        # a bare parameter: nn.Linear warns of a memory of size 0 (the `initial` arm)
+        self.context_weight_PM = nn.Parameter(torch.empty(3 * hidden_size, memory_size))
         self.recurrent_weight_PH = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
         self.recurrent_bias_P = nn.Parameter(torch.zeros(3 * hidden_size))
         joined_size = hidden_size + memory_size + embedding_size
@@ -59,11 +59,15 @@ class Decoder(nn.Module):
         hidden_BH = torch.tanh(self.bridge(final_BM))
         return hidden_BH.to(torch.promote_types(hidden_BH.dtype, torch.float32))
 
+    def project_contexts(self, contexts: Tensor) -> Tensor:
+        """What contexts, or values, [..., M] add to the gates: [..., P]."""
+        return nn.functional.linear(contexts, self.context_weight_PM)
+
     def step(self, embedded_BE: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
         """Attend with the previous state, then update it: `context_BM` and the next state."""
         hidden_BH = state.hidden_BH
         context_BM, attention_state = self.attention.attend(hidden_BH, memory, state.attention)
-        inputs_BP = self.embedding_projection(embedded_BE) + self.context_projection(context_BM)
+        inputs_BP = self.embedding_projection(embedded_BE) + self.project_contexts(context_BM)
         recurrent_BP = nn.functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
         return context_BM, DecoderState(gru_cell(inputs_BP, recurrent_BP, hidden_BH), attention_state)
 

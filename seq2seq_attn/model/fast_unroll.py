@@ -206,7 +206,6 @@ def unroll_attention_gru(
     Returns:
         states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
     """
-    is_additive = isinstance(score, AdditiveScore)
     result: tuple[Tensor, Tensor] = _Unroll.apply(  # type: ignore[no-untyped-call]
         score,
         gates_TBP,
@@ -216,7 +215,7 @@ def unroll_attention_gru(
         mask_BS,
         recurrent_weight_PH,
         recurrent_bias_P,
-        score.query_weight_AH if is_additive else None,
-        score.score_weight_A if is_additive else None,
+        score.query_weight_AH if isinstance(score, AdditiveScore) else None,
+        score.score_weight_A if isinstance(score, AdditiveScore) else None,
     )
     return result

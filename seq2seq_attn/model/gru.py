@@ -30,19 +30,24 @@ def cell_forward(inputs: Tensor, recurrent: Tensor, hidden: Tensor, gates: Tenso
     """One step from the projected input and state [..., P] and the state [..., H]; writes r, z, n into `gates`."""
     size = hidden.shape[-1]
     torch.add(inputs[..., : 2 * size], recurrent[..., : 2 * size], out=gates[..., : 2 * size]).sigmoid_()
-    reset, update, new = gates.split(size, dim=-1)
+    reset, update, new = gates[..., :size], gates[..., size : 2 * size], gates[..., 2 * size :]
     torch.addcmul(inputs[..., 2 * size :].to(gates.dtype), reset, recurrent[..., 2 * size :], out=new).tanh_()
     return torch.lerp(new, hidden, update)
 
 
 def cell_backward(
-    grad_hidden: Tensor, hidden: Tensor, gates: Tensor, recurrent_new: Tensor, grad_inputs: Tensor, grad_recurrent: Tensor
+    grad_hidden: Tensor,
+    hidden: Tensor,
+    gates: Tensor,
+    recurrent_new: Tensor,
+    grad_inputs: Tensor,
+    grad_recurrent: Tensor,
 ) -> Tensor:
     """Gradients of one step: fills those of the projected input and state, returns what reaches the previous state
     directly (without the recurrent product). `recurrent_new` is U_n h + d_n."""
     size = hidden.shape[-1]
-    reset, update, new = gates.split(size, dim=-1)
-    through = grad_hidden * update
+    reset, update, new = gates[..., :size], gates[..., size : 2 * size], gates[..., 2 * size :]
+    through: Tensor = grad_hidden * update
     pre_new = torch.ops.aten.tanh_backward(grad_hidden - through, new)
     pre_reset = torch.ops.aten.sigmoid_backward(pre_new * recurrent_new, reset)
     pre_update = torch.ops.aten.sigmoid_backward((hidden - new).mul_(grad_hidden), update)
@@ -57,7 +62,8 @@ def cell_backward(
 def gru_cell(inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
     """One step as autograd sees it: the reference for `cell_forward`, and what search uses."""
     size = hidden.shape[-1]
-    reset, update = torch.sigmoid(inputs[..., : 2 * size] + recurrent[..., : 2 * size]).split(size, dim=-1)
+    both = torch.sigmoid(inputs[..., : 2 * size] + recurrent[..., : 2 * size])
+    reset, update = both[..., :size], both[..., size:]
     new = torch.tanh(inputs[..., 2 * size :] + reset * recurrent[..., 2 * size :])
     return torch.lerp(new.to(hidden.dtype), hidden, update.to(hidden.dtype))
 

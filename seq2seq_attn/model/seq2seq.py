@@ -18,7 +18,6 @@ from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
 
-
 Fields = TypeVar("Fields", Memory, State)
 
 
@@ -179,5 +178,6 @@ def _select_state(state: DecoderState, index_R: Tensor) -> DecoderState:
 
 
 def _select(fields: Fields, index_R: Tensor) -> Fields:
-    """Rows of every tensor of a named tuple."""
-    return fields._make(None if field is None else field.index_select(0, index_R) for field in fields)
+    """Rows of every tensor of a named tuple, whatever fields a variant's own has."""
+    rows = {name: field.index_select(0, index_R) for name, field in fields._asdict().items() if field is not None}
+    return fields._replace(**rows)

@@ -53,16 +53,14 @@ def unroll_fast(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memor
     recurrent = (decoder.recurrent_weight_PH, decoder.recurrent_bias_P)
     if isinstance(score, FixedContext):
         context_BM, fixed = decoder.attention.attend(hidden_BH, memory, state)
-        gates_TBP = gates_TBP + decoder.context_projection(context_BM)
+        gates_TBP = gates_TBP + decoder.project_contexts(context_BM)
         states_TBH = gru_unroll(
             gates_TBP.unsqueeze(1), hidden_BH.unsqueeze(0), recurrent[0].unsqueeze(0), recurrent[1].unsqueeze(0)
         ).squeeze(1)
         num_steps = len(states_TBH)
-        return Unrolled(
-            states_TBH, context_BM.expand(num_steps, -1, -1), fixed.weights_BS.expand(num_steps, -1, -1)
-        )
+        return Unrolled(states_TBH, context_BM.expand(num_steps, -1, -1), fixed.weights_BS.expand(num_steps, -1, -1))
     assert memory.keys_BSA is not None
-    projected_BSP = decoder.context_projection(memory.values_BSM)
+    projected_BSP = decoder.project_contexts(memory.values_BSM)
     states_TBH, weights_TBS = unroll_attention_gru(
         score, gates_TBP, hidden_BH, memory.keys_BSA, projected_BSP, memory.mask_BS, *recurrent
     )

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What people read: scores of test sets put together, tables, plots, attention in the terminal."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""From a model that knows the next token to whole translations."""

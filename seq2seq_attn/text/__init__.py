@@ -1,1 +1,1 @@
-"""TODO"""
+"""Text: reading it, checking it, cutting it into tokens and putting them together again."""

@@ -2,5 +2,127 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_text
+
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+class Vocab:
+    """The bijection between tokens and ids. Frozen: looking up an unknown token gives `UNK` and adds nothing.
+
+    A token of the text that is spelled like a special (`<pad>`) is not that special: it has no id of its own and is
+    looked up as `UNK`.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        """Take the tokens in id order, the specials first.
+
+        Raises:
+            ValueError: the specials are not the first tokens, or a token occurs twice.
+        """
+        self._tokens = tuple(tokens)
+        if self._tokens[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"a vocabulary starts with {' '.join(SPECIALS)}, got {self._tokens[: len(SPECIALS)]}")
+        if len(set(self._tokens)) != len(self._tokens):
+            twice = Counter(self._tokens).most_common(1)[0][0]
+            raise ValueError(f"token {twice!r} occurs twice")
+        # The specials are left out on purpose: only ids lead to them, never text.
+        self._ids = {token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)}
+
+    @property
+    def tokens(self) -> list[str]:
+        """All tokens in id order, specials first."""
+        return list(self._tokens)
+
+    def __len__(self) -> int:
+        """Number of ids, specials included."""
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocab) and self._tokens == other._tokens
+
+    def __hash__(self) -> int:
+        return hash(self._tokens)
+
+    def __repr__(self) -> str:
+        return f"Vocab({len(self)} tokens)"
+
+    def __contains__(self, token: object) -> bool:
+        """Whether a token of the text has an id of its own."""
+        return token in self._ids
+
+    def id_of(self, token: str) -> int:
+        """The id of a token of the text; `UNK` if it has none."""
+        return self._ids.get(token, UNK)
+
+    def ids_of(self, tokens: Iterable[str]) -> list[int]:
+        """The ids of tokens of the text."""
+        get = self._ids.get
+        return [get(token, UNK) for token in tokens]
+
+    def tokens_of(self, ids: Iterable[int]) -> list[str]:
+        """The tokens of ids; specials by their names."""
+        return [self._tokens[i] for i in ids]
+
+    def save(self, path: Path) -> None:
+        """Write one token a line, in id order; a token that would not survive as a line is written as a JSON string."""
+        write_text(path, "".join(f"{_escape(token)}\n" for token in self._tokens))
+
+    @classmethod
+    def load(cls, path: Path) -> Vocab:
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: the file is missing or is not a vocabulary.
+        """
+        try:
+            lines = path.read_bytes().decode("utf-8").split("\n")
+            return cls(_unescape(line) for line in lines[:-1])
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such vocabulary file") from None
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path}: not a vocabulary file ({error})") from None
+
+
+def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1) -> Vocab:
+    """Give ids to the `max_size` most frequent tokens (None: all; specials not counted) that occur at least
+    `min_frequency` times, ties in code-point order."""
+    # torchtext's `stoi` adds what it is asked for, and a special named other than its own "<unk>" breaks it: so its
+    # names are kept and only the list leaves this function. It removes text spelled like a special from the counts.
+    counted = import_torchtext().vocab.Vocab(
+        counter, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS)
+    )
+    return Vocab(counted.itos)
+
+
+def import_torchtext() -> Any:
+    """The package torchtext with its `vocab` and `data`: loaded on use, as it loads torch.
+
+    Raises:
+        UserError: it is missing, or is a later release, whose compiled part does not load on a current torch.
+    """
+    try:
+        import torchtext
+        import torchtext.data
+        import torchtext.vocab
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"torchtext cannot be imported ({reason}); run: pip install torchtext==0.6.0") from None
+    return torchtext
+
+
+def _escape(token: str) -> str:
+    is_plain = token.isprintable() and not token.startswith('"') and token.strip() == token and token != ""
+    return token if is_plain else json.dumps(token)
+
+
+def _unescape(line: str) -> str:
+    return str(json.loads(line)) if line.startswith('"') else line

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Training: from a prepared corpus to a run directory."""

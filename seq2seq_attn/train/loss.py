@@ -65,8 +65,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         grad_features = torch.empty_like(features_low) if needs_grad else None
         grad_weight, grad_bias = (torch.zeros_like(weight), torch.zeros_like(bias)) if needs_grad else (None, None)
         with torch.autocast(features.device.type, enabled=False):
-            for rows in torch.arange(len(targets)).split(max(1, CHUNK_CELLS // num_ids)):
-                chunk = slice(int(rows[0]), int(rows[-1]) + 1)
+            rows_per_chunk = max(1, CHUNK_CELLS // num_ids)
+            for first in range(0, len(targets), rows_per_chunk):
+                chunk = slice(first, first + rows_per_chunk)
                 logits = torch.addmm(bias_low, features_low[chunk], weight_low.t()).to(wide)
                 log_norm = torch.logsumexp(logits, dim=-1, keepdim=True)
                 targets_1 = targets[chunk].unsqueeze(1)
@@ -75,7 +76,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 sums += torch.stack([(1.0 - smoothing) * nll + smoothing * uniform, nll])
                 if not needs_grad:
                     continue
-                assert grad_features is not None and grad_weight is not None and grad_bias is not None
+                assert grad_features is not None
+                assert grad_weight is not None
+                assert grad_bias is not None
                 grad = logits.sub_(log_norm).exp_()
                 if smoothing:
                     grad -= smoothing / num_ids

@@ -2,7 +2,8 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The paper's target state h_t is our query, the source state h_s our value; there are no parameters, so both need one size.
+The paper's target state h_t is our query, the source state h_s our value; there are no parameters, so both need one
+size.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def build(*, query_size: int, memory_size: int) -> Dot:
     """Raises UsageError where the sizes differ."""
     if query_size != memory_size:
         raise UsageError(
-            f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but the "
-            f"encoder gives {memory_size} (2 * model.encoder.hidden_size); make them equal or take 'bilinear'"
+            f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but "
+            f"the encoder gives {memory_size} (2 * model.encoder.hidden_size); make them equal or take 'bilinear'"
         )
     return Dot(memory_size)

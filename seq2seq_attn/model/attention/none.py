@@ -3,7 +3,8 @@
     c = [h->_last ; h<-_first]
 
 (Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
-fixed-vector baseline. The values are taken to be [forward ; backward] states side by side, as the encoders here make them.
+fixed-vector baseline. The values are taken to be [forward ; backward] states side by side, as the encoders here make
+them.
 """
 
 from __future__ import annotations

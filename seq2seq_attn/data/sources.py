@@ -1,0 +1,96 @@
+"""Where a corpus comes from: the raw files of Multi30k, of the embedded corpus, or of any parallel text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.config import DataConfig
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import packaged, sha256_of
+from seq2seq_attn.text import corpus, multi30k
+
+
+@dataclass(frozen=True)
+class RawCorpus:
+    """Where the raw text is. `files` are read only if the corpus must be prepared."""
+
+    identity: dict[str, Any]
+    """what the content hash takes of the raw text"""
+    files: Callable[[], dict[str, tuple[Path, Path]]]
+    """split to (source file, target file), train first"""
+    links: Callable[[], dict[str, Path]] = field(default=dict)
+    """split to its gold alignment"""
+
+
+def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
+    """Where the raw text of a configuration is.
+
+    Raises:
+        UsageError: the configuration names no such corpus.
+        UserError: a file that is not there.
+    """
+    if data.corpus == "multi30k":
+        return _raw_multi30k(data, show_progress)
+    return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
+
+
+def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
+    languages = (data.source_language, data.target_language)
+    splits = multi30k.published_splits(*languages)
+
+    def files() -> dict[str, tuple[Path, Path]]:
+        directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
+        return {split: (directory / source, directory / target) for split, (source, target) in splits.items()}
+
+    # The checksums are known beforehand: a corpus that is prepared needs neither the raw files nor the network.
+    return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, files)
+
+
+def _raw_captions(data: DataConfig) -> RawCorpus:
+    from seq2seq_attn.text import captions
+
+    if (data.source_language, data.target_language) != ("de", "en"):
+        raise UsageError(
+            f"the captions corpus is de -> en, got {data.source_language} -> {data.target_language}: "
+            "set data.source_language=de data.target_language=en"
+        )
+    options = data.captions.model_dump()
+    # The text follows from the options, the grammar and the lexicon: it need not be generated to know it.
+    made_by = [*sorted(Path(captions.__file__).parent.glob("captions*.py")), packaged("captions.yaml")]
+    identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    directory = data.data_dir / f"captions-{digest[:12]}"
+    splits = ("train", "valid", "test")
+
+    def files() -> dict[str, tuple[Path, Path]]:
+        captions.write_corpus(directory, **options)
+        return {split: (directory / f"{split}.de", directory / f"{split}.en") for split in splits}
+
+    return RawCorpus(identity, files, lambda: {split: directory / f"{split}.links" for split in splits})
+
+
+def _raw_files(data: DataConfig) -> RawCorpus:
+    specs: dict[str, str | list[str] | None] = {"train": data.train, "valid": data.valid, **data.test}
+    for split in ("train", "valid"):
+        if specs[split] is None or split in data.test:
+            raise UsageError(
+                f"data.{split} is not set: with data.corpus=files, set it to a prefix (PREFIX.{data.source_language}, "
+                f"PREFIX.{data.target_language}) or to [source file, target file]"
+                if specs[split] is None
+                else f"data.test.{split}: that name is taken; call the test set something else"
+            )
+    for split in specs:
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
+            raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
+    found = {
+        split: corpus.resolve_pair(spec, data.source_language, data.target_language)
+        for split, spec in specs.items()
+        if spec is not None
+    }
+    return RawCorpus({split: [sha256_of(path) for path in paths] for split, paths in found.items()}, lambda: found)

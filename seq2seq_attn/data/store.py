@@ -1,0 +1,219 @@
+"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenisers, one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.data.batch import Batch, IdArray, collate
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_json
+from seq2seq_attn.text.tokenizers import SIDES, Side, Tokenizer, load_tokenizer
+from seq2seq_attn.text.vocab import Vocab
+
+FORMAT_VERSION = 1
+"""Goes up when what is written here, or how text becomes tokens, changes: older folders are then not reused."""
+META_NAME = "meta.json"
+
+
+class IdStore:
+    """Id sequences of one side of a split: one flat int32 file, memory-mapped, and where each sequence starts.
+
+    Opened on first use and left out of a pickle, so that a copy in another process costs nothing.
+    """
+
+    def __init__(self, prefix: Path) -> None:
+        self._prefix = prefix
+        self._ids: IdArray | None = None
+        self._offsets: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> IdArray:
+        offsets = self.offsets
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of {len(self)}")
+        index %= len(self)
+        return self.ids[offsets[index] : offsets[index + 1]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_prefix": self._prefix, "_ids": None, "_offsets": None}
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """[sentences + 1], where in the flat array each sequence starts and ends."""
+        if self._offsets is None:
+            self._offsets = np.load(f"{self._prefix}.offsets.npy", allow_pickle=False)
+        return self._offsets
+
+    @property
+    def ids(self) -> IdArray:
+        """[tokens], all sequences one after the other."""
+        if self._ids is None:
+            # an empty file cannot be mapped
+            mode: Any = "r" if self.offsets[-1] else None
+            self._ids = np.load(f"{self._prefix}.ids.npy", mmap_mode=mode, allow_pickle=False)
+        return self._ids
+
+    @staticmethod
+    def write(prefix: Path, ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]) -> None:
+        """Write the two files: flat ids and the length of each sequence."""
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        np.save(f"{prefix}.ids.npy", ids.astype(np.int32))
+        np.save(f"{prefix}.offsets.npy", np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+
+class PairStore:
+    """The sentence pairs of a split as ids, without specials."""
+
+    def __init__(self, source: IdStore, target: IdStore) -> None:
+        self._source = source
+        self._target = target
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def source(self, index: int) -> IdArray:
+        """int32 ids of a source sentence; a view into the file."""
+        return self._source[index]
+
+    def target(self, index: int) -> IdArray:
+        """int32 ids of a target sentence; a view into the file."""
+        return self._target[index]
+
+    @property
+    def source_lengths(self) -> npt.NDArray[np.int64]:
+        """[pairs], tokens."""
+        return np.diff(self._source.offsets)
+
+    @property
+    def target_lengths(self) -> npt.NDArray[np.int64]:
+        """[pairs], tokens."""
+        return np.diff(self._target.offsets)
+
+    def batch(self, indices: Sequence[int]) -> Batch:
+        """The pairs at these positions, padded."""
+        return collate([self.source(i) for i in indices], [self.target(i) for i in indices], indices)
+
+
+class PreparedCorpus:
+    """A folder that `prepare_corpus` wrote."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open a folder and check that it is whole.
+
+        Raises:
+            UserError: it is not a prepared corpus of this version, or a file is missing or has another size.
+        """
+        self.directory = directory
+        meta = read_json(directory / META_NAME)
+        if not isinstance(meta, dict) or meta.get("format") != FORMAT_VERSION:
+            raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; prepare the data again")
+        self.meta: dict[str, Any] = meta
+        files = meta.get("files")
+        if not (isinstance(files, dict) and {"config", "splits", "audit"} <= meta.keys()):
+            raise UserError(f"{directory / META_NAME}: damaged; prepare the data again")
+        for name, size in files.items():
+            path = directory / name
+            found = path.stat().st_size if path.is_file() else None
+            if found != size:
+                state = "missing" if found is None else f"{found} bytes instead of {size}"
+                raise UserError(f"{path}: {state}; prepare the data again")
+
+    def __repr__(self) -> str:
+        return f"PreparedCorpus({str(self.directory)!r})"
+
+    @property
+    def splits(self) -> list[str]:
+        """`train`, `valid`, then the test sets."""
+        return list(self.meta["splits"])
+
+    @property
+    def test_splits(self) -> list[str]:
+        """The test sets."""
+        return [split for split in self.splits if split not in ("train", "valid")]
+
+    @property
+    def source_language(self) -> str:
+        """Code of the source language, `de`."""
+        return str(self.meta["config"]["source_language"])
+
+    @property
+    def target_language(self) -> str:
+        """Code of the target language, `en`."""
+        return str(self.meta["config"]["target_language"])
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        """What was found in each split (`text/corpus.py`, `SplitAudit`)."""
+        return dict(self.meta["audit"])
+
+    @cached_property
+    def source_tokenizer(self) -> Tokenizer:
+        """The tokeniser of the source side."""
+        return load_tokenizer(self.directory, "source")
+
+    @cached_property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokeniser of the target side."""
+        return load_tokenizer(self.directory, "target")
+
+    @cached_property
+    def source_vocab(self) -> Vocab:
+        """The vocabulary of the source side."""
+        return Vocab.load(vocab_path(self.directory, "source"))
+
+    @cached_property
+    def target_vocab(self) -> Vocab:
+        """The vocabulary of the target side; equal to the source side's if it is joint."""
+        return Vocab.load(vocab_path(self.directory, "target"))
+
+    def pairs(self, split: str) -> PairStore:
+        """The pairs of a split as ids.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        self._check(split)
+        source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
+        return PairStore(source, target)
+
+    def text(self, split: str) -> tuple[list[str], list[str]]:
+        """The lines of both sides as published, aligned with `pairs(split)`.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        self._check(split)
+        source, target = (_read_exact(self.directory / f"{split}.{side}.txt") for side in SIDES)
+        return source, target
+
+    def links(self, split: str) -> list[str] | None:
+        """Gold word alignments in Pharaoh form ("0-0 1-2"), aligned with `pairs(split)`; None if the corpus has none.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        self._check(split)
+        path = self.directory / f"{split}.links"
+        return _read_exact(path) if path.is_file() else None
+
+    def _check(self, split: str) -> None:
+        if split not in self.splits:
+            raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
+
+
+def vocab_path(directory: Path, side: Side) -> Path:
+    """Where the vocabulary of a side lies."""
+    return directory / f"{side}.vocab"
+
+
+def _read_exact(path: Path) -> list[str]:
+    # what was written: nothing is stripped, a line may be anything without '\n'
+    return path.read_bytes().decode("utf-8").split("\n")[:-1]

@@ -1,0 +1,76 @@
+"""Where something ran: versions, hardware, the code's commit. Numbers mean little without it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import seq2seq_attn
+
+if TYPE_CHECKING:
+    import torch
+
+_PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safetensors", "pydantic")
+
+
+def describe_environment(command: Sequence[str], device: torch.device | str) -> dict[str, Any]:
+    """Versions, hardware, threads, the command, and the git commit of the code where it runs from a checkout."""
+    import torch
+
+    device = torch.device(device)
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES if _is_installed(name)}
+    return {
+        "seq2seq_attn": seq2seq_attn.__version__,
+        "python": platform.python_version(),
+        "packages": {**versions, "torch": torch.__version__},
+        "platform": platform.platform(),
+        "cpu": _cpu_model(),
+        "num_cpus": os.cpu_count(),
+        "num_threads": torch.get_num_threads(),
+        "device": str(device),
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_model(),
+        "cuda": torch.version.cuda,
+        "git": _git_state(Path(seq2seq_attn.__file__).parent.parent),
+        "command": list(command),
+        "written_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _git_state(checkout: Path) -> dict[str, Any] | None:
+    """Commit and whether tracked files differ from it; None where the code does not run from a checkout."""
+    if not (checkout / ".git").exists():
+        return None
+    try:
+        commit = _git(checkout, "rev-parse", "HEAD").strip()
+        is_dirty = bool(_git(checkout, "status", "--porcelain", "--untracked-files=no").strip())
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "is_dirty": is_dirty}
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(checkout), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout

@@ -1,0 +1,144 @@
+"""Attention against alignments: links, error rate, probability mass; with and without a shift by a target position.
+
+Links are (source position, target position) pairs, as in the Pharaoh format `0-0 1-2`. A weights array has shape
+[T, S]: row t holds the attention of target position t. Koehn and Knowles 2017, "Six challenges for neural machine
+translation", section 3.5, found models whose attention is off by one target position; hence the shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+
+Link = tuple[int, int]
+Weights = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Predicted links of a corpus against gold ones, all in [0, 1]."""
+
+    error_rate: float
+    """AER (Och and Ney 2003): 1 - (|A and S| + |A and P|) / (|A| + |S|)"""
+    precision: float
+    """share of the predicted links that are possible"""
+    recall: float
+    """share of the sure links that are predicted"""
+    mass: float
+    """mean weight on possible links, over the target positions that have one; NaN when no weights were given"""
+    num_pairs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+def parse_pharaoh(line: str) -> tuple[Link, ...]:
+    """The links of a line `0-0 1-2`.
+
+    Raises:
+        UserError: a field is not two numbers joined by a hyphen.
+    """
+    links = []
+    for field in line.split():
+        source, _, target = field.partition("-")
+        if not (source.isdecimal() and target.isdecimal()):
+            raise UserError(f"alignment {field!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
+        links.append((int(source), int(target)))
+    return tuple(links)
+
+
+def format_pharaoh(links: Iterable[Link]) -> str:
+    """Links as a Pharaoh line, in rising order of source, then target position."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:
+    """One link for each target position: to the source position with the largest weight (the first of equals)."""
+    if weights_TS.size == 0:
+        return ()
+    return tuple((int(source), target) for target, source in enumerate(weights_TS.argmax(axis=1)))
+
+
+def shift_weights(weights_TS: Weights, shift: int) -> Weights:
+    """The weights that target position t had `shift` steps later (negative: earlier). Positions without such a step get
+    a row of zeros."""
+    shifted = np.zeros_like(weights_TS)
+    length = len(weights_TS)
+    for position in range(length):
+        if 0 <= position + shift < length:
+            shifted[position] = weights_TS[position + shift]
+    return shifted
+
+
+def score_links(
+    predicted: Sequence[Iterable[Link]],
+    sure: Sequence[Iterable[Link]],
+    possible: Sequence[Iterable[Link]] | None = None,
+) -> AlignmentScore:
+    """Corpus-level error rate, precision and recall; `possible` None: the sure links are all that is possible.
+
+    Sure links count as possible too. No predicted link: precision 0; nothing predicted and nothing sure: no error.
+    """
+    _check_lengths(len(predicted), len(sure), len(possible) if possible is not None else len(sure))
+    num_predicted = num_sure = num_in_sure = num_in_possible = 0
+    for position, (predicted_links, sure_links) in enumerate(zip(predicted, sure, strict=True)):
+        links, gold = set(predicted_links), set(sure_links)
+        allowed = gold | set(possible[position]) if possible is not None else gold
+        num_predicted += len(links)
+        num_sure += len(gold)
+        num_in_sure += len(links & gold)
+        num_in_possible += len(links & allowed)
+    total = num_predicted + num_sure
+    return AlignmentScore(
+        error_rate=1.0 - (num_in_sure + num_in_possible) / total if total else 0.0,
+        precision=num_in_possible / num_predicted if num_predicted else 0.0,
+        recall=num_in_sure / num_sure if num_sure else 0.0,
+        mass=float("nan"),
+        num_pairs=len(predicted),
+    )
+
+
+def mass_on_links(weights: Sequence[Weights], links: Sequence[Iterable[Link]]) -> float:
+    """The mean over the corpus's linked target positions of the weight that falls on their linked source positions.
+
+    Raises:
+        ValueError: a link outside its weights array.
+    """
+    _check_lengths(len(weights), len(links))
+    masses: list[float] = []
+    for weights_TS, sentence_links in zip(weights, links, strict=True):
+        sources_of: dict[int, set[int]] = {}
+        for source, target in sentence_links:
+            if source >= weights_TS.shape[1] or target >= weights_TS.shape[0]:
+                raise ValueError(f"link {source}-{target} lies outside weights of shape {weights_TS.shape}")
+            sources_of.setdefault(target, set()).add(source)
+        masses += [float(weights_TS[target, sorted(sources)].sum()) for target, sources in sources_of.items()]
+    return float(np.mean(masses)) if masses else float("nan")
+
+
+def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0) -> AlignmentScore:
+    """The arg-max links and the weights themselves against gold links, after `shift_weights(..., shift)`.
+
+    `weights` must run over the tokens that the links are numbered in: without EOS on either side.
+    """
+    gold = [tuple(links) for links in sure]
+    shifted = [shift_weights(weights_TS, shift) for weights_TS in weights]
+    predicted = [
+        tuple(link for link in argmax_links(weights_TS) if weights_TS[link[1]].any()) for weights_TS in shifted
+    ]
+    score = score_links(predicted, gold)
+    return AlignmentScore(
+        score.error_rate, score.precision, score.recall, mass_on_links(shifted, gold), score.num_pairs
+    )
+
+
+def _check_lengths(*lengths: int) -> None:
+    if len(set(lengths)) != 1:
+        raise ValueError(f"aligned lists of different lengths: {', '.join(map(str, lengths))}")

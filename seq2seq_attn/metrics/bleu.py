@@ -1,0 +1,245 @@
+"""Corpus scores by sacreBLEU: BLEU under three conventions, chrF and TER, each with its signature.
+
+Everything goes through per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that
+of their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
+itself from the sums; `scores_of_sums` is the same formula over many sums at once, for resampling.
+
+Shapes: N sentence pairs, D statistics of a sentence, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+MeasureName = Literal["bleu", "bleu_lowercase", "bleu_tutorial", "chrf", "ter"]
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.floating[Any]]
+
+TITLES: dict[MeasureName, str] = {
+    "bleu": "BLEU",
+    "bleu_lowercase": "BLEU, lower-cased",
+    "bleu_tutorial": "BLEU, tutorial's",
+    "chrf": "chrF2",
+    "ter": "TER",
+}
+DEFAULT_MEASURES: tuple[MeasureName, ...] = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
+
+_MAX_ORDER = 4  # BLEU's n-grams
+_NUM_CHRF_ORDERS = 6
+_CHRF_BETA = 2
+
+
+@dataclass(frozen=True)
+class Score:
+    """A corpus score, 0 to 100 (TER: edits per 100 reference words, lower is better)."""
+
+    name: MeasureName
+    score: float
+    signature: str
+    """sacreBLEU's, with what it does not know appended"""
+    num_pairs: int
+    details: str = ""
+    """sacreBLEU's verbose part: precisions, brevity penalty, lengths"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusStatistics:
+    """The sufficient statistics of one system's hypotheses under one measure."""
+
+    name: MeasureName
+    signature: str
+    rows_ND: IntArray
+    """one row per sentence pair, in the corpus's order"""
+    metric: Metric
+
+    def __len__(self) -> int:
+        return len(self.rows_ND)
+
+    def subset(self, indices: IntArray | Sequence[int]) -> CorpusStatistics:
+        """The statistics of some of the sentence pairs (a bucket)."""
+        return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
+
+    def score(self) -> Score:
+        """The corpus score of all rows, exactly what sacreBLEU's `corpus_score` gives for these sentences."""
+        if not len(self):
+            raise ValueError("no sentence pairs to score")
+        result = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
+        return Score(self.name, float(result.score), self.signature, len(self), result._verbose or "")
+
+    def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
+        """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""
+        return _FORMULAS[self.name](sums_RD)
+
+
+class Measure:
+    """One measure against one list of references; the references are prepared once for any number of systems."""
+
+    def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
+        """`target_language` chooses the spaCy tokeniser of `bleu_tutorial`; the other measures do not look at it."""
+        _check_lines(references, "references")
+        self.name = name
+        self._num_pairs = len(references)
+        self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else list
+        # sacreBLEU takes a list of reference *streams*, and takes the transposed list in silence: wrapped here, once.
+        self._metric = _build_metric(name, [self._prepare(references)])
+        self._suffix = f"|spacy.blank:{target_language}:{version('spacy')}" if name == "bleu_tutorial" else ""
+
+    def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
+        """The sufficient statistics of one system's hypotheses, aligned with the references.
+
+        Raises:
+            UserError: another number of hypotheses than of references.
+        """
+        _check_lines(hypotheses, "hypotheses")
+        if len(hypotheses) != self._num_pairs:
+            raise UserError(
+                f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one must belong to line "
+                "i of the other; translate the same file that the references are for"
+            )
+        rows = self._metric._extract_corpus_statistics(self._prepare(hypotheses), None)
+        signature = f"{self._metric.get_signature()}{self._suffix}"
+        return CorpusStatistics(self.name, signature, np.array(rows, dtype=np.int64), self._metric)
+
+
+def corpus_score(
+    name: MeasureName, hypotheses: Sequence[str], references: Sequence[str], *, target_language: str = "en"
+) -> Score:
+    """The corpus score of hypotheses against one reference each.
+
+    Raises:
+        UserError: no lines, or different numbers of lines.
+    """
+    return Measure(name, references, target_language=target_language).statistics(hypotheses).score()
+
+
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """The headline: sacreBLEU BLEU, cased, on detokenised text, tokenised by 13a."""
+    return corpus_score("bleu", hypotheses, references)
+
+
+def score_all(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    *,
+    measures: Sequence[MeasureName] = DEFAULT_MEASURES,
+    target_language: str = "en",
+) -> dict[MeasureName, Score]:
+    """The corpus score under each of several measures."""
+    return {name: corpus_score(name, hypotheses, references, target_language=target_language) for name in measures}
+
+
+def _check_lines(lines: Sequence[str], what: str) -> None:
+    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+        raise TypeError(f"{what}: expected a sequence of strings, one per sentence")
+    if not lines:
+        raise UserError(f"no {what} to score: the file is empty")
+
+
+def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
+    match name:
+        case "bleu":
+            return BLEU(references=references)
+        case "bleu_lowercase":
+            return BLEU(lowercase=True, references=references)
+        case "bleu_tutorial":
+            return BLEU(lowercase=True, tokenize="none", force=True, references=references)
+        case "chrf":
+            return CHRF(references=references)
+        case "ter":
+            return TER(references=references)
+    raise UserError(f"measure {name!r}: not one of {', '.join(TITLES)}")
+
+
+@lru_cache(maxsize=4)
+def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
+    """What the tutorial scores: spaCy tokens, lower-cased after tokenising, joined by blanks."""
+    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+
+    tokenizer = SpacyTokenizer(language)
+
+    def prepare(lines: Sequence[str]) -> list[str]:
+        return [" ".join(tokens).lower() for tokens in tokenizer.tokenize_many(list(lines))]
+
+    return prepare
+
+
+def _bleu_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+    """BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
+
+    A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to 4-grams].
+    """
+    lengths = sums_RD[:, :2].astype(np.float64)
+    matches, totals = sums_RD[:, 2 : 2 + _MAX_ORDER], sums_RD[:, 2 + _MAX_ORDER :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        brevity = np.where(lengths[:, 0] < lengths[:, 1], np.exp(1 - lengths[:, 1] / lengths[:, 0]), 1.0)
+        log_sum = np.zeros(len(sums_RD))
+        smoothing = np.ones(len(sums_RD))
+        for order in range(_MAX_ORDER):
+            has_no_match = matches[:, order] == 0
+            smoothing = np.where(has_no_match, 2 * smoothing, smoothing)
+            smoothed = 100.0 / (smoothing.astype(sums_RD.dtype) * totals[:, order])
+            precisions = np.where(has_no_match, smoothed, 100.0 * matches[:, order] / totals[:, order])
+            log_sum += np.log(precisions.astype(np.float64))
+        scores = brevity * np.exp(log_sum / _MAX_ORDER)
+    # No match at all, or an order with no n-gram (every order must exist): 0, as in sacreBLEU.
+    return np.where(matches.any(axis=1) & totals.all(axis=1), scores, 0.0)
+
+
+def _chrf_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+    """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching n-grams] per order."""
+    kind = _float_kind(sums_RD)
+    precision, recall = np.zeros(len(sums_RD), kind), np.zeros(len(sums_RD), kind)
+    num_orders = np.zeros(len(sums_RD), kind)
+    for order in range(_NUM_CHRF_ORDERS):
+        in_hypothesis, in_reference, matching = (sums_RD[:, 3 * order + i] for i in range(3))
+        counts = (in_hypothesis > 0) & (in_reference > 0)
+        precision += np.where(counts, matching / np.where(counts, in_hypothesis, 1), 0).astype(kind)
+        recall += np.where(counts, matching / np.where(counts, in_reference, 1), 0).astype(kind)
+        num_orders += counts
+    precision /= np.maximum(num_orders, 1)
+    recall /= np.maximum(num_orders, 1)
+    factor = _CHRF_BETA**2
+    denominator = factor * precision + recall
+    scores = (1 + factor) * precision * recall / np.where(denominator > 0, denominator, 1)
+    return np.asarray(100 * scores)
+
+
+def _ter_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+    """TER (Snover et al. 2006); a row is [edits, reference words]."""
+    edits, words = sums_RD[:, 0], sums_RD[:, 1]
+    without_reference = np.where(edits > 0, 1.0, 0.0)
+    ratios = np.where(words > 0, edits / np.where(words > 0, words, 1), without_reference)
+    return np.asarray(100 * ratios.astype(_float_kind(sums_RD)))
+
+
+def _float_kind(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
+    return sums_RD.dtype if np.issubdtype(sums_RD.dtype, np.floating) else np.dtype(np.float64)
+
+
+_FORMULAS: dict[MeasureName, Callable[[npt.NDArray[Any]], FloatArray]] = {
+    "bleu": _bleu_of_sums,
+    "bleu_lowercase": _bleu_of_sums,
+    "bleu_tutorial": _bleu_of_sums,
+    "chrf": _chrf_of_sums,
+    "ter": _ter_of_sums,
+}

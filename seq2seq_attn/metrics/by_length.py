@@ -1,0 +1,113 @@
+"""Corpus scores by sentence length: half-open buckets, each with its own corpus score, n and interval.
+
+Length is counted in the tokens of one named tokeniser, the same for every system compared. A bucket's score is that of
+its summed statistics, never a mean of sentence scores; the buckets' sums add up to the corpus's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.metrics.bleu import CorpusStatistics, IntArray
+from seq2seq_attn.metrics.significance import DEFAULT_SEED, NUM_RESAMPLES, Interval, bootstrap_interval
+
+MULTI30K_EDGES = (9, 12, 15, 18, 21)
+"""up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test sets are pooled"""
+MIN_PAIRS = 50
+"""fewer make a corpus score that is mostly noise"""
+DEFAULT_NUM_BUCKETS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Bucket:
+    """The sentence pairs whose length lies in [lower, upper); `upper` None: no upper end."""
+
+    lower: int
+    upper: int | None
+    indices: IntArray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def label(self) -> str:
+        """`up to 8`, `9-11`, `12`, `21 and more`, `all`."""
+        if self.upper is None:
+            return f"{self.lower} and more" if self.lower > 0 else "all"
+        last = self.upper - 1
+        if self.lower <= 0:
+            return f"up to {last}"
+        return f"{self.lower}-{last}" if last > self.lower else f"{last}"
+
+    @property
+    def is_thin(self) -> bool:
+        """It holds too few pairs for its score to be trusted."""
+        return len(self) < MIN_PAIRS
+
+
+def token_lengths(texts: Sequence[str], tokenize_many: Callable[[list[str]], list[list[str]]]) -> IntArray:
+    """The length of each text in tokens."""
+    return np.array([len(tokens) for tokens in tokenize_many(list(texts))], dtype=np.int64)
+
+
+def parse_edges(text: str, lengths: IntArray) -> tuple[int, ...]:
+    """Edges from `9,12,15` (each the first length of a bucket) or from `quantiles:6` (of `lengths`).
+
+    Raises:
+        UsageError: neither of the two, or edges that do not rise.
+    """
+    kind, colon, number = text.partition(":")
+    if colon:
+        if kind.strip() == "quantiles" and number.strip().isdecimal() and int(number) > 0:
+            return quantile_edges(lengths, int(number))
+    else:
+        parts = [part.strip() for part in text.split(",")]
+        if all(part.isdecimal() for part in parts):
+            edges = tuple(int(part) for part in parts)
+            if edges[0] > 0 and all(low < high for low, high in pairwise(edges)):
+                return edges
+    raise UsageError(
+        f"--by-length {text!r}: expected rising first lengths of buckets, for example 9,12,15,18,21, or quantiles:6"
+    )
+
+
+def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) -> tuple[int, ...]:
+    """Edges that cut the lengths into at most `num_buckets` buckets of about equal size (fewer where lengths tie)."""
+    quantiles = np.quantile(lengths, np.arange(1, num_buckets) / num_buckets)
+    edges = {int(edge) for edge in np.ceil(quantiles)}
+    return tuple(sorted(edge for edge in edges if lengths.min() < edge <= lengths.max()))
+
+
+def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
+    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their smaller neighbour."""
+    bounds = [0, *edges]
+    buckets = []
+    for position, lower in enumerate(bounds):
+        upper = bounds[position + 1] if position + 1 < len(bounds) else None
+        inside = (lengths >= lower) & (lengths < upper) if upper is not None else lengths >= lower
+        buckets.append(Bucket(lower, upper, np.flatnonzero(inside)))
+    while len(buckets) > 1 and min(len(bucket) for bucket in buckets) < merge_below:
+        thin = min(range(len(buckets)), key=lambda position: len(buckets[position]))
+        sides = [side for side in (thin - 1, thin + 1) if 0 <= side < len(buckets)]
+        left, right = sorted((thin, min(sides, key=lambda position: len(buckets[position]))))
+        indices = np.sort(np.concatenate([buckets[left].indices, buckets[right].indices]))
+        buckets[left : right + 1] = [Bucket(buckets[left].lower, buckets[right].upper, indices)]
+    return [bucket for bucket in buckets if len(bucket)]
+
+
+def scores_by_length(
+    system: CorpusStatistics,
+    buckets: Sequence[Bucket],
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> list[Interval]:
+    """The corpus score of each bucket with its 95 % bootstrap interval (pairs resampled within the bucket)."""
+    return [
+        bootstrap_interval(system.subset(bucket.indices), num_resamples=num_resamples, seed=seed) for bucket in buckets
+    ]

@@ -1,0 +1,181 @@
+"""Intervals of one system and paired tests between two, by resampling sufficient statistics.
+
+The draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and `--paired-ar` (a test compares them
+with the command), but all resamples are scored at once, so a test per length bucket costs milliseconds.
+
+Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomisation:
+Riezler and Maxwell 2005.
+
+Shapes: N sentence pairs, D statistics of a sentence, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+
+DEFAULT_SEED = 12345
+"""sacreBLEU's"""
+NUM_RESAMPLES = 1_000
+NUM_TRIALS = 10_000
+
+_CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the 95 % percentile interval of its bootstrap distribution."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two intervals share a value."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """System minus baseline: how large, and how often chance alone would make it as large (two-sided)."""
+
+    test: str
+    """bootstrap or randomization"""
+    difference: float
+    p_value: float
+    num_samples: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+def bootstrap_scores(
+    *systems: CorpusStatistics, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
+) -> list[FloatArray]:
+    """The R scores of each system over the same R resamples of the sentence pairs."""
+    num_pairs = _common_length(systems)
+    sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in systems]
+    for counts_RN in _resample_counts(num_pairs, num_resamples, seed):
+        for parts, system in zip(sums, systems, strict=True):
+            # float32 holds these counts exactly; sacreBLEU scores its resamples in it, so we do
+            parts.append((counts_RN @ system.rows_ND.astype(np.float64)).astype(np.float32))
+    return [system.scores_of_sums(np.concatenate(parts)) for system, parts in zip(systems, sums, strict=True)]
+
+
+def bootstrap_interval(
+    system: CorpusStatistics, *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
+) -> Interval:
+    """A system's corpus score with its 95 % percentile interval."""
+    [scores] = bootstrap_scores(system, num_resamples=num_resamples, seed=seed)
+    return percentile_interval(system.score().score, scores)
+
+
+def percentile_interval(value: float, samples: FloatArray) -> Interval:
+    """The interval that leaves out a fortieth of the samples on each side (the order statistics sacreBLEU takes)."""
+    ordered = np.sort(samples)
+    cut = len(ordered) // 40
+    return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
+
+
+def paired_bootstrap(
+    baseline: CorpusStatistics,
+    system: CorpusStatistics,
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> PairedTest:
+    """Paired bootstrap resampling; p as sacreBLEU's `--paired-bs` (and 1, where that says 1/(R+1), for identical
+    statistics: no difference is no evidence of one)."""
+    difference = system.score().score - baseline.score().score
+    if np.array_equal(baseline.rows_ND, system.rows_ND):
+        return PairedTest("bootstrap", difference, 1.0, num_resamples, seed)
+    of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
+    differences = np.abs(of_system - of_baseline)
+    p_value = _p_value(differences - differences.mean(), abs(difference))
+    return PairedTest("bootstrap", difference, p_value, num_resamples, seed)
+
+
+def paired_randomization(
+    baseline: CorpusStatistics,
+    system: CorpusStatistics,
+    *,
+    num_trials: int = NUM_TRIALS,
+    seed: int = DEFAULT_SEED,
+) -> PairedTest:
+    """Paired approximate randomisation: each trial swaps the two systems' outputs sentence by sentence with probability
+    one half; p as sacreBLEU's `--paired-ar` (and 1 for identical statistics)."""
+    num_pairs = _common_length((baseline, system))
+    difference = system.score().score - baseline.score().score
+    if np.array_equal(baseline.rows_ND, system.rows_ND):
+        return PairedTest("randomization", difference, 1.0, num_trials, seed)
+    both_ND = (baseline.rows_ND + system.rows_ND).astype(np.float64)
+    differences = []
+    for keeps_RN in _swap_masks(num_pairs, num_trials, seed):
+        mixed_RD = keeps_RN @ baseline.rows_ND.astype(np.float64) + ~keeps_RN @ system.rows_ND.astype(np.float64)
+        other_RD = both_ND.sum(axis=0) - mixed_RD
+        differences.append(np.abs(baseline.scores_of_sums(mixed_RD) - system.scores_of_sums(other_RD)))
+    p_value = _p_value(np.concatenate(differences), abs(difference))
+    return PairedTest("randomization", difference, p_value, num_trials, seed)
+
+
+def retention(
+    baseline: CorpusStatistics,
+    system: CorpusStatistics,
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> Interval | None:
+    """The share of the baseline's score that the system keeps, system / baseline, with its paired bootstrap interval;
+    None where the baseline scores 0."""
+    of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
+    score = baseline.score().score
+    if score == 0 or not of_baseline.all():
+        return None
+    ratios = of_system.astype(np.float64) / of_baseline.astype(np.float64)
+    return percentile_interval(system.score().score / score, ratios)
+
+
+def _p_value(samples: FloatArray, difference: float) -> float:
+    # Strictly more, plus one: sacreBLEU's convention (from multeval).
+    return (int(np.sum(samples > difference)) + 1) / (len(samples) + 1)
+
+
+def _common_length(systems: tuple[CorpusStatistics, ...]) -> int:
+    lengths = {len(system) for system in systems}
+    if len(lengths) != 1 or len({system.name for system in systems}) != 1:
+        raise ValueError("systems of a paired test need the same sentence pairs and the same measure")
+    return lengths.pop()
+
+
+def _resample_counts(num_pairs: int, num_resamples: int, seed: int) -> Iterator[npt.NDArray[np.float64]]:
+    """`counts_RN` in chunks: how often resample r draws pair n. The chunks continue one stream of draws."""
+    rng = np.random.default_rng(seed)
+    for size in _chunks(num_pairs, num_resamples):
+        drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
+        cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
+        yield np.bincount(cells, minlength=size * num_pairs).reshape(size, num_pairs).astype(np.float64)
+
+
+def _swap_masks(num_pairs: int, num_trials: int, seed: int) -> Iterator[npt.NDArray[np.bool_]]:
+    rng = np.random.default_rng(seed)
+    for size in _chunks(num_pairs, num_trials):
+        yield rng.integers(2, size=(size, num_pairs), dtype=bool)
+
+
+def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
+    # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the undivided stream.
+    chunk = max(32, _CHUNK_CELLS // num_pairs // 32 * 32)
+    for start in range(0, num_rows, chunk):
+        yield min(chunk, num_rows - start)

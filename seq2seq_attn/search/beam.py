@@ -1,0 +1,151 @@
+"""Beam search over many sentences at once.
+
+A sentence has K slots. Each step takes the best continuations of its alive hypotheses, as many as it has free slots;
+one that ends with EOS is finished and keeps its slot, so that the beam narrows as hypotheses finish (as in Bahdanau's
+own decoder). K = 1 is therefore greedy search whatever the length penalty. A sentence leaves the batch when no alive
+hypothesis can come to beat the worst of its `n_best` finished ones, or when it reaches its length limit.
+
+Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, V target vocabulary, J candidates of a
+row, N hypotheses returned per sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.search.candidates import forbid_tokens, top_tokens
+from seq2seq_attn.search.finish import Step, finish
+from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.text.vocab import BOS, EOS
+
+StateT = TypeVar("StateT")
+
+
+class Beam(NamedTuple):
+    """Where the search of the sentences in the batch stands."""
+
+    sentences_B: Tensor
+    """int64, which sentences they are"""
+    limits_B: Tensor
+    """int64, most tokens of a hypothesis, EOS included"""
+    ids_BK: Tensor
+    """int64, last tokens"""
+    log_probs_BK: Tensor
+    """float32, log-probability of the alive hypothesis in each slot; -inf: none"""
+    num_finished_B: Tensor
+    """int64, slots taken by finished hypotheses"""
+    best_scores_BN: Tensor
+    """float32, scores of the best finished hypotheses, best first; -inf: not that many yet"""
+
+
+@torch.inference_mode()
+def beam_search(
+    model: StepModel[StateT],
+    source: SourceBatch,
+    *,
+    beam_size: int,
+    n_best: int = 1,
+    length_penalty: float = 0.0,
+    max_lengths_B: Sequence[int],
+    forbid_unk: bool = False,
+    keep_weights: bool = True,
+) -> list[list[Hypothesis]]:
+    """Up to `n_best` hypotheses per sentence, best first, in the batch's order.
+
+    Hypotheses are ranked by log_prob / length ** length_penalty, length in target tokens with EOS. `max_lengths_B` is
+    the most tokens a sentence's hypothesis may have, EOS included (at least 1). Hypotheses cut at that limit are
+    returned, after the finished ones, only where too few have finished.
+
+    Raises:
+        UsageError: `n_best` is larger than `beam_size`.
+    """
+    if not 1 <= n_best <= beam_size:
+        raise UsageError(f"n_best={n_best}: expected 1 to the beam size ({beam_size}); raise --beam-size")
+    beam = _start(max_lengths_B, beam_size, n_best, source.ids_BS.device)
+    state = model.start(source, beam_size)
+    steps: list[Step] = []
+    while True:
+        log_probs_RV, state = model.step(beam.ids_BK.flatten(), state)
+        weights_RS = model.weights(state) if keep_weights else None
+        beam, step = _advance(beam, forbid_tokens(log_probs_RV, forbid_unk), weights_RS, len(steps) + 1, length_penalty)
+        steps.append(step)
+        places_B = _is_open(beam, len(steps), length_penalty).nonzero().squeeze(1)
+        if len(places_B) == 0:
+            break
+        state = model.reorder(state, (places_B.unsqueeze(1) * beam_size + step.parents_BK[places_B]).flatten())
+        if len(places_B) < len(beam.sentences_B):
+            beam = Beam(*(field[places_B] for field in beam))
+    return finish(steps, source.lengths_B.tolist(), n_best=n_best, length_penalty=length_penalty)
+
+
+def _start(max_lengths_B: Sequence[int], beam_size: int, n_best: int, device: torch.device) -> Beam:
+    num_sentences = len(max_lengths_B)
+    # All slots of a sentence are the same before the first step: only one of them may be continued.
+    log_probs_BK = torch.full((num_sentences, beam_size), -torch.inf, device=device)
+    log_probs_BK[:, 0] = 0.0
+    return Beam(
+        sentences_B=torch.arange(num_sentences, device=device),
+        limits_B=torch.tensor(list(max_lengths_B), device=device),
+        ids_BK=torch.full((num_sentences, beam_size), BOS, device=device),
+        log_probs_BK=log_probs_BK,
+        num_finished_B=torch.zeros(num_sentences, dtype=torch.int64, device=device),
+        best_scores_BN=torch.full((num_sentences, n_best), -torch.inf, device=device),
+    )
+
+
+def _advance(
+    beam: Beam, log_probs_RV: Tensor, weights_RS: Tensor | None, length: int, length_penalty: float
+) -> tuple[Beam, Step]:
+    """One step: fill the free slots with the best continuations, which are now `length` tokens long.
+
+    Equal continuations go in the order of their slots, then of their ids.
+    """
+    num_sentences, beam_size = beam.log_probs_BK.shape
+    top_RJ, top_ids_RJ = top_tokens(log_probs_RV, beam_size)
+    num_candidates = top_RJ.shape[1]
+    # [B, K * J]: slot by slot, in each slot best first
+    candidates = (beam.log_probs_BK.view(-1, 1) + top_RJ).view(num_sentences, -1)
+    ordered, order = candidates.sort(dim=-1, descending=True, stable=True)
+    log_probs_BK, order_BK = ordered[:, :beam_size], order[:, :beam_size]
+    parents_BK = order_BK.div(num_candidates, rounding_mode="floor")
+    ids_BK = top_ids_RJ.view(num_sentences, -1).gather(1, order_BK)
+
+    num_free_B = beam_size - beam.num_finished_B
+    has_slot_BK = torch.arange(beam_size, device=ids_BK.device) < num_free_B.unsqueeze(1)
+    is_taken_BK = has_slot_BK & (log_probs_BK > -torch.inf)
+    is_ended_BK = is_taken_BK & (ids_BK == EOS)
+    is_alive_BK = is_taken_BK & (ids_BK != EOS)
+    scores_BK = (log_probs_BK / length**length_penalty).masked_fill(~is_ended_BK, -torch.inf)
+    step = Step(
+        sentences_B=beam.sentences_B,
+        parents_BK=parents_BK,
+        ids_BK=ids_BK,
+        log_probs_BK=log_probs_BK,
+        is_ended_BK=is_ended_BK,
+        is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
+        weights_RS=weights_RS,
+    )
+    beam = beam._replace(
+        ids_BK=ids_BK,
+        log_probs_BK=log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
+        num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
+        best_scores_BN=torch.cat([beam.best_scores_BN, scores_BK], dim=1).topk(beam.best_scores_BN.shape[1]).values,
+    )
+    return beam, step
+
+
+def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
+    """`is_open_B`: the sentence may grow, and an alive hypothesis may yet beat the worst of its finished ones.
+
+    A log-probability only falls from here. With a positive penalty the most it can be worth is what it would score now
+    at the limit's length; with a negative one, at the next length; with none, itself.
+    """
+    best_length_B = beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
+    attainable_B = beam.log_probs_BK.amax(dim=1) / best_length_B**length_penalty
+    return (attainable_B > beam.best_scores_BN[:, -1]) & (beam.limits_B > length)

@@ -1,0 +1,148 @@
+"""From the steps that a search has kept to hypotheses.
+
+A search writes down each step as it happened (`Step`); nothing is copied while it runs. At the end the best hypotheses
+are followed back from their last token to their first, all at once.
+
+Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, T steps, P hypotheses picked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from seq2seq_attn.search.hypothesis import Hypothesis
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Step(NamedTuple):
+    """What one step of a search did, for the B sentences that were still in the batch."""
+
+    sentences_B: Tensor
+    """int64, which sentences those are"""
+    parents_BK: Tensor
+    """int64, the slot, before this step, that the hypothesis now in a slot goes on from"""
+    ids_BK: Tensor
+    """int64, the token it got"""
+    log_probs_BK: Tensor
+    """float32, its log-probability up to this token"""
+    is_ended_BK: Tensor
+    """bool, it has ended with EOS here"""
+    is_cut_BK: Tensor
+    """bool, it has reached the length limit here, without EOS"""
+    weights_RS: Tensor | None
+    """float32, the attention of the step, in the rows of before the step"""
+
+
+class _Kept(NamedTuple):
+    """The steps as arrays over all sentences."""
+
+    parents_TBK: IntArray
+    ids_TBK: IntArray
+    log_probs_TBK: npt.NDArray[np.float32]
+    is_ended_TBK: npt.NDArray[np.bool_]
+    is_cut_TBK: npt.NDArray[np.bool_]
+    place_TB: IntArray
+    """where in the batch the sentence was at that step"""
+
+
+def length_score(log_prob: float, length: int, length_penalty: float) -> float:
+    """What hypotheses are ranked by: log_prob / length ** length_penalty, length (at least 1) with EOS."""
+    return log_prob / math.pow(length, length_penalty)
+
+
+def finish(
+    steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: int, length_penalty: float
+) -> list[list[Hypothesis]]:
+    """The `n_best` best hypotheses of each sentence, best first: those that ended, then, if they are too few, those cut
+    at the length limit. Among equal scores the earlier step, then the lower slot comes first. At least one each."""
+    kept = _keep(steps, num_sentences=len(source_lengths_B))
+    picked = [_pick(kept, b, n_best, length_penalty) for b in range(len(source_lengths_B))]
+    sentence_P = np.array([b for b, picks in enumerate(picked) for _ in picks], dtype=np.int64)
+    last_P = np.array([step for picks in picked for step, _ in picks], dtype=np.int64)
+    slot_P = np.array([slot for picks in picked for _, slot in picks], dtype=np.int64)
+    ids_PT, rows_PT = _trace(kept, sentence_P, last_P, slot_P)
+    weights_PTS = _gather_weights(steps, rows_PT)
+    hypotheses: list[list[Hypothesis]] = [[] for _ in source_lengths_B]
+    for p, (b, last, slot) in enumerate(zip(sentence_P.tolist(), last_P.tolist(), slot_P.tolist(), strict=True)):
+        is_finished = bool(kept.is_ended_TBK[last, b, slot])
+        log_prob = float(kept.log_probs_TBK[last, b, slot])
+        hypotheses[b].append(
+            Hypothesis(
+                ids=ids_PT[p, : last + 1 - is_finished].tolist(),
+                log_prob=log_prob,
+                score=length_score(log_prob, last + 1, length_penalty),
+                is_finished=is_finished,
+                weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
+            )
+        )
+    for b, found in enumerate(hypotheses):
+        if not found:  # every token had probability 0 (or the model gave NaN): say nothing, and that it is impossible
+            weights_TS = None if weights_PTS is None else np.zeros((0, source_lengths_B[b]), dtype=np.float32)
+            found.append(Hypothesis([], float("-inf"), float("-inf"), False, weights_TS))
+    return hypotheses
+
+
+def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
+    shape = (len(steps), num_sentences, steps[0].ids_BK.shape[1])
+    kept = _Kept(
+        parents_TBK=np.zeros(shape, dtype=np.int64),
+        ids_TBK=np.zeros(shape, dtype=np.int64),
+        log_probs_TBK=np.full(shape, -np.inf, dtype=np.float32),
+        is_ended_TBK=np.zeros(shape, dtype=np.bool_),
+        is_cut_TBK=np.zeros(shape, dtype=np.bool_),
+        place_TB=np.zeros(shape[:2], dtype=np.int64),
+    )
+    for t, step in enumerate(steps):
+        sentences_B = step.sentences_B.cpu().numpy()
+        kept.parents_TBK[t, sentences_B] = step.parents_BK.cpu().numpy()
+        kept.ids_TBK[t, sentences_B] = step.ids_BK.cpu().numpy()
+        kept.log_probs_TBK[t, sentences_B] = step.log_probs_BK.cpu().numpy()
+        kept.is_ended_TBK[t, sentences_B] = step.is_ended_BK.cpu().numpy()
+        kept.is_cut_TBK[t, sentences_B] = step.is_cut_BK.cpu().numpy()
+        kept.place_TB[t, sentences_B] = np.arange(len(sentences_B))
+    return kept
+
+
+def _pick(kept: _Kept, sentence: int, n_best: int, length_penalty: float) -> list[tuple[int, int]]:
+    """(step, slot) of the last token of the sentence's best hypotheses."""
+    picks: list[tuple[int, int]] = []
+    for is_candidate_TBK in (kept.is_ended_TBK, kept.is_cut_TBK):
+        steps, slots = np.nonzero(is_candidate_TBK[:, sentence])
+        log_probs = kept.log_probs_TBK[steps, sentence, slots].astype(np.float64)
+        order = np.argsort(-log_probs / (steps + 1.0) ** length_penalty, kind="stable")
+        picks += list(zip(steps[order].tolist(), slots[order].tolist(), strict=True))
+    return picks[:n_best]
+
+
+def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray) -> tuple[IntArray, IntArray]:
+    """The tokens of each hypothesis and the row, at each step, whose weights are its own (-1 after its end)."""
+    num_steps, _, num_slots = kept.ids_TBK.shape
+    ids_PT = np.zeros((len(sentence_P), num_steps), dtype=np.int64)
+    rows_PT = np.full_like(ids_PT, -1)
+    for t in range(num_steps - 1, -1, -1):
+        is_in_P = last_P >= t
+        parents_P = kept.parents_TBK[t, sentence_P, slot_P]
+        ids_PT[:, t] = kept.ids_TBK[t, sentence_P, slot_P]
+        rows_PT[:, t] = np.where(is_in_P, kept.place_TB[t, sentence_P] * num_slots + parents_P, -1)
+        slot_P = np.where(is_in_P, parents_P, slot_P)
+    return ids_PT, rows_PT
+
+
+def _gather_weights(steps: Sequence[Step], rows_PT: IntArray) -> npt.NDArray[np.float32] | None:
+    weights = [step.weights_RS for step in steps if step.weights_RS is not None]
+    if len(weights) < len(steps):
+        return None
+    weights_PTS = np.zeros((*rows_PT.shape, weights[0].shape[1]), dtype=np.float32)
+    for t, weights_RS in enumerate(weights):
+        places = np.flatnonzero(rows_PT[:, t] >= 0)
+        index = torch.from_numpy(rows_PT[places, t]).to(weights_RS.device)
+        weights_PTS[places, t, : weights_RS.shape[1]] = weights_RS[index].float().cpu().numpy()
+    return weights_PTS

@@ -1,0 +1,69 @@
+"""Greedy search: the most probable token at each step.
+
+Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.search.candidates import forbid_tokens
+from seq2seq_attn.search.finish import Step, finish
+from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.text.vocab import BOS, EOS
+
+StateT = TypeVar("StateT")
+
+
+@torch.inference_mode()
+def greedy_search(
+    model: StepModel[StateT],
+    source: SourceBatch,
+    *,
+    max_lengths_B: Sequence[int],
+    forbid_unk: bool = False,
+    keep_weights: bool = True,
+    length_penalty: float = 0.0,
+) -> list[Hypothesis]:
+    """One hypothesis per sentence, in the batch's order.
+
+    `max_lengths_B` is the most tokens a sentence's hypothesis may have, EOS included (at least 1); `length_penalty`
+    only decides what its score says. Sentences that have ended leave the batch.
+    """
+    device = source.ids_BS.device
+    sentences_R = torch.arange(len(max_lengths_B), device=device)
+    limits_R = torch.tensor(list(max_lengths_B), device=device)
+    prev_ids_R = torch.full_like(sentences_R, BOS)
+    log_probs_R = torch.zeros(len(max_lengths_B), device=device)
+    state = model.start(source, 1)
+    steps: list[Step] = []
+    while True:
+        next_log_probs_RV, state = model.step(prev_ids_R, state)
+        prev_ids_R = forbid_tokens(next_log_probs_RV, forbid_unk).argmax(dim=-1)
+        log_probs_R = log_probs_R + next_log_probs_RV.gather(1, prev_ids_R.unsqueeze(1)).squeeze(1)
+        is_ended_R = prev_ids_R == EOS
+        is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
+        steps.append(
+            Step(
+                sentences_R,
+                parents_BK=torch.zeros_like(prev_ids_R).unsqueeze(1),
+                ids_BK=prev_ids_R.unsqueeze(1),
+                log_probs_BK=log_probs_R.unsqueeze(1),
+                is_ended_BK=is_ended_R.unsqueeze(1),
+                is_cut_BK=is_cut_R.unsqueeze(1),
+                weights_RS=model.weights(state) if keep_weights else None,
+            )
+        )
+        index_R = (~(is_ended_R | is_cut_R)).nonzero().squeeze(1)
+        if len(index_R) == 0:
+            break
+        if len(index_R) < len(sentences_R):
+            state = model.reorder(state, index_R)
+            sentences_R, limits_R = sentences_R[index_R], limits_R[index_R]
+            prev_ids_R, log_probs_R = prev_ids_R[index_R], log_probs_R[index_R]
+    found = finish(steps, source.lengths_B.tolist(), n_best=1, length_penalty=length_penalty)
+    return [hypotheses[0] for hypotheses in found]

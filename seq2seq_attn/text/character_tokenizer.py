@@ -1,0 +1,38 @@
+"""Characters as tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq_attn.files import write_json
+from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.tokenizers import Side
+
+SPACE = "▁"
+"""The token of a blank (U+2581), as SentencePiece writes it."""
+
+
+class CharacterTokenizer:
+    """Code points of the NFC form as tokens; the blank is a token too, written `SPACE`."""
+
+    name = "characters"
+
+    def __init__(self, *, lowercase: bool = False) -> None:
+        self.lowercase = lowercase
+
+    def tokenize(self, text: str) -> list[str]:
+        """The characters of one line."""
+        return list(normalize(text, lowercase=self.lowercase).replace(" ", SPACE))
+
+    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
+        """The characters of each line."""
+        return [self.tokenize(text) for text in texts]
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The characters in one string."""
+        return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+
+    def save(self, directory: Path, side: Side) -> None:
+        """Write `<side>.tokenizer.json`."""
+        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})

@@ -1,0 +1,241 @@
+"""Parallel text: reading it, checking it, and saying what is in it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import open_text_bytes
+
+Lengths = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 text, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also cut at U+2028 and
+    others); one '\\r' before it is dropped, and a last line needs no '\\n'.
+
+    Raises:
+        UserError: the file is missing, is not gzip though it is called so, or is not UTF-8 (with file and line).
+    """
+    try:
+        with open_text_bytes(path) as stream:
+            content = stream.read()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read ({error})") from None
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}); convert the file, "
+            "for example with iconv -t UTF-8"
+        ) from None
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def resolve_pair(spec: str | Sequence[str], source_language: str, target_language: str) -> tuple[Path, Path]:
+    """The two files of a split: of a prefix (`PREFIX.de` and `PREFIX.en`, or the same with `.gz`), or of a
+    `[source file, target file]` pair.
+
+    Raises:
+        UsageError: a list that does not name two files.
+        UserError: a file that is not there.
+    """
+    if isinstance(spec, str):
+        return _of_prefix(spec, source_language), _of_prefix(spec, target_language)
+    if len(spec) != 2:
+        raise UsageError(f"{list(spec)}: expected a prefix or two files, [source file, target file]")
+    source, target = Path(spec[0]), Path(spec[1])
+    for path in (source, target):
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+    return source, target
+
+
+def _of_prefix(prefix: str, language: str) -> Path:
+    plain = Path(f"{prefix}.{language}")
+    for path in (plain, Path(f"{plain}.gz")):
+        if path.is_file():
+            return path
+    raise UserError(f"{plain}: no such file, and no {plain}.gz; a prefix is followed by .{language}")
+
+
+def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:
+    """The lines of both sides.
+
+    Raises:
+        UserError: as `read_lines`; or the files have different numbers of lines.
+    """
+    source, target = read_lines(source_path), read_lines(target_path)
+    if len(source) != len(target):
+        raise UserError(
+            f"{source_path} has {len(source)} lines and {target_path} has {len(target)}: "
+            "line i of one must translate line i of the other"
+        )
+    return source, target
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What is wrong with which pairs of a split; a pair can be several."""
+
+    is_blank: Bools
+    """a side has no token"""
+    is_over_long: Bools
+    """a side has more than `max_length` tokens"""
+    is_ratio_outlier: Bools
+    """neither side is blank and one is more than `max_length_ratio` times as long as the other"""
+
+    @property
+    def is_good(self) -> Bools:
+        """Nothing is wrong with the pair."""
+        return ~(self.is_blank | self.is_over_long | self.is_ratio_outlier)
+
+    def first(self) -> dict[str, int]:
+        """Number of pairs by the first fault of each: the reason to drop it."""
+        over_long = self.is_over_long & ~self.is_blank
+        ratio = self.is_ratio_outlier & ~over_long
+        return {"blank": int(self.is_blank.sum()), "over_long": int(over_long.sum()), "ratio": int(ratio.sum())}
+
+
+def find_faults(source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float) -> Faults:
+    """Check the token lengths of a split's pairs."""
+    shorter = np.minimum(source_lengths, target_lengths)
+    longer = np.maximum(source_lengths, target_lengths)
+    is_blank = shorter == 0
+    return Faults(
+        is_blank=is_blank,
+        is_over_long=longer > max_length,
+        is_ratio_outlier=~is_blank & (longer > max_length_ratio * shorter),
+    )
+
+
+@dataclass(frozen=True)
+class SideAudit:
+    """One side of a split, all pairs read."""
+
+    tokens: int
+    types: int
+    unknown: int
+    """tokens without an id of their own"""
+    longest: int
+    """tokens of the longest line"""
+
+    @property
+    def oov_rate(self) -> float:
+        """Share of tokens without an id of their own."""
+        return self.unknown / self.tokens if self.tokens else 0.0
+
+
+@dataclass(frozen=True)
+class SplitAudit:
+    """What is in a split. Only training pairs are dropped; of the others the same faults are counted."""
+
+    pairs_read: int
+    pairs_kept: int
+    blank: int
+    over_long: int
+    ratio_outliers: int
+    duplicates: int
+    """pairs that are equal to an earlier one of the split"""
+    dropped: dict[str, int]
+    """training pairs left out, by the first reason"""
+    overlap_pairs: int
+    """pairs that are training pairs too; 0 for train"""
+    overlap_sources: int
+    """pairs whose source is a training source too; 0 for train"""
+    source: SideAudit
+    target: SideAudit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, OOV rates included."""
+        values = asdict(self)
+        for side, audit in (("source", self.source), ("target", self.target)):
+            values[side]["oov_rate"] = audit.oov_rate
+        return values
+
+
+def audit_split(
+    lines: tuple[Sequence[str], Sequence[str]],
+    faults: Faults,
+    sides: Sequence[SideAudit],
+    *,
+    train: tuple[Sequence[str], Sequence[str]] | None,
+) -> SplitAudit:
+    """Count what was found in a split.
+
+    Args:
+        lines: source and target lines, all that were read.
+        faults: what is wrong with which pair.
+        sides: figures of the source and of the target.
+        train: the training split's lines, to look for overlap; None if this is the training split.
+    """
+    dropped = faults.first() if train is None else dict.fromkeys(faults.first(), 0)
+    overlap_pairs, overlap_sources = (0, 0) if train is None else count_overlap(*lines, *train)
+    return SplitAudit(
+        pairs_read=len(lines[0]),
+        pairs_kept=len(lines[0]) - sum(dropped.values()),
+        blank=int(faults.is_blank.sum()),
+        over_long=int(faults.is_over_long.sum()),
+        ratio_outliers=int(faults.is_ratio_outlier.sum()),
+        duplicates=count_duplicates(*lines),
+        dropped=dropped,
+        overlap_pairs=overlap_pairs,
+        overlap_sources=overlap_sources,
+        source=sides[0],
+        target=sides[1],
+    )
+
+
+def count_duplicates(source: Sequence[str], target: Sequence[str]) -> int:
+    """Pairs that are equal to an earlier one."""
+    return len(source) - len(set(zip(source, target, strict=True)))
+
+
+def count_overlap(
+    source: Sequence[str], target: Sequence[str], train_source: Sequence[str], train_target: Sequence[str]
+) -> tuple[int, int]:
+    """Pairs of a split that are in the training split: (both sides, source side)."""
+    sources = set(train_source)
+    candidates = [(s, t) for s, t in zip(source, target, strict=True) if s in sources and s.strip()]
+    wanted = set(candidates)
+    known = {pair for pair in zip(train_source, train_target, strict=True) if pair in wanted}
+    return sum(pair in known for pair in candidates), len(candidates)
+
+
+def audit_lines(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The audit of a corpus (`SplitAudit.to_dict` of each split, train among them) as two tables."""
+    pairs = [["split", "pairs", "kept", "blank", "over-long", "ratio", "duplicates", "in train", "source in train"]]
+    tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
+    for split, found in audit.items():
+        keys = ("pairs_read", "pairs_kept", "blank", "over_long", "ratio_outliers", "duplicates")
+        overlap = [f"{found[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
+        pairs.append([split, *(f"{found[key]:,}" for key in keys), *(["-", "-"] if split == "train" else overlap)])
+        for side in ("source", "target"):
+            figures = found[side]
+            counts = [f"{figures[key]:,}" for key in ("tokens", "types", "longest")]
+            tokens.append([split, side, *counts, f"{100 * figures['oov_rate']:.2f} %"])
+    return [*_aligned(pairs, num_left=1), "", *_aligned(tokens, num_left=2)]
+
+
+def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < num_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

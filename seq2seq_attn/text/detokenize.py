@@ -1,0 +1,102 @@
+"""Words and punctuation marks back into a line: spaCy's tokens do not say where blanks were, these rules do.
+
+The rules are those of English and German; another language gets what both have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_CLOSING = frozenset(", . ; : ! ? ) ] } .. ... …".split())
+_OPENING = frozenset("( [ { ¿ ¡".split())
+# Opening to closing mark. A mark that is its own partner opens if none is open.
+_QUOTES = {
+    "en": {'"': '"', "'": "'", "“": "”", "‘": "’", "``": "''"},
+    "de": {'"': '"“”', "'": "'", "„": "“”", "‚": "‘’", "»": "«", "“": "”"},
+}
+_CURRENCIES = frozenset("$ £ € ¥".split())
+_ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
+_CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
+_PRONOUNS = frozenset("i you he she it we they what that who there where here how let".split())
+_NEGATED = frozenset("do does did is are was were has have had ca could wo would should must need ai might".split())
+# What spaCy cuts off a word that was written without an apostrophe or as one word.
+_SPLIT_WORDS = frozenset((("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all")))
+_BARE_CLITICS = frozenset("s d m re ve ll".split())
+
+_LEFT, _RIGHT, _BOTH, _NEITHER = (True, False), (False, True), (True, True), (False, False)
+
+
+def detokenize(tokens: Sequence[str], language: str) -> str:
+    """One line from spaCy's tokens: `["I", "ca", "n't", "."]` gives `"I can't."`."""
+    pieces: list[str] = []
+    open_quotes: list[str] = []
+    glue_next = True
+    for i, token in enumerate(tokens):
+        glue_left, glue_right = _attachment(tokens, i, open_quotes, language)
+        if not (glue_left or glue_next):
+            pieces.append(" ")
+        pieces.append(token)
+        glue_next = glue_right
+    return "".join(pieces)
+
+
+def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language: str) -> tuple[bool, bool]:
+    """Whether token i is written without a blank on its left and on its right."""
+    token = tokens[i]
+    previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
+    if token in _CLOSING:
+        return _LEFT
+    if token in _OPENING:
+        return _RIGHT
+    quotes = _QUOTES.get(language, _QUOTES["en"])
+    if token in quotes or (open_quotes and token in quotes[open_quotes[-1]]):
+        return _quote(tokens, i, open_quotes, quotes)
+    if token == "/" or (token == "-" and _is_inside_word(previous, following, language)):
+        return _BOTH
+    if token in _CURRENCIES:
+        return _RIGHT if following[:1].isdigit() and not previous[-1:].isdigit() else _NEITHER
+    if token == "#":
+        return _RIGHT if following[:1].isalnum() else _NEITHER
+    if token == "&":
+        return _RIGHT if following.removesuffix(";") in _ENTITIES else _NEITHER
+    if language == "en" and token == "%":
+        return _LEFT if previous[-1:].isdigit() else _NEITHER
+    if language == "fr" and len(token) > 1 and token[-1] in "'’":
+        return _RIGHT
+    return _LEFT if _continues_word(previous, token, language) else _NEITHER
+
+
+def _is_inside_word(previous: str, following: str, language: str) -> bool:
+    """Whether a hyphen between two tokens is one that spaCy cut out of a word (or of 20-30)."""
+    if language == "de":  # there it stays in words
+        return previous[-1:].isdigit() and following[:1].isdigit()
+    return _has_letter_or_digit(previous) and _has_letter_or_digit(following)
+
+
+def _has_letter_or_digit(token: str) -> bool:
+    return any(character.isalnum() for character in token)
+
+
+def _continues_word(previous: str, token: str, language: str) -> bool:
+    previous, token = previous.lower(), token.lower().replace("’", "'")
+    if language == "de":
+        return token == "'s"
+    if token in _CLITICS or (previous, token) in _SPLIT_WORDS:
+        return True
+    if token == "nt":
+        return previous in _NEGATED
+    # "im", "she s"; and an apostrophe that stood after a blank is a token of its own
+    return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
+
+
+def _quote(tokens: Sequence[str], i: int, open_quotes: list[str], quotes: dict[str, str]) -> tuple[bool, bool]:
+    token = tokens[i]
+    if open_quotes and token in quotes[open_quotes[-1]]:
+        open_quotes.pop()
+        return _LEFT
+    if token == "'" and token not in tokens[i + 1 :]:  # no partner: an apostrophe
+        return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdigit() else _LEFT
+    if token == "'" and i and tokens[i - 1][-1:].lower() in ("s", "z", "x") and tokens[i + 1 :].count(token) % 2 == 0:
+        return _LEFT  # the possessive of a plural before a quotation
+    open_quotes.append(token)
+    return _RIGHT

@@ -1,0 +1,173 @@
+"""Multi30k, task 1 (Elliott et al. 2016): fetched from the dataset's own repository, every file checked by SHA-256.
+
+Terms of the dataset: non-commercial research and education. So the text is downloaded by who uses it and never shipped.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import atomic_path, sha256_of
+
+COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
+SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
+"""An environment variable: a folder that has the published files, used when no other source folder is named."""
+SPLITS = {
+    "train": "train",
+    "valid": "val",
+    "test_2016_flickr": "test_2016_flickr",
+    "test_2017_flickr": "test_2017_flickr",
+    "test_2017_mscoco": "test_2017_mscoco",
+}
+"""Our name of a split to the dataset's."""
+SHA256 = {
+    "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
+    "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+    "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+    "test_2016_flickr.fr.gz": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
+    "test_2017_flickr.de.gz": "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee",
+    "test_2017_flickr.en.gz": "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074",
+    "test_2017_flickr.fr.gz": "3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496",
+    "test_2017_mscoco.de.gz": "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338",
+    "test_2017_mscoco.en.gz": "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58",
+    "test_2017_mscoco.fr.gz": "754f3072ba9f124569ba5258b32730fc1d214bbf8e0c6dfb2b74401676220db0",
+    "train.cs.gz": "a65adb8b32e3bc664f21ecba7a6e7f6950fd1f405e135f7c312faabdb6255077",
+    "train.de.gz": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+    "train.en.gz": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+    "train.fr.gz": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
+    "val.cs.gz": "b63226e05c4bd5dd6a42897d74b86a1b9d2c31498252c572b1ea7f7996927fcc",
+    "val.de.gz": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+    "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+    "val.fr.gz": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
+}
+"""The published files and their SHA-256."""
+
+_TIMEOUT_S = 30.0
+_TOO_BUSY = (408, 425, 429)
+
+_log = logging.getLogger(__name__)
+
+
+def published_splits(source_language: str, target_language: str) -> dict[str, tuple[str, str]]:
+    """The files of each split (source, target) that the dataset publishes in both languages.
+
+    Raises:
+        UsageError: a language the dataset does not have, or twice the same.
+    """
+    languages = sorted({name.split(".")[1] for name in SHA256})
+    for language in (source_language, target_language):
+        if language not in languages:
+            raise UsageError(f"language {language!r}: Multi30k has {', '.join(languages)}")
+    if source_language == target_language:
+        raise UsageError(f"data.source_language and data.target_language are both {source_language!r}")
+    pairs = {split: (f"{name}.{source_language}.gz", f"{name}.{target_language}.gz") for split, name in SPLITS.items()}
+    return {split: pair for split, pair in pairs.items() if all(name in SHA256 for name in pair)}
+
+
+def fetch(
+    data_dir: Path,
+    source_dir: Path | None = None,
+    *,
+    languages: tuple[str, str] = ("de", "en"),
+    base_url: str = BASE_URL,
+    num_tries: int = 4,
+    backoff_s: float = 1.0,
+    show_progress: bool = False,
+) -> Path:
+    """Put the files of a language pair into `data_dir/multi30k/` and return that folder. Files that are there and
+    verify stay; the others are copied from `source_dir` (without one: from the folder that `SEQ2SEQ_MULTI30K_DIR`
+    names, if it exists), else downloaded. Whatever stops it, no wrong file stays under its final name, so running
+    again completes the folder.
+
+    Raises:
+        UserError: a file that cannot be had, or whose SHA-256 is not the published one's.
+        UsageError: a language pair that the dataset does not have.
+    """
+    names = [name for pair in published_splits(*languages).values() for name in pair]
+    directory = data_dir / "multi30k"
+    missing = [name for name in names if not _is_verified(directory / name)]
+    source_dir = source_dir or _source_dir_from_environment()
+    for name in tqdm(missing, desc="Multi30k", unit="file", disable=not show_progress):
+        if source_dir is not None:
+            _copy(source_dir / name, directory / name)
+        else:
+            _download(f"{base_url}/{name}", directory / name, num_tries=num_tries, backoff_s=backoff_s)
+    return directory
+
+
+def _source_dir_from_environment() -> Path | None:
+    named = os.environ.get(SOURCE_DIR_VARIABLE)
+    return Path(named) if named and Path(named).is_dir() else None
+
+
+def _is_verified(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    if sha256_of(path) == SHA256[path.name]:
+        return True
+    _log.warning("%s: damaged (wrong SHA-256); fetching it again", path)
+    return False
+
+
+def _copy(source: Path, path: Path) -> None:
+    if not source.is_file():
+        raise UserError(f"{source}: no such file; a source folder holds the published .gz files under their own names")
+
+    def copy(temporary: Path) -> None:
+        shutil.copyfile(source, temporary)
+
+    _put(path, copy, origin=str(source))
+
+
+def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None:
+    for attempt in range(1, num_tries + 1):
+        try:
+            _put(path, lambda temporary: _get(url, temporary), origin=url)
+            return
+        except urllib.error.HTTPError as error:
+            reason = f"the server answered {error.code} {error.reason}"
+            error.close()
+            if error.code < 500 and error.code not in _TOO_BUSY:
+                break
+        # URLError, timeouts and broken connections are OSErrors; a body cut short is an HTTPException
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(getattr(error, "reason", error)) or type(error).__name__
+        if attempt < num_tries:
+            wait_s = backoff_s * 2 ** (attempt - 1)
+            _log.warning("%s: %s; trying again in %g s (%d of %d)", url, reason, wait_s, attempt, num_tries)
+            time.sleep(wait_s)
+    raise UserError(
+        f"{url}: cannot be downloaded ({reason}); run again, or give a folder that has the files with --source-dir"
+    )
+
+
+def _get(url: str, temporary: Path) -> None:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, temporary.open("wb") as stream:
+        shutil.copyfileobj(answer, stream)
+        expected = answer.headers.get("Content-Length")
+        # reading in pieces, http.client takes an early end of the body for its end
+        if expected is not None and stream.tell() != int(expected):
+            raise http.client.IncompleteRead(b"", int(expected) - stream.tell())
+
+
+def _put(path: Path, write: Callable[[Path], None], *, origin: str) -> None:
+    with atomic_path(path) as temporary:
+        write(temporary)
+        found = sha256_of(temporary)
+        if found != SHA256[path.name]:
+            raise UserError(
+                f"{origin}: wrong SHA-256 {found[:12]}..., the published file has {SHA256[path.name][:12]}...; "
+                "it is damaged or not that file, and was not kept: run again, or use another --source-dir"
+            )

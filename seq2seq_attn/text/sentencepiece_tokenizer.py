@@ -1,0 +1,111 @@
+"""SentencePiece subwords as tokens (Kudo and Richardson 2018)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import atomic_path, write_json
+from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.tokenizers import Side
+
+SPACE = "▁"
+"""How SentencePiece writes a blank (U+2581)."""
+
+
+class SentencePieceTokenizer:
+    """Subwords of a trained model. A run of characters that the model never saw is a token as it stands."""
+
+    name = "sentencepiece"
+
+    def __init__(self, model: bytes, *, lowercase: bool = False) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        self.lowercase = lowercase
+        self.model = model
+        self._processor: Any = SentencePieceProcessor(model_proto=model)
+
+    def tokenize(self, text: str) -> list[str]:
+        """The subwords of one line."""
+        pieces: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
+        return pieces
+
+    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
+        """The subwords of each line."""
+        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
+        pieces: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
+        return pieces
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The subwords joined, blanks where the model wrote them."""
+        # Not the library's decode: it drops tokens spelled like its specials and shows unknown ones as " ⁇ ".
+        return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+
+    def save(self, directory: Path, side: Side) -> None:
+        """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""
+        with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
+            temporary.write_bytes(self.model)
+        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})
+
+
+def train_sentencepiece(
+    lines: Sequence[str], *, lowercase: bool = False, vocab_size: int = 8_000, model_type: str = "unigram"
+) -> SentencePieceTokenizer:
+    """Train a model on training text. Same lines, same model, byte for byte. A text too small for `vocab_size` gives
+    as many subwords as it has.
+
+    Raises:
+        UsageError: `vocab_size` is smaller than the number of different characters.
+        UserError: all lines are blank.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    written = io.BytesIO()
+    normalized = [text for text in (normalize(line, lowercase=lowercase) for line in lines) if text]
+    if not normalized:
+        raise UserError("SentencePiece: no text to learn from; all training lines are blank")
+    options: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "model_type": model_type,
+        "hard_vocab_limit": False,
+        "character_coverage": 1.0,
+        # `normalize` has done it: with "identity" joining the subwords gives the line back
+        "normalization_rule_name": "identity",
+        "num_threads": 1,
+        "max_sentence_length": 1 << 20,
+        # ids are given by our own vocabulary: the model needs none of its specials but the unknown one
+        "unk_id": 0,
+        "bos_id": -1,
+        "eos_id": -1,
+        "pad_id": -1,
+        "minloglevel": 2,
+    }
+    try:
+        SentencePieceTrainer.train(sentence_iterator=iter(normalized), model_writer=written, **options)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} model of that size on "
+            f"this text ({reason}); choose another size or data.tokenizer.name=characters"
+        ) from None
+    return SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
+
+
+def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer:
+    """Load a saved model.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    try:
+        model = path.read_bytes()
+        if model:  # SentencePiece takes no bytes for no model, and fails later
+            return SentencePieceTokenizer(model, lowercase=lowercase)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such SentencePiece model") from None
+    except (OSError, RuntimeError):
+        pass
+    raise UserError(f"{path}: not a SentencePiece model, or a damaged one")

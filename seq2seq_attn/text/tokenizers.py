@@ -1,0 +1,102 @@
+"""Tokenisers: text to tokens and back. Each kind lives in its own file and is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_json
+
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
+
+
+class Tokenizer(Protocol):
+    """Text to tokens and back. Any string may come in: nothing raises. What comes out has no line end in it."""
+
+    @property
+    def name(self) -> str:
+        """`spacy`, `sentencepiece` or `characters`."""
+        ...
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of one line; none for a blank one."""
+        ...
+
+    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
+        """The tokens of each line, as `tokenize` gives them, faster."""
+        ...
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The line that these tokens came from, or would have."""
+        ...
+
+    def save(self, directory: Path, side: Side) -> None:
+        """Write `<side>.tokenizer.json` (and what it names), for `load_tokenizer`."""
+        ...
+
+
+def build_tokenizers(
+    source_lines: Sequence[str],
+    target_lines: Sequence[str],
+    *,
+    name: str,
+    source_language: str,
+    target_language: str,
+    lowercase: bool = False,
+    vocab_size: int = 8_000,
+    joint: bool = True,
+    model_type: str = "unigram",
+) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenisers of both sides. SentencePiece learns from the lines (training text, nothing else): one model from
+    both sides when `joint`, else one a side. The other kinds learn nothing.
+
+    Raises:
+        UserError: a language that spaCy does not have, a `vocab_size` that the text cannot give.
+    """
+    if name == "sentencepiece":
+        from seq2seq_attn.text.sentencepiece_tokenizer import train_sentencepiece
+
+        texts = [[*source_lines, *target_lines]] if joint else [source_lines, target_lines]
+        trained = [
+            train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
+            for lines in texts
+        ]
+        return trained[0], trained[-1]
+    if name == "spacy":
+        from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+
+        source, target = (SpacyTokenizer(code, lowercase=lowercase) for code in (source_language, target_language))
+        return source, target
+    from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+
+    return CharacterTokenizer(lowercase=lowercase), CharacterTokenizer(lowercase=lowercase)
+
+
+def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
+    """The tokeniser that was saved for a side.
+
+    Raises:
+        UserError: a file is missing, damaged, or of a kind this version does not know.
+    """
+    path = directory / f"{side}.tokenizer.json"
+    saved = read_json(path)
+    try:
+        name, lowercase = saved["name"], bool(saved["lowercase"])
+        if name == "spacy":
+            from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+
+            return SpacyTokenizer(saved["language"], lowercase=lowercase)
+        if name == "sentencepiece":
+            from seq2seq_attn.text.sentencepiece_tokenizer import load_sentencepiece
+
+            return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
+        if name == "characters":
+            from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+
+            return CharacterTokenizer(lowercase=lowercase)
+    except (KeyError, TypeError):
+        raise UserError(f"{path}: not a tokeniser file of seq2seq-attn; prepare the data again") from None
+    raise UserError(f"{path}: unknown tokeniser {name!r}; this version has spacy, sentencepiece, characters")

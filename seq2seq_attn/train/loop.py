@@ -1,0 +1,275 @@
+"""The training loop: epochs of updates, with logging, validation and checkpoints in between."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import torch
+
+from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.build import build_model, count_parameters
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.batches import EpochBatches
+from seq2seq_attn.train.plan import Plan
+from seq2seq_attn.train.precision import resolve_precision
+from seq2seq_attn.train.record import Record
+from seq2seq_attn.train.runlog import Progress, RunLog
+from seq2seq_attn.train.signals import StopRequest, catch_signals
+from seq2seq_attn.train.start import check_same_run, choose_run_dir
+from seq2seq_attn.train.state import TrainState
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.validate import SPLIT as VALID
+from seq2seq_attn.train.validate import Interrupted, Validator
+from seq2seq_attn.translator import resolve_device
+
+log = logging.getLogger(__name__)
+
+
+def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False) -> RunDir:
+    """Train as configured and leave a run directory, preparing the data first if that was not done.
+
+    Args:
+        config: all settings. To resume with a run's own, load them from its `config.yaml`.
+        run_dir: where to; None: `runs/<date>-<name>-s<seed>`, or, to resume, the newest unfinished run.
+        resume: go on from the last saved state, exactly (from the start if none was saved).
+        overwrite: replace a run that is there.
+
+    Raises:
+        UsageError: the directory holds a run and neither `resume` nor `overwrite` was given; settings that cannot be.
+        UserError: data that cannot be had, a damaged state, out of memory, too many non-finite updates in a row.
+        KeyboardInterrupt: on Ctrl-C, after saving.
+        SystemExit: (143) on SIGTERM, after saving.
+    """
+    path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
+    prepared = prepare_corpus(config, show_progress=sys.stderr.isatty())
+    if config.train.num_threads:
+        torch.set_num_threads(config.train.num_threads)
+    with catch_signals() as stop:
+        trainer = Trainer(config, RunDir(path), prepared, stop)
+        trainer.train(resume=resume, overwrite=overwrite)
+    return trainer.run
+
+
+class Trainer:
+    """One training: the model, where it stands, and what happens between updates."""
+
+    def __init__(self, config: Config, run: RunDir, prepared: PreparedCorpus, stop: StopRequest) -> None:
+        self._config = config
+        self.run = run
+        self._prepared = prepared
+        self._pairs = prepared.pairs("train")
+        self._stop = stop
+        self._device = resolve_device(config.train.device)
+        self._precision = resolve_precision(config.train.precision, self._device)
+        torch.manual_seed(config.seed)
+        self._model = build_model(
+            config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)
+        ).to(self._device)
+        self._updater = Updater(self._model, config.train, device=self._device, precision=self._precision)
+        self._validator = Validator(
+            prepared, config, device=self._device, precision=self._precision, should_stop=lambda: stop.is_set
+        )
+        self._updates_per_epoch = self._epoch(0).num_updates
+        self._plan = Plan(config.train, updates_per_epoch=self._updates_per_epoch)
+        self._state = TrainState()
+        self._saved_at = 0
+        self._finished: str | None = None
+        self._session_began_at = time.monotonic()
+
+    def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
+        """Train to the end, or until a signal; from the beginning, or from the last saved state if there is one."""
+        position = self._load() if resume and checkpoint.has_state(self.run.last_dir) else None
+        if self._finished and self._stop_reason():
+            if not self.run.is_finished():
+                self._mark_finished()
+            log.info("%s: finished (%s); to go on, raise that limit with --set", self.run.path, self._stop_reason())
+            return
+        self._finished = None
+        if position is None:
+            self.run = RunDir.create(self.run.path, overwrite=overwrite or (self.run.path / "config.yaml").exists())
+            self.run.save_config(self._config)
+            self.run.save_text(self._prepared)
+            self.run.write_environment(sys.argv, self._device)
+        else:
+            self.run.mark_unfinished()
+            self.run.save_config(self._config)
+        self._session_began_at = time.monotonic() - self._state.elapsed_s
+        with (
+            RunLog(self.run.path, position=position, update=self._state.update) as self._run_log,
+            closing(self._progress()) as progress,
+        ):
+            self._record = Record(self._run_log, progress)
+            self._say_what(is_new=position is None)
+            if position is None:
+                self._save()  # from here on there is something to resume
+            self._loop()
+
+    def _loop(self) -> None:
+        self._after_update()  # a validation may have been interrupted
+        while self._stop_reason() is None:
+            epoch = self._epoch(self._state.epoch)
+            with closing(epoch.updates(self._state.batches_done)) as updates:
+                began_at = time.monotonic()
+                for batches in updates:
+                    self._update(batches, num_batches_of_epoch=len(epoch), began_at=began_at)
+                    self._after_update()
+                    if self._stop_reason() is not None:
+                        break
+                    began_at = time.monotonic()
+        self._finish()
+
+    def _update(self, batches: Sequence[Batch], *, num_batches_of_epoch: int, began_at: float) -> None:
+        state = self._state
+        epoch = state.epoch
+        rate = self._plan.learning_rate(state.update, plateau_factor=state.plateau.factor)
+        ratio = self._plan.teacher_forcing_ratio(state.update)
+        result = self._updater.make(batches, update=state.update, learning_rate=rate, teacher_forcing_ratio=ratio)
+        state.take_batches(len(batches), num_batches_of_epoch=num_batches_of_epoch)
+        self._count_time()
+        state.window.seconds += time.monotonic() - began_at
+        if result.kind == "made":
+            state.take_update(result.num_tokens, result.loss_sum, result.nll_sum, result.gradient_norm)
+            every = self._config.train.log_every_updates
+            self._record.made(state, epoch, log_every=every, learning_rate=rate, teacher_forcing_ratio=ratio)
+        elif result.kind == "bad":
+            self._take_bad_update(batches, result, epoch)
+
+    def _take_bad_update(self, batches: Sequence[Batch], result: UpdateResult, epoch: int) -> None:
+        state = self._state
+        state.num_bad += 1
+        state.num_bad_in_row += 1
+        indices = [index for batch in batches for index in batch.indices_B.tolist()]
+        what = self._record.bad(state, epoch, result, indices)
+        if state.num_bad_in_row >= self._config.train.max_bad_steps:
+            raise UserError(
+                f"{state.num_bad_in_row} updates in a row skipped: loss or gradient not finite; the last:"
+                f" {what}. {self.run.last_dir} holds the last good state (update {self._saved_at}): resume it with"
+                f" --set train.optimizer.learning_rate={self._config.train.optimizer.learning_rate / 2:g}"
+                " or --precision fp32"
+            )
+
+    def _after_update(self) -> None:
+        """Between updates: validate and save where that is due, leave where a signal says so."""
+        update = self._state.update
+        is_due = self._state.is_validation_due(self._config.train.validation)
+        if is_due and self._validate():
+            self._save()
+        elif update != self._saved_at and update % self._config.train.checkpoint_every_updates == 0:
+            self._save()
+        if self._stop.is_set:
+            self._save()
+            log.info("state of update %d saved; go on with --resume --run-dir %s", update, self.run.path)
+            self._stop.leave()
+
+    def _validate(self) -> bool:
+        """Validate, keep the model if it is the best; False: a signal came in between, and nothing is noted."""
+        state, settings = self._state, self._config.train.validation
+        began_at = time.monotonic()
+        average = self._updater.average
+        with average.swapped_in() if average else nullcontext():
+            try:
+                found = self._validator.validate(self._model)
+            except Interrupted:
+                return False
+            is_best = state.take_validation(bleu=found.bleu, perplexity=found.perplexity, config=settings)
+            if is_best:
+                about = {
+                    "update": state.update,
+                    "epoch": state.epoch,
+                    "bleu": found.bleu,
+                    "perplexity": found.perplexity,
+                }
+                self.run.save_best(self._model.state_dict(), {key: str(value) for key, value in about.items()})
+        state.plateau.see(is_best, self._config.train.schedule)
+        self._count_time()
+        self._record.validated(state, found, is_best=is_best, seconds=time.monotonic() - began_at)
+        return True
+
+    def _finish(self) -> None:
+        """Validate what was not, say the last word, save."""
+        if self._state.validated_at != self._state.update and not self._validate():
+            self._after_update()
+        self._finished = self._stop_reason()
+        self._record.ended(self._state, self._finished, self._config.train.validation.metric)
+        self._save()
+        self._mark_finished()
+
+    def _mark_finished(self) -> None:
+        state = self._state
+        about = {
+            "reason": self._finished,
+            "update": state.update,
+            "epoch": state.epoch,
+            "minutes": state.elapsed_s / 60,
+        }
+        self.run.mark_finished({**about, "best_score": state.best_score, "best_update": state.best_update})
+
+    def _save(self) -> None:
+        rng_tensors, rng_values = checkpoint.rng_state(self._device)
+        values = {
+            "state": self._state.to_dict(),
+            "finished": self._finished,
+            "config": self._config.model_dump(mode="json"),
+            "corpus": self._prepared.meta["hash"],
+            "metrics_position": self._run_log.position(),
+            "rng": rng_values,
+            "num_threads": torch.get_num_threads(),
+            **self._updater.values(),
+        }
+        checkpoint.save_state(self.run.last_dir, self._updater.tensors() | rng_tensors, values)
+        self._saved_at = self._state.update
+
+    def _load(self) -> int:
+        """Take up the last state; the length of `metrics.jsonl` that belongs to it."""
+        tensors, values = checkpoint.load_state(self.run.last_dir)
+        check_same_run(config_from_dict(values["config"]), self._config)
+        if values["corpus"] != self._prepared.meta["hash"]:
+            raise UserError(
+                f"{self._prepared.directory}: not the corpus that {self.run.path} was begun with (its content hash"
+                " differs); put the same text and tokeniser versions back, or start a new run"
+            )
+        if self._device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
+            text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
+            log.warning(text, torch.get_num_threads(), values["num_threads"])
+        self._updater.load(tensors, values)
+        checkpoint.set_rng_state(tensors, values["rng"], self._device)
+        self._state = TrainState.from_dict(values["state"])
+        self._finished = values["finished"]
+        self._saved_at = self._state.update
+        return int(values["metrics_position"])
+
+    def _epoch(self, epoch: int) -> EpochBatches:
+        return EpochBatches(self._pairs, self._config.train.batch, seed=self._config.seed, epoch=epoch)
+
+    def _stop_reason(self) -> str | None:
+        return self._state.stop_reason(self._config.train)
+
+    def _count_time(self) -> None:
+        self._state.elapsed_s = time.monotonic() - self._session_began_at
+
+    def _progress(self) -> Progress:
+        minutes = self._config.train.max_minutes
+        end_s = None if minutes is None else 60 * minutes - self._state.elapsed_s
+        return Progress(update=self._state.update, total_updates=self._plan.total_updates, end_s=end_s)
+
+    def _say_what(self, *, is_new: bool) -> None:
+        log.info("%s: %s", self.run.path, "begins" if is_new else f"goes on after update {self._state.update}")
+        threads = f", {torch.get_num_threads()} threads" if self._device.type == "cpu" else ""
+        log.info("torch %s on %s%s, %s", torch.__version__, self._device, threads, self._precision)
+        sizes = (
+            count_parameters(self._model),
+            len(self._pairs),
+            len(self._prepared.pairs(VALID)),
+            self._updates_per_epoch,
+        )
+        log.info("%d parameters, %d training pairs, %d validation pairs, %d updates an epoch", *sizes)

@@ -1,0 +1,134 @@
+"""The optimiser, the learning rate as a plain function of the update, clipping, and the average of the weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import OptimizerConfig, ScheduleConfig
+from seq2seq_attn.errors import UsageError
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Adam or AdamW over the model's parameters. Decay spares vectors (biases): they do not overfit by growing.
+
+    The update is fused (one pass over each tensor) where torch has it for the device.
+    """
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimizer_class = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
+    can_fuse = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+    optimizer: torch.optim.Optimizer = optimizer_class(
+        [group for group in groups if group["params"]],
+        lr=config.learning_rate,
+        betas=config.betas,
+        eps=config.eps,
+        fused=can_fuse,
+    )
+    return optimizer
+
+
+def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
+    """What the configured learning rate is multiplied by at this update (0 = first).
+
+    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
+    section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
+    `constant` and `plateau` stay (the plateau's own factor comes on top: it depends on scores, not on the update).
+
+    Raises:
+        UsageError: `cosine` with no known end.
+    """
+    warmup = config.warmup_updates
+    if update < warmup:
+        return (update + 1) / warmup
+    if config.name == "inverse_sqrt":
+        return math.sqrt(max(warmup, 1) / max(update, 1))
+    if config.name == "cosine":
+        if total_updates is None:
+            raise UsageError(
+                "train.schedule.name='cosine': needs to know where training ends;"
+                " set train.max_epochs or train.max_updates, or take 'inverse_sqrt', 'plateau' or 'constant'"
+            )
+        progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
+        return config.final_ratio + (1.0 - config.final_ratio) * 0.5 * (1.0 + math.cos(math.pi * progress))
+    return 1.0
+
+
+@dataclass
+class Plateau:
+    """The plateau schedule's memory: the learning rate shrinks when the score has not improved for a while."""
+
+    factor: float = 1.0
+    num_without_better: int = 0
+
+    def see(self, is_better: bool, config: ScheduleConfig) -> None:
+        """Take note of a validation."""
+        if config.name != "plateau":
+            return
+        self.num_without_better = 0 if is_better else self.num_without_better + 1
+        if self.num_without_better > config.patience:
+            self.factor *= config.factor
+            self.num_without_better = 0
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
+    """Give every parameter group this learning rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate
+
+
+def clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
+    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: leave them); the norm before."""
+    return nn.utils.clip_grad_norm_(parameters, math.inf if clip_norm is None else clip_norm)
+
+
+class WeightAverage:
+    """The exponential moving average of the weights: average <- d * average + (1 - d) * weights after each update.
+
+    The decay d starts low, as min(decay, (1 + n) / (10 + n)) after n updates: the random start is soon forgotten.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self._weights = list(model.parameters())
+        self.names = [name for name, _ in model.named_parameters()]
+        self.average = [weight.detach().clone() for weight in self._weights]
+
+    @torch.no_grad()
+    def update(self, num_updates: int) -> None:
+        """Move the average towards the weights, which have seen `num_updates` updates."""
+        decay = min(self.decay, (1 + num_updates) / (10 + num_updates))
+        torch._foreach_lerp_(self.average, [weight.detach() for weight in self._weights], 1.0 - decay)
+
+    @contextmanager
+    def swapped_in(self) -> Iterator[None]:
+        """Within, the model's weights are the average; after, they are what they were, bit for bit."""
+        backup = [weight.detach().clone() for weight in self._weights]
+        self._fill(self.average)
+        try:
+            yield
+        finally:
+            self._fill(backup)
+
+    @torch.no_grad()
+    def _fill(self, values: Sequence[Tensor]) -> None:
+        for weight, value in zip(self._weights, values, strict=True):
+            weight.copy_(value)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The average by parameter name."""
+        return dict(zip(self.names, self.average, strict=True))
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take over a saved average."""
+        for name, average in zip(self.names, self.average, strict=True):
+            average.copy_(state[name])

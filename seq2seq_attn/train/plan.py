@@ -1,0 +1,38 @@
+"""What a configuration says about each update: learning rate and teacher forcing, as functions of its number."""
+
+from __future__ import annotations
+
+from seq2seq_attn.config import TrainConfig
+from seq2seq_attn.train.optim import learning_rate_factor
+from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
+
+
+class Plan:
+    """The course of a training. Nothing here is state: a resume asks the same questions and gets the same answers."""
+
+    def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
+        """`updates_per_epoch`: of the first epoch; with token batches the others may differ a little.
+
+        Raises:
+            UsageError: a schedule that needs an end, and none is set.
+        """
+        self._config = config
+        ends = []
+        if config.max_epochs is not None:
+            ends.append(config.max_epochs * updates_per_epoch)
+        if config.max_updates is not None:
+            ends.append(config.max_updates)
+        self.total_updates = min(ends, default=None)
+        self.learning_rate(config.schedule.warmup_updates, plateau_factor=1.0)
+
+    def learning_rate(self, update: int, *, plateau_factor: float) -> float:
+        """Of this update (0 = first)."""
+        factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
+        return self._config.optimizer.learning_rate * factor * plateau_factor
+
+    def teacher_forcing_ratio(self, update: int) -> float:
+        """Of this update (0 = first)."""
+        config = self._config.teacher_forcing
+        return teacher_forcing_ratio(
+            update, schedule=config.schedule, start=config.start, end=config.end, num_updates=config.num_updates
+        )

@@ -1,0 +1,46 @@
+"""Device and precision of a training: what `auto` means, the autocast around a forward pass, fp16's scaler."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import torch
+
+Precision = Literal["fp32", "bf16", "fp16"]
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def resolve_precision(name: str, device: torch.device) -> Precision:
+    """`auto` is bf16 where the hardware multiplies it fast, else fp16 on a GPU and fp32 on a CPU.
+
+    A CPU without AMX or AVX512-BF16 emulates bf16 and is slower with it than with fp32.
+    """
+    if name in get_args(Precision):
+        return cast(Precision, name)
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
+    return "bf16" if cpu_multiplies_bf16() else "fp32"
+
+
+def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the CPU has bf16 instructions (False where the system does not say)."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "").split()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
+    """The context of a forward pass; parameters stay float32."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=DTYPES[precision])
+
+
+def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler | None:
+    """The loss scaler that fp16 needs (its small gradients would become 0); None for the others."""
+    return torch.amp.GradScaler(device.type) if precision == "fp16" else None

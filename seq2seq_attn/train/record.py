@@ -1,0 +1,99 @@
+"""What is worth telling about a training, told in three places: the log, `metrics.jsonl` with TensorBoard, the bar."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from seq2seq_attn.train.runlog import Progress, RunLog
+from seq2seq_attn.train.state import TrainState, Window
+from seq2seq_attn.train.update import UpdateResult
+from seq2seq_attn.train.validate import Validation
+
+log = logging.getLogger(__name__)
+
+_NUM_NAMED_PAIRS = 8
+"""pair indices a message lists before it points to the record"""
+
+
+class Record:
+    """Tells a training's events."""
+
+    def __init__(self, run_log: RunLog, progress: Progress) -> None:
+        self._run_log = run_log
+        self._progress = progress
+
+    def made(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
+        """An update was made: move the bar, and after `log_every` of them write a line and begin a new window."""
+        window = state.window
+        loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
+        self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
+        if state.update % log_every:
+            return
+        values = {
+            "loss": loss,
+            "nll": window.nll_sum / window.num_tokens,
+            "gradient_norm": window.gradient_norm_sum / window.num_updates,
+            **settings,
+            "num_tokens": state.num_tokens,
+            "num_bad": state.num_bad,
+            "tokens_per_s": tokens_per_s,
+            "elapsed_s": state.elapsed_s,
+        }
+        self._run_log.event("train", update=state.update, epoch=epoch, **values)
+        level = logging.DEBUG if self._progress.is_shown else logging.INFO
+        text = "update %d, epoch %d: loss %.4f, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
+        shown = (values["loss"], values["gradient_norm"], settings.get("learning_rate", 0.0), tokens_per_s)
+        log.log(level, text, state.update, epoch + 1, *shown)
+        state.window = Window()
+
+    def bad(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
+        """An update was skipped; what was wrong with it, naming the batch."""
+        loss = result.loss_sum / result.num_tokens
+        self._run_log.event(
+            "bad_update",
+            update=state.update,
+            epoch=epoch,
+            loss=loss,
+            gradient_norm=result.gradient_norm,
+            in_row=state.num_bad_in_row,
+            indices=list(indices),
+        )
+        named = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
+        more = f" and {len(indices) - _NUM_NAMED_PAIRS} more" if len(indices) > _NUM_NAMED_PAIRS else ""
+        what = f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs {named}{more}"
+        log.warning("skipped the update after update %d: %s", state.update, what)
+        return what
+
+    def validated(self, state: TrainState, found: Validation, *, is_best: bool, seconds: float) -> None:
+        """A validation was made."""
+        self._run_log.event(
+            "validation",
+            update=state.update,
+            epoch=state.epoch,
+            perplexity=found.perplexity,
+            bleu=found.bleu,
+            signature=found.signature,
+            num_pairs=found.num_pairs,
+            is_best=is_best,
+            samples=[asdict(sample) for sample in found.samples],
+            seconds=seconds,
+            elapsed_s=state.elapsed_s,
+        )
+        best = " (best so far)" if is_best else ""
+        text = "validation at update %d: perplexity %.3f, BLEU %.2f%s, %.1f s"
+        log.info(text, state.update, found.perplexity, found.bleu, best, seconds)
+        for sample in found.samples:
+            log.info("  source      %s", sample.source)
+            log.info("  reference   %s", sample.reference)
+            log.info("  hypothesis  %s", sample.hypothesis)
+
+    def ended(self, state: TrainState, reason: str | None, metric: str) -> None:
+        """Training is over."""
+        values: dict[str, Any] = {"reason": reason, "metric": metric}
+        values |= {"best_score": state.best_score, "best_update": state.best_update, "elapsed_s": state.elapsed_s}
+        self._run_log.event("end", update=state.update, epoch=state.epoch, **values)
+        best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
+        log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)

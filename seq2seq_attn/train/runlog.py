@@ -1,0 +1,132 @@
+"""What a training writes about itself: `metrics.jsonl`, TensorBoard events, `train.log`, and a bar on the terminal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tqdm import tqdm
+
+METRICS = "metrics.jsonl"
+TRAIN_LOG = "train.log"
+
+log = logging.getLogger(__name__)
+
+
+class RunLog:
+    """The record of one run, as a context manager. `metrics.jsonl` has one JSON object a line, with `event` (`train`,
+    `validation`, `bad_step`, `end`), `update` and `epoch`; a number that is not finite is null there.
+
+    `position` is None for a new run; for a resumed one the length of `metrics.jsonl` in bytes that belongs to the saved
+    state: later lines describe updates that are about to be made again, so they go.
+    """
+
+    def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed by training alone
+
+        path = directory / METRICS
+        self._stream = path.open("wb" if position is None else "ab")
+        if position is not None:
+            self._stream.truncate(position)
+            self._stream.seek(position)
+        self._writer = SummaryWriter(str(directory), purge_step=update + 1 if update else None)
+        self._handler = logging.FileHandler(
+            directory / TRAIN_LOG, mode="w" if position is None else "a", encoding="utf-8"
+        )
+        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._package_log = logging.getLogger("seq2seq_attn")
+        self._former_level = self._package_log.level
+
+    def __enter__(self) -> RunLog:
+        self._package_log.addHandler(self._handler)
+        if self._package_log.getEffectiveLevel() > logging.INFO:
+            self._package_log.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and isinstance(error, Exception):
+            log.error("%s", error)
+        self._package_log.removeHandler(self._handler)
+        self._package_log.setLevel(self._former_level)
+        self._handler.close()
+        self._stream.close()
+        self._writer.close()
+
+    def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
+        """Add a line; its numbers go to TensorBoard too, as `event/name`."""
+        line = {"event": event, "update": update, "epoch": epoch, **values}
+        self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
+        self._stream.flush()
+        for name, value in values.items():
+            if isinstance(value, int | float):
+                self._writer.add_scalar(f"{event}/{name}", value, update)
+
+    def position(self) -> int:
+        """The length of `metrics.jsonl` in bytes, all of it safely on disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        return self._stream.tell()
+
+
+class Progress:
+    """The bar on stderr (none where stderr is no terminal): epoch, updates, loss, tokens a second, time left."""
+
+    def __init__(self, *, update: int, total_updates: int | None, end_s: float | None) -> None:
+        """`end_s`: seconds from now until a time limit ends training, None without one."""
+        self._bar: tqdm[Any] = tqdm(
+            total=total_updates,
+            initial=update,
+            unit="update",
+            dynamic_ncols=True,
+            file=sys.stderr,
+            disable=not sys.stderr.isatty(),
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {postfix}" if total_updates else None,
+        )
+        self._started_at, self._first_update = time.monotonic(), update
+        self._total_updates, self._end_s = total_updates, end_s
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a bar."""
+        return not self._bar.disable
+
+    def step(self, *, update: int, epoch: int, loss: float, tokens_per_s: float) -> None:
+        """Move the bar to an update."""
+        if not self.is_shown:
+            return
+        self._bar.set_description_str(f"epoch {epoch + 1}", refresh=False)
+        left = f" left={tqdm.format_interval(self._left_s(update))}" if self._total_updates or self._end_s else ""
+        self._bar.set_postfix_str(f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}", refresh=False)
+        self._bar.update(update - self._bar.n)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()
+
+    def _left_s(self, update: int) -> float:
+        spent_s = time.monotonic() - self._started_at
+        left = []
+        if self._total_updates:
+            left.append(spent_s / max(1, update - self._first_update) * max(0, self._total_updates - update))
+        if self._end_s is not None:
+            left.append(max(0.0, self._end_s - spent_s))
+        return min(left)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,61 @@
+"""Ctrl-C and SIGTERM during training: finish the update, save, leave.
+
+The first signal is only noted; whoever trains asks `StopRequest.is_set` at the next safe place. A second one means it:
+the process leaves at once (the last saved state stays valid, whatever was going on).
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+log = logging.getLogger(__name__)
+
+
+class StopRequest:
+    """Whether a signal has asked the training to stop, and which."""
+
+    def __init__(self) -> None:
+        self.signal_number: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """A signal has arrived."""
+        return self.signal_number is not None
+
+    def leave(self) -> None:
+        """Raise what the signal means to the caller: `KeyboardInterrupt` (exit 130) or `SystemExit(143)`."""
+        if self.signal_number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal_number is not None:
+            raise SystemExit(128 + self.signal_number)
+
+
+@contextmanager
+def catch_signals() -> Iterator[StopRequest]:
+    """Note SIGINT and SIGTERM instead of dying of them; the former handlers come back at the end.
+
+    Outside the main thread Python allows no handlers: then nothing is caught.
+    """
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+
+    def note(signal_number: int, frame: FrameType | None) -> None:
+        if request.is_set:
+            request.signal_number = signal_number
+            request.leave()
+        request.signal_number = signal_number
+        log.warning("%s: finishing this update, then saving", signal.Signals(signal_number).name)
+
+    former = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,124 @@
+"""Before training: which directory, new or resumed, and with which settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+
+RUNS_DIR = Path("runs")
+CONFIG = "config.yaml"
+
+DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
+"""Settings a resume cannot change: with them the saved state would mean something else."""
+MAY_MOVE = ("data.data_dir", "data.source_dir")
+
+log = logging.getLogger(__name__)
+
+
+def load_settings(
+    sources: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
+) -> tuple[Config, Path | None]:
+    """The configuration that a command line asks for, and the run directory if that is decided: `multi30k` where
+    nothing is named; for a resume the run's own, with `sources` and `overrides` on top.
+
+    Raises:
+        UsageError: as `load_config`; nothing to resume.
+    """
+    if resume and run_dir is None:
+        run_dir = newest_unfinished(RUNS_DIR)
+    own = run_dir / CONFIG if resume and run_dir is not None else None
+    if own is not None and own.exists():
+        return load_config([str(own), *sources], overrides), run_dir
+    return load_config(sources or ["multi30k"], overrides), run_dir
+
+
+def newest_unfinished(runs_dir: Path) -> Path:
+    """The run that was last written to among those that have not come to their end.
+
+    Raises:
+        UsageError: there is none.
+    """
+    runs = [path.parent for path in runs_dir.glob(f"*/{CONFIG}") if not RunDir(path.parent).is_finished()]
+    if not runs:
+        raise UsageError(f"--resume: no unfinished run under {runs_dir}/; name one with --run-dir")
+    return max(runs, key=_last_written_at)
+
+
+def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
+    """The directory to train in: as named, or `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken.
+
+    Raises:
+        UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else.
+    """
+    if resume and overwrite:
+        raise UsageError("--resume and --overwrite: one goes on with the run, the other replaces it; choose one")
+    if run_dir is None:
+        return newest_unfinished(RUNS_DIR) if resume else _new_name(config)
+    if run_dir.exists() and not run_dir.is_dir():
+        raise UsageError(f"{run_dir}: a file; --run-dir takes a directory")
+    if resume and not (run_dir / CONFIG).exists():
+        _clear_leftovers(run_dir)
+    if not run_dir.exists() or not any(run_dir.iterdir()):
+        return run_dir
+    if not (run_dir / CONFIG).exists():
+        raise UsageError(f"{run_dir}: not empty and not a run directory (it has no {CONFIG}); choose another --run-dir")
+    if not (resume or overwrite):
+        raise UsageError(f"{run_dir}: holds a run already; --resume goes on with it, --overwrite replaces it")
+    return run_dir
+
+
+def check_same_run(saved: Config, config: Config) -> None:
+    """Compare a run's settings with those of its resume.
+
+    Raises:
+        UsageError: one that decides the run differs.
+    """
+    changes = _differences(saved.model_dump(mode="json"), config.model_dump(mode="json"))
+    for key, (old, new) in changes.items():
+        if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
+            raise UsageError(
+                f"{key}={new!r}: the run was begun with {old!r}, and a resume cannot change that; start a new run"
+            )
+        log.warning("%s: %r in this session, %r before", key, new, old)
+
+
+def _new_name(config: Config) -> Path:
+    base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
+    number, path = 1, RUNS_DIR / base
+    while path.exists():
+        number += 1
+        path = RUNS_DIR / f"{base}-{number}"
+    return path
+
+
+def _last_written_at(run_dir: Path) -> tuple[float, str]:
+    last_dir = RunDir(run_dir).last_dir
+    return (last_dir if last_dir.exists() else run_dir).stat().st_mtime, run_dir.name
+
+
+def _clear_leftovers(run_dir: Path) -> None:
+    """A process killed while it wrote the very first file leaves its temporary one."""
+    for leftover in run_dir.glob(f".{CONFIG}.*.tmp"):
+        leftover.unlink()
+
+
+def _is_under(key: str, prefixes: Sequence[str]) -> bool:
+    return any(key == prefix or key.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    found: dict[str, tuple[Any, Any]] = {}
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            found |= _differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found[prefix + key] = (before, after)
+    return found

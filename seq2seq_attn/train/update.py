@@ -1,0 +1,142 @@
+"""One update: the micro-batches' gradients summed over tokens, clipped, applied; or skipped when not finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.config import BatchConfig, TrainConfig
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
+from seq2seq_attn.train.precision import Precision, autocast, build_scaler
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """What an update came to. `made`: the weights moved; `overflow`: fp16 gradients overflowed and the scaler, which
+    provokes that to find its scale, lowered it; `bad`: the loss or a gradient is not finite. The last two skip."""
+
+    kind: Literal["made", "overflow", "bad"]
+    num_tokens: int
+    loss_sum: float
+    """what was minimised, summed over target tokens"""
+    nll_sum: float
+    """without label smoothing, in nats"""
+    gradient_norm: float
+    """of the mean over tokens, before clipping"""
+
+
+class Updater:
+    """Makes updates; owns all that changes with them (model, optimiser, scaler, average of the weights)."""
+
+    def __init__(self, model: Seq2Seq, config: TrainConfig, *, device: torch.device, precision: Precision) -> None:
+        self.model = model
+        self.average = WeightAverage(model, decay) if (decay := config.optimizer.average_decay) else None
+        self._config = config
+        self._device = device
+        self._precision = precision
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._optimizer = build_optimizer(model, config.optimizer)
+        self._scaler = build_scaler(precision, device)
+
+    def make(
+        self, batches: Sequence[Batch], *, update: int, learning_rate: float, teacher_forcing_ratio: float
+    ) -> UpdateResult:
+        """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens.
+
+        Raises:
+            UserError: out of memory, with the setting to lower.
+        """
+        self.model.train()
+        set_learning_rate(self._optimizer, learning_rate)
+        num_tokens = sum(batch.num_tokens for batch in batches)
+        with explained_out_of_memory(self._config.batch):
+            loss_sum, nll_sum = self._backward(batches, num_tokens, teacher_forcing_ratio)
+            if self._scaler:
+                self._scaler.unscale_(self._optimizer)  # clipping must see the gradients as they are
+            norm = clip_gradients(self._parameters, self._config.optimizer.clip_norm)
+            sums = torch.stack([loss_sum, nll_sum, norm.double()]).tolist()  # the one wait for the device
+            is_finite = all(map(math.isfinite, sums))
+            is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
+            self._apply(update, is_finite)
+        kind: Literal["made", "overflow", "bad"] = "made" if is_finite else "overflow" if is_overflow else "bad"
+        return UpdateResult(kind, num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
+
+    def _backward(self, batches: Sequence[Batch], num_tokens: int, ratio: float) -> tuple[Tensor, Tensor]:
+        self._optimizer.zero_grad(set_to_none=True)
+        loss_sum, nll_sum = torch.zeros(2, dtype=torch.float64, device=self._device)
+        for batch in batches:
+            with autocast(self._precision, self._device):
+                loss = batch_loss(
+                    self.model,
+                    batch.to(self._device),
+                    label_smoothing=self._config.label_smoothing,
+                    teacher_forcing_ratio=ratio,
+                )
+            mean = loss.loss_sum / num_tokens
+            torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
+            loss_sum += loss.loss_sum.detach()
+            nll_sum += loss.nll_sum
+        return loss_sum, nll_sum
+
+    def _apply(self, update: int, is_finite: bool) -> None:
+        if is_finite:
+            if self._scaler:
+                self._scaler.step(self._optimizer)
+            else:
+                self._optimizer.step()
+            if self.average:
+                self.average.update(update)
+        if self._scaler:
+            self._scaler.update()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors that a resume needs."""
+        tensors = checkpoint.model_tensors(self.model) | checkpoint.optimizer_tensors(self._optimizer)
+        if self.average:
+            tensors |= {f"average/{name}": tensor for name, tensor in self.average.state_dict().items()}
+        return tensors
+
+    def values(self) -> dict[str, Any]:
+        """All plain values that a resume needs."""
+        return {"scaler": self._scaler.state_dict() if self._scaler else None}
+
+    def load(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+        """Take up a saved state.
+
+        Raises:
+            UserError: it is of another model.
+        """
+        checkpoint.set_model_tensors(self.model, tensors)
+        checkpoint.set_optimizer_tensors(self._optimizer, tensors)
+        if self.average:
+            saved = {name.removeprefix("average/"): t for name, t in tensors.items() if name.startswith("average/")}
+            self.average.load_state_dict(saved)
+        if self._scaler and values["scaler"]:
+            self._scaler.load_state_dict(values["scaler"])
+
+
+@contextmanager
+def explained_out_of_memory(config: BatchConfig) -> Iterator[None]:
+    """Turn an allocator's complaint into one that says what to lower."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+        if not is_memory:
+            raise
+        raise UserError(
+            f"out of memory with train.batch.size={config.size} {config.unit}; try"
+            f" --set train.batch.size={max(1, config.size // 2)} --set train.batch.accumulate={2 * config.accumulate}"
+            " (the same update from smaller pieces)"
+        ) from error

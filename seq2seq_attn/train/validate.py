@@ -1,0 +1,140 @@
+"""Validation: teacher-forced perplexity, and BLEU of what the model translates when nobody holds its hand."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.buckets import ordered_batches
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.precision import Precision, autocast
+from seq2seq_attn.translator import Translator
+
+SPLIT = "valid"
+_NUM_LINES_AT_ONCE = 512
+"""lines translated between two looks at whether to stop"""
+
+log = logging.getLogger(__name__)
+
+
+class Interrupted(Exception):
+    """Somebody asked to stop; a validation is not worth finishing, it can be made again."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sentence, for a human to look at."""
+
+    source: str
+    reference: str
+    hypothesis: str
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a validation found."""
+
+    perplexity: float
+    """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
+    bleu: float
+    signature: str
+    num_pairs: int
+    """pairs that BLEU is over"""
+    samples: list[Sample]
+
+
+class Validator:
+    """Validates a model on the validation split, always on the same pairs."""
+
+    def __init__(
+        self,
+        prepared: PreparedCorpus,
+        config: Config,
+        *,
+        device: torch.device,
+        precision: Precision,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """`should_stop` is asked between batches: true raises `Interrupted` out of `validate`."""
+        self._prepared = prepared
+        self._config = config
+        self._device = device
+        self._precision = precision
+        self._should_stop = should_stop
+        pairs = prepared.pairs(SPLIT)
+        if not len(pairs):
+            raise UserError(f"{prepared.directory}: the validation split is empty; give data.valid at least one pair")
+        self._pairs = pairs
+        limit = config.train.validation.num_pairs
+        sources, references = prepared.text(SPLIT)
+        self._sources, self._references = sources[:limit], references[:limit]
+        is_lowercase = config.data.tokenizer.lowercase
+        self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
+
+    def validate(self, model: Seq2Seq) -> Validation:
+        """Perplexity and BLEU of a model as it is now; its training mode and random numbers are untouched.
+
+        Raises:
+            Interrupted: `should_stop` said so.
+        """
+        was_training = model.training
+        model.eval()
+        try:
+            perplexity = self._perplexity(model)
+            hypotheses = self._translate(model)
+        finally:
+            model.train(was_training)
+        bleu = self._measure.statistics(hypotheses).score()
+        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), self._samples(hypotheses))
+
+    @torch.no_grad()
+    def _perplexity(self, model: Seq2Seq) -> float:
+        nll_sum, num_tokens = 0.0, 0
+        size = self._config.search.batch_size
+        for indices in ordered_batches(self._pairs.target_lengths, size=size):
+            self._look()
+            batch = self._pairs.batch(indices).to(self._device)
+            with autocast(self._precision, self._device):
+                loss = batch_loss(model, batch)
+            nll_sum += loss.nll_sum.item()
+            num_tokens += loss.num_tokens
+        mean = nll_sum / num_tokens
+        return math.exp(mean) if mean < 700 else math.inf
+
+    def _translate(self, model: Seq2Seq) -> list[str]:
+        translator = Translator(
+            model,
+            source_tokenizer=self._prepared.source_tokenizer,
+            target_tokenizer=self._prepared.target_tokenizer,
+            source_vocab=self._prepared.source_vocab,
+            target_vocab=self._prepared.target_vocab,
+            search=self._config.search,
+            device=self._device,
+            max_source_length=self._config.data.max_length,
+        )
+        beam_size = self._config.train.validation.beam_size
+        hypotheses: list[str] = []
+        for start in range(0, len(self._sources), _NUM_LINES_AT_ONCE):
+            self._look()
+            lines = self._sources[start : start + _NUM_LINES_AT_ONCE]
+            hypotheses += [t.text for t in translator.translate(lines, beam_size=beam_size, keep_attention=False)]
+        return hypotheses
+
+    def _samples(self, hypotheses: list[str]) -> list[Sample]:
+        """The same sentences each time, spread over the split."""
+        num_samples = min(self._config.train.validation.num_samples, len(hypotheses))
+        indices = [number * len(hypotheses) // num_samples for number in range(num_samples)]
+        return [Sample(self._sources[i], self._references[i], hypotheses[i]) for i in indices]
+
+    def _look(self) -> None:
+        if self._should_stop():
+            raise Interrupted

@@ -1,0 +1,118 @@
+"""The `translate` command: lines in, lines out. Line i out is line i in, always.
+
+Memory does not grow with the input: what has come is translated and written before more is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import newest_run
+from seq2seq_attn.translate_files import (
+    STREAM,
+    LineReader,
+    Writer,
+    check_attention_path,
+    open_input,
+    open_output,
+    open_writers,
+)
+from seq2seq_attn.translator import Choices, Translator, Unk, load
+
+log = logging.getLogger(__name__)
+
+
+def translate(
+    texts: Sequence[str] = (),
+    *,
+    run: str | Path | None = None,
+    input: str | Path | None = None,
+    output: str | Path | None = None,
+    beam_size: int | None = None,
+    n_best: int = 1,
+    length_penalty: float | None = None,
+    unk: Unk = "keep",
+    alignment: str | Path | None = None,
+    attention: str | Path | None = None,
+    batch_size: int | None = None,
+    device: str = "auto",
+) -> None:
+    """Translate texts, or a file line by line, or standard input.
+
+    Args:
+        texts: lines to translate, instead of `input`.
+        run: run directory; None: the run under `runs/` that finished last.
+        input: file (plain or .gz), or "-" for standard input, which is also read where nothing else is given.
+        output: file, or None or "-" for standard output.
+        n_best: above 1, that many lines a sentence: `number ||| text ||| log_prob ||| score`, number from 0.
+        alignment: file for one line of Pharaoh links (`0-0 1-2`: source token, target token) per line of input.
+        attention: file for the attention, `.png` (heat maps of the first 20 lines) or `.npz` (arrays `attention_I`,
+            `source_tokens_I`, `target_tokens_I` for line I from 0).
+        beam_size, length_penalty, unk, batch_size: as in `Translator.translate`.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        UsageError: options that contradict each other or ask for what the run's model cannot give.
+        UserError: a run or file that cannot be read.
+    """
+    if texts and input is not None:
+        raise UsageError(f"both a text and -i {input}: give one of them")
+    if not texts and input is None and sys.stdin.isatty():
+        raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
+    check_attention_path(attention)
+    translator = load(newest_run().path if run is None else run, device)
+    for name, path in (("alignment", alignment), ("attention", attention)):
+        if path is not None and not translator.has_attention:
+            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions to write")
+    with ExitStack() as stack:
+        reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
+        out = stack.enter_context(open_output(output))
+        writers = open_writers(stack, out, n_best=n_best, alignment=alignment, attention=attention)
+        chunks: Iterator[Sequence[str]] = iter([texts]) if reader is None else reader.chunks()
+        choices = Choices(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            batch_size=batch_size,
+            unk=unk,
+            keep_attention=bool(alignment or attention),
+        )
+        try:
+            _translate_chunks(translator, chunks, writers, n_best, choices)
+        except BrokenPipeError:  # whoever read our output has seen enough
+            _forget_stdout()
+    if reader is not None and reader.num_invalid:
+        log.warning(
+            "%s: %d of %d lines held invalid UTF-8; the bytes in question were replaced by U+FFFD",
+            "standard input" if reader.name == STREAM else reader.name,
+            reader.num_invalid,
+            reader.num_lines,
+        )
+
+
+def _translate_chunks(
+    translator: Translator, chunks: Iterator[Sequence[str]], writers: Sequence[Writer], n_best: int, choices: Choices
+) -> None:
+    number = 0
+    for chunk in chunks:
+        for translations in translator.translate_lines(chunk, n_best=n_best, **choices):
+            for writer in writers:
+                writer.write(number, translations)
+            number += 1
+        for writer in writers:
+            writer.flush()
+
+
+def _forget_stdout() -> None:
+    """Point standard output at nothing, so that Python does not complain when it flushes at exit."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        pass  # standard output is no real file

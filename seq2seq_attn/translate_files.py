@@ -1,0 +1,266 @@
+"""Where the `translate` command reads from and writes to.
+
+Input is read as bytes and cut at line feeds only, so that nothing inside a line (NUL, U+2028, a lone carriage return)
+can shift the lines. Every writer takes the lines one by one and keeps none of them (the heat maps: the first few).
+"""
+
+from __future__ import annotations
+
+import logging
+import stat
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import numpy as np
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import atomic_path, open_text_bytes
+from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.translator import Translation
+
+STREAM = "-"
+"""standard input or output"""
+MAX_HEAT_MAPS = 20
+"""lines drawn into one picture"""
+_READ_BYTES = 1 << 16
+
+log = logging.getLogger(__name__)
+
+
+class LineReader:
+    """Lines of a byte stream, in chunks of what is there: an interactive reader never waits for more input than it has
+    given, a file comes in chunks of some 64 KiB."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self.name = name
+        self.num_lines = 0
+        self.num_invalid = 0
+        """lines that were not UTF-8"""
+
+    def chunks(self) -> Iterator[list[str]]:
+        """All lines. A carriage return before the line feed goes, and a byte-order mark before the first line."""
+        unfinished: list[bytes] = []
+        while data := self._read():
+            first, *others = data.split(b"\n")
+            unfinished.append(first)
+            if others:
+                lines = [b"".join(unfinished), *others]
+                unfinished = [lines.pop()]
+                yield [self._decode(line) for line in lines]
+        last = b"".join(unfinished)
+        if last:
+            yield [self._decode(last)]
+
+    def _read(self) -> bytes:
+        try:
+            # read1 gives what is there and waits only where there is nothing
+            return cast(bytes, self._stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
+        except BrokenPipeError:
+            raise
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{self.name}: cannot be read ({error})") from None
+
+    def _decode(self, line: bytes) -> str:
+        if self.num_lines == 0:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        self.num_lines += 1
+        line = line.removesuffix(b"\r")
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            self.num_invalid += 1
+            return line.decode("utf-8", errors="replace")
+
+
+class Writer(Protocol):
+    """Takes the translations of one line after the other."""
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """The translations of line `number` (from 0), best first."""
+        ...
+
+    def flush(self) -> None:
+        """Make what was written visible to a reader."""
+        ...
+
+
+class TextWriter:
+    """The best translation of each line; above `n_best` 1 several, in Moses's form:
+    `number ||| text ||| log_prob ||| score`."""
+
+    def __init__(self, out: BinaryIO, n_best: int) -> None:
+        self._out = out
+        self._n_best = n_best
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._n_best == 1:
+            lines = [translations[0].text]
+        else:
+            lines = [f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations]
+        self._out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+class AlignmentWriter:
+    """The links of the best translation, `source-target` from 0, one line a line."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        links = " ".join(f"{source}-{target}" for source, target in translations[0].links())
+        self._out.write(f"{links}\n".encode())
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+class NpzWriter:
+    """`attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, straight into the archive
+    (`numpy.savez` would hold them all in memory)."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        found = _attention_map(number, translations[0])
+        if found is None:
+            return
+        arrays = {
+            "attention": found.weights_TS,
+            "source_tokens": np.array(found.source_tokens, dtype=np.str_),
+            "target_tokens": np.array(found.target_tokens, dtype=np.str_),
+        }
+        for name, array in arrays.items():
+            with self._archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+    def flush(self) -> None:
+        """An archive can be read when it is complete."""
+
+
+class HeatMapWriter:
+    """Draws the first `MAX_HEAT_MAPS` lines into one PNG at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._maps: list[AttentionMap] = []
+        self._is_full = False
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._is_full:
+            return
+        found = _attention_map(number, translations[0])
+        if found is not None and len(self._maps) == MAX_HEAT_MAPS:
+            self._is_full = True
+            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_HEAT_MAPS)
+        elif found is not None:
+            self._maps.append(found)
+
+    def flush(self) -> None:
+        """A picture is drawn when it is complete."""
+
+    def draw(self) -> None:
+        """Write the picture."""
+        from seq2seq_attn.report.plots import plot_attention
+
+        if self._maps:
+            plot_attention(self._path, self._maps)
+        else:
+            log.warning("%s: not written, no line had anything to translate", self._path)
+
+
+def check_attention_path(path: str | Path | None) -> None:
+    """Refuse an attention file of an unknown kind.
+
+    Raises:
+        UsageError: it ends neither in .png nor in .npz.
+    """
+    if path is not None and Path(path).suffix not in (".png", ".npz"):
+        raise UsageError(f"--attention {path}: expected a file name that ends in .png or .npz")
+
+
+@contextmanager
+def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
+    """A file, plain or .gz, or standard input.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    if path is None or str(path) == STREAM:
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = open_text_bytes(Path(path))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    with stream:
+        yield cast(BinaryIO, stream)
+
+
+@contextmanager
+def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
+    """A file, which appears when it is complete, or standard output, or a device or pipe.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    if path is None or str(path) == STREAM:
+        yield sys.stdout.buffer
+        return
+    path = Path(path)
+    try:
+        is_plain = not path.exists() or stat.S_ISREG(path.stat().st_mode)
+        with ExitStack() as stack:
+            target = stack.enter_context(atomic_path(path)) if is_plain else path
+            yield stack.enter_context(target.open("wb"))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def open_writers(
+    stack: ExitStack, out: BinaryIO, *, n_best: int, alignment: str | Path | None, attention: str | Path | None
+) -> list[Writer]:
+    """The writers of a call; closing the stack completes their files."""
+    writers: list[Writer] = [TextWriter(out, n_best)]
+    if alignment is not None:
+        writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
+    if attention is not None and Path(attention).suffix == ".npz":
+        file = stack.enter_context(open_output(attention))
+        writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
+    elif attention is not None:
+        writers.append(stack.enter_context(_heat_maps(Path(attention))))
+    return writers
+
+
+@contextmanager
+def _heat_maps(path: Path) -> Iterator[HeatMapWriter]:
+    writer = HeatMapWriter(path)
+    yield writer
+    writer.draw()
+
+
+def _attention_map(number: int, translation: Translation) -> AttentionMap | None:
+    """Weights with their labels; None for a line that has none."""
+    if translation.attention is None:
+        log.warning("line %d: too long for an attention matrix, left out", number + 1)
+        return None
+    if not translation.attention.size or not translation.tokens:
+        return None
+    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention)

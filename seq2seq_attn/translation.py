@@ -1,0 +1,123 @@
+"""What comes out of translating one line, and how an over-long line is cut up and put together again.
+
+Shapes: T target positions, S source positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.text.vocab import EOS, SPECIALS
+
+EOS_TOKEN = SPECIALS[EOS]
+MAX_ATTENTION_CELLS = 1_000_000
+"""a line cut into segments gets no attention matrix above this size (4 MB); its links stay"""
+_SENTENCE_ENDS = tuple(".!?…。！？")
+_WORD_START = "▁"
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """One translation of one line."""
+
+    text: str
+    """detokenised; never holds a line break or another control character"""
+    tokens: list[str]
+    """target tokens, without EOS; UNKs already replaced where that was asked for"""
+    score: float
+    """what hypotheses are ranked by: log_prob / length ** length_penalty, length in target tokens with EOS; of a line
+    translated in segments, the sum of theirs"""
+    log_prob: float
+    """natural log of the model's probability, EOS included"""
+    source_tokens: list[str]
+    """the source as the model saw it, `<eos>` last"""
+    attention: npt.NDArray[np.float32] | None
+    """weights [T, S]: a row for each of `tokens` and, where the translation ended by itself, one for EOS; a column for
+    each of `source_tokens`. None for a model whose attention has no source positions, or above `MAX_ATTENTION_CELLS`"""
+    is_finished: bool
+    """it ended by itself; False: the length limit cut it"""
+    heaviest: list[int] | None
+    """for each of `tokens`, the source position with the highest weight; None where there are no weights"""
+
+    def links(self) -> list[tuple[int, int]]:
+        """Hard alignment (source position, target position): each token's heaviest source position, in the order of the
+        target. A token that looks at EOS most has no link.
+
+        Raises:
+            ValueError: there are no weights.
+        """
+        if self.heaviest is None:
+            raise ValueError("no attention over source positions, so no links")
+        eos = len(self.source_tokens) - 1
+        return [(source, target) for target, source in enumerate(self.heaviest) if source != eos]
+
+
+def empty_translation(has_attention: bool) -> Translation:
+    """Of a blank line."""
+    attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
+    return Translation("", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None)
+
+
+def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
+    """Segments of at most `max_length` tokens, each as long as may be: it ends after the last sentence end in its
+    second half, else before the last token there that starts a word, else where it is full."""
+    segments = []
+    start = 0
+    while len(tokens) - start > max_length:
+        stop = _break(tokens, start, start + max_length)
+        segments.append(list(tokens[start:stop]))
+        start = stop
+    return [*segments, list(tokens[start:])]
+
+
+def _break(tokens: Sequence[str], start: int, full: int) -> int:
+    stops = range(full, start + (full - start) // 2, -1)
+    after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
+    before_word = (stop for stop in stops if tokens[stop].startswith(_WORD_START))
+    return next(after_sentence, None) or next(before_word, full)
+
+
+def join_translations(parts: Sequence[Translation]) -> Translation:
+    """The translation of a line from those of its segments: texts joined by a blank, scores added, attention
+    block-diagonal with one common EOS column."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.cumsum([0, *(len(part.source_tokens) - 1 for part in parts)]).tolist()
+    heaviest: list[int] | None = []
+    for part, offset in zip(parts, offsets, strict=False):
+        if heaviest is None or part.heaviest is None:
+            heaviest = None
+            break
+        eos = len(part.source_tokens) - 1
+        heaviest += [offsets[-1] if position == eos else offset + position for position in part.heaviest]
+    return Translation(
+        text=" ".join(part.text for part in parts if part.text),
+        tokens=[token for part in parts for token in part.tokens],
+        score=sum(part.score for part in parts),
+        log_prob=sum(part.log_prob for part in parts),
+        source_tokens=[*(token for part in parts for token in part.source_tokens[:-1]), EOS_TOKEN],
+        attention=_join_attention(parts, offsets),
+        is_finished=all(part.is_finished for part in parts),
+        heaviest=heaviest,
+    )
+
+
+def _join_attention(parts: Sequence[Translation], offsets: Sequence[int]) -> npt.NDArray[np.float32] | None:
+    blocks = [part.attention for part in parts if part.attention is not None]
+    # the EOS row of the last segment is the line's; those of the others have no token to belong to
+    heights = [len(part.tokens) for part in parts[:-1]] + [len(block) for block in blocks[-1:]]
+    shape = (sum(heights), offsets[-1] + 1)
+    if len(blocks) < len(parts) or shape[0] * shape[1] > MAX_ATTENTION_CELLS:
+        return None
+    joined_TS = np.zeros(shape, dtype=np.float32)
+    top = 0
+    for block_TS, height, offset in zip(blocks, heights, offsets, strict=False):
+        width = block_TS.shape[1] - 1
+        joined_TS[top : top + height, offset : offset + width] = block_TS[:height, :-1]
+        joined_TS[top : top + height, -1] = block_TS[:height, -1]
+        top += height
+    return joined_TS

@@ -1,0 +1,362 @@
+"""Strings to strings: what the Python API, `translate`, `evaluate` and training's validation all translate through.
+
+>>> translator = load("runs/multi30k")                          # doctest: +SKIP
+>>> translator.translate(["Ein Hund rennt."])[0].text           # doctest: +SKIP
+'A dog runs.'
+
+A line of more tokens than the run's `data.max_length` is cut into segments, at sentence ends where there are any, which
+are translated one by one and joined by a blank: no line is too long, and none takes more memory than a batch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack, get_args
+
+import torch
+from torch import nn
+
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.text.tokenizers import Tokenizer
+from seq2seq_attn.text.vocab import BOS, UNK, Vocab
+from seq2seq_attn.translation import (
+    EOS_TOKEN,
+    Translation,
+    empty_translation,
+    join_translations,
+    split_source,
+)
+
+__all__ = ["Translation", "Translator", "Unk", "load", "resolve_device"]
+
+Unk = Literal["keep", "copy", "forbid"]
+"""an unknown token in a translation: left as `<unk>`, replaced by the source token it looked at most, never chosen"""
+
+# Lines are sorted by length and batched inside a chunk of this size, whichever limit comes first.
+_CHUNK_LINES = 2_048
+_CHUNK_CHARACTERS = 1 << 20
+# A batch of long sentences holds fewer of them: this many source positions per sentence of the batch size.
+_POSITIONS_PER_SENTENCE = 40
+
+
+class Choices(TypedDict, total=False):
+    """What a call may say, as `Translator.translate` explains it."""
+
+    beam_size: int | None
+    length_penalty: float | None
+    batch_size: int | None
+    unk: Unk
+    keep_attention: bool
+
+
+@dataclass(frozen=True)
+class _Options:
+    beam_size: int
+    n_best: int
+    length_penalty: float
+    batch_size: int
+    unk: Unk
+    keep_attention: bool
+
+
+class Translator:
+    """A model with the text processing that belongs to it."""
+
+    def __init__(
+        self,
+        model: StepModel[Any],
+        *,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        source_vocab: Vocab,
+        target_vocab: Vocab,
+        search: SearchConfig,
+        device: torch.device,
+        max_source_length: int = 100,
+    ) -> None:
+        """Put the parts together. `search` gives what a call leaves open; `max_source_length` is the most source tokens
+        (without EOS) that the model sees at once."""
+        self._model = model
+        self._source_tokenizer = source_tokenizer
+        self._target_tokenizer = target_tokenizer
+        self._source_vocab = source_vocab
+        self._target_vocab = target_vocab
+        self._search = search
+        self._device = device
+        self._max_source_length = max(1, max_source_length)
+
+    @cached_property
+    def has_attention(self) -> bool:
+        """Whether translations come with attention over source positions; false for the fixed-vector models."""
+        with torch.inference_mode(), _evaluating(self._model):
+            state = self._model.start(collate_source([[UNK]]).to(self._device), 1)
+            _, state = self._model.step(torch.tensor([BOS], device=self._device), state)
+            return self._model.weights(state) is not None
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        batch_size: int | None = None,
+        unk: Unk = "keep",
+        keep_attention: bool = True,
+    ) -> list[Translation]:
+        """The best translation of each line, in order; of a blank line an empty one.
+
+        Args:
+            texts: lines; a line break inside one counts as a blank.
+            beam_size: hypotheses kept per line; 1 is greedy search. None: as the run's configuration says.
+            length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
+            batch_size: sentences translated at once; changes speed and memory only. None: as configured.
+            unk: what to do with unknown tokens; `copy` needs a model with attention over source positions.
+            keep_attention: False leaves `attention` out, which saves a little time.
+
+        Raises:
+            UsageError: a value outside what is allowed, or `unk="copy"` with a model that has no such attention.
+        """
+        found = self.translate_n_best(
+            texts,
+            n_best=1,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            batch_size=batch_size,
+            unk=unk,
+            keep_attention=keep_attention,
+        )
+        return [translations[0] for translations in found]
+
+    def translate_n_best(
+        self, texts: Sequence[str], *, n_best: int, **choices: Unpack[Choices]
+    ) -> list[list[Translation]]:
+        """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
+        the beam size."""
+        if isinstance(texts, str):
+            raise TypeError("texts: expected a list of lines, got one string; write translate([text])")
+        return list(self.translate_lines(texts, n_best=n_best, **choices))
+
+    def translate_lines(
+        self, lines: Iterable[str], *, n_best: int = 1, **choices: Unpack[Choices]
+    ) -> Iterator[list[Translation]]:
+        """As `translate_n_best`, line by line out of any iterable, in bounded memory."""
+        options = self._options(n_best, choices)
+        return (found for chunk in _chunks(lines) for found in self._translate_chunk(chunk, options))
+
+    def _options(self, n_best: int, choices: Choices) -> _Options:
+        """What the call says, the rest as configured; checked."""
+        search = self._search
+        beam_size, batch_size = choices.get("beam_size"), choices.get("batch_size")
+        length_penalty = choices.get("length_penalty")
+        options = _Options(
+            beam_size=search.beam_size if beam_size is None else beam_size,
+            n_best=n_best,
+            length_penalty=search.length_penalty if length_penalty is None else length_penalty,
+            batch_size=search.batch_size if batch_size is None else batch_size,
+            unk=choices.get("unk", "keep"),
+            keep_attention=choices.get("keep_attention", True),
+        )
+        self._check(options)
+        return options
+
+    def _check(self, options: _Options) -> None:
+        for name in ("beam_size", "batch_size"):
+            value = getattr(options, name)
+            if value < 1:
+                raise UsageError(f"{name}={value}: expected 1 or more")
+        if not 1 <= options.n_best <= options.beam_size:
+            raise UsageError(f"n_best={options.n_best}: expected 1 to the beam size, which is {options.beam_size}")
+        if options.unk not in get_args(Unk):
+            raise UsageError(f"unk={options.unk!r}: expected one of {', '.join(get_args(Unk))}")
+        if options.unk == "copy" and not self.has_attention:
+            raise UsageError(
+                "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
+            )
+
+    def _translate_chunk(self, lines: Sequence[str], options: _Options) -> list[list[Translation]]:
+        """The translations of each line: cut into segments, sort them by length, translate in batches, put together."""
+        segments = [
+            (number, tokens)
+            for number, line in enumerate(self._source_tokenizer.tokenize_many(lines))
+            if line
+            for tokens in split_source(line, self._max_source_length)
+        ]
+        found: list[list[Translation]] = [[] for _ in segments]
+        with _evaluating(self._model):
+            for places in _batches([len(tokens) for _, tokens in segments], options.batch_size):
+                batch = self._translate_batch([segments[place][1] for place in places], options)
+                for place, translations in zip(places, batch, strict=True):
+                    found[place] = translations
+        of_line: dict[int, list[list[Translation]]] = defaultdict(list)
+        for (number, _), translations in zip(segments, found, strict=True):
+            of_line[number].append(translations)
+        return [_join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
+
+    def _translate_batch(self, sources: Sequence[list[str]], options: _Options) -> list[list[Translation]]:
+        batch = collate_source([self._source_vocab.ids_of(tokens) for tokens in sources]).to(self._device)
+        search = self._search
+        max_lengths_B = [
+            max(1, int(search.max_length_ratio * len(tokens)) + search.max_length_extra) for tokens in sources
+        ]
+        forbid_unk = options.unk == "forbid"
+        keep_weights = options.keep_attention or options.unk == "copy"
+        if options.beam_size == 1:
+            found = greedy_search(
+                self._model,
+                batch,
+                max_lengths_B=max_lengths_B,
+                forbid_unk=forbid_unk,
+                keep_weights=keep_weights,
+                length_penalty=options.length_penalty,
+            )
+            hypotheses = [[hypothesis] for hypothesis in found]
+        else:
+            hypotheses = beam_search(
+                self._model,
+                batch,
+                beam_size=options.beam_size,
+                n_best=options.n_best,
+                length_penalty=options.length_penalty,
+                max_lengths_B=max_lengths_B,
+                forbid_unk=forbid_unk,
+                keep_weights=keep_weights,
+            )
+        return [
+            [self._translation(tokens, hypothesis, options) for hypothesis in best]
+            for tokens, best in zip(sources, hypotheses, strict=True)
+        ]
+
+    def _translation(self, source: list[str], hypothesis: Hypothesis, options: _Options) -> Translation:
+        tokens = self._target_vocab.tokens_of(hypothesis.ids)
+        weights_TS = hypothesis.weights_TS
+        heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
+        if options.unk == "copy" and weights_TS is not None:
+            for place, token_id in enumerate(hypothesis.ids):
+                if token_id == UNK:
+                    tokens[place] = source[int(weights_TS[place, : len(source)].argmax())]
+        return Translation(
+            text=self._target_tokenizer.detokenize(tokens),
+            tokens=tokens,
+            score=hypothesis.score,
+            log_prob=hypothesis.log_prob,
+            source_tokens=[*source, EOS_TOKEN],
+            attention=weights_TS if options.keep_attention else None,
+            is_finished=hypothesis.is_finished,
+            heaviest=heaviest,
+        )
+
+    def _blank(self, options: _Options) -> Translation:
+        return empty_translation(options.keep_attention and self.has_attention)
+
+
+def load(run: str | Path, device: str = "auto") -> Translator:
+    """The translator of a run directory, with its best model.
+
+    Args:
+        run: the directory.
+        device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        UserError: no run there, or a file of it is missing, damaged or of another version.
+        UsageError: a device that is not there.
+    """
+    from seq2seq_attn.model.build import build_model
+
+    run_dir, on_device = RunDir(run), resolve_device(device)
+    config = run_dir.config()
+    state_dict = run_dir.load_best()
+    source_vocab, target_vocab = run_dir.source_vocab(), run_dir.target_vocab()
+    with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
+        model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
+    try:
+        model.load_state_dict(state_dict)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"{run_dir.model_path}: does not fit the run's config.yaml and vocabularies ({reason}); copy the run again"
+        ) from None
+    return Translator(
+        model.to(on_device).eval(),
+        source_tokenizer=run_dir.source_tokenizer(),
+        target_tokenizer=run_dir.target_tokenizer(),
+        source_vocab=source_vocab,
+        target_vocab=target_vocab,
+        search=config.search,
+        device=on_device,
+        max_source_length=config.data.max_length,
+    )
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device of a name: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        UsageError: not such a name, or no such GPU.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or (":" in name and (kind == "cpu" or not number.isdecimal())):
+        raise UsageError(f"device {name!r}: expected auto, cpu, cuda or cuda:N")
+    if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
+        raise UsageError(f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu")
+    return torch.device(name)
+
+
+@contextmanager
+def _evaluating(model: object) -> Iterator[None]:
+    """Without dropout; a model in training is put back into training."""
+    was_training = isinstance(model, nn.Module) and model.training
+    if isinstance(model, nn.Module) and was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if isinstance(model, nn.Module) and was_training:
+            model.train()
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    num_characters = 0
+    for line in lines:
+        chunk.append(line)
+        num_characters += len(line)
+        if len(chunk) >= _CHUNK_LINES or num_characters >= _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, num_characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Places of all segments, neighbours in length together."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        is_full = len(batch) >= batch_size
+        if batch and (is_full or (len(batch) + 1) * lengths[place] > batch_size * _POSITIONS_PER_SENTENCE):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def _join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
+    """A line's translations from those of its segments: the i-th from the i-th of each, or its last."""
+    num_translations = max(len(translations) for translations in segments)
+    return [
+        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments])
+        for rank in range(num_translations)
+    ]

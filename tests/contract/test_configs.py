@@ -1,0 +1,28 @@
+"""Every attention variant has a config of its name, and every packaged config loads and builds."""
+
+import pytest
+
+from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.files import packaged
+from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.model.build import build_model
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_a_variant_has_its_config(name):
+    assert load_config([f"attention/{name}"]).model.attention.name == name
+
+
+@pytest.mark.parametrize("name", packaged_config_names())
+def test_a_packaged_config_builds_a_model(name):
+    config = load_config([name])
+    size = 200 if config.data.vocab.joint else 100
+    model = build_model(config.model, num_source_ids=200, num_target_ids=size if config.data.vocab.joint else 100)
+    assert sum(p.numel() for p in model.parameters()) > 0
+
+
+@pytest.mark.parametrize("name", [n for n in packaged_config_names() if "/" not in n and n != "base"])
+def test_a_packaged_config_says_how_to_run_it(name):
+    first_lines = packaged(f"configs/{name}.yaml").read_text(encoding="utf-8").split("\n\n")[0]
+    assert first_lines.startswith("#")
+    assert "seq2seq train" in packaged(f"configs/{name}.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,29 @@
+"""The stored loss curves (`scripts/golden` regenerates them and prints the difference)."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.model.attention import variant_names
+from tests.golden.curve import loss_curve
+
+STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("variant", variant_names())
+def test_the_curve_is_the_stored_one(variant):
+    # 1e-4: other processors sum in another order
+    assert loss_curve(variant) == pytest.approx(STORED[variant], rel=1e-4)
+
+
+def test_the_same_seed_gives_the_same_curve():
+    assert loss_curve("additive", 10) == loss_curve("additive", 10)
+
+
+@pytest.mark.device
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("variant", variant_names())
+def test_the_curve_on_a_gpu(variant):
+    assert loss_curve(variant, device="cuda") == pytest.approx(STORED[variant], rel=1e-3)

@@ -1,0 +1,103 @@
+"""Alignment scores against hand-made cases and a plain reference."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.metrics.alignment import (
+    argmax_links,
+    format_pharaoh,
+    mass_on_links,
+    parse_pharaoh,
+    score_attention,
+    score_links,
+    shift_weights,
+)
+
+
+def test_pharaoh_round_trip():
+    assert parse_pharaoh("0-0 2-1  10-12\n") == ((0, 0), (2, 1), (10, 12))
+    assert parse_pharaoh("") == ()
+    assert format_pharaoh([(2, 1), (0, 0), (0, 3)]) == "0-0 0-3 2-1"
+    for bad in ("0", "0-", "a-1", "1-2-3", "0:1"):
+        with pytest.raises(UserError, match="expected SOURCE-TARGET positions"):
+            parse_pharaoh(bad)
+
+
+def test_error_rate_by_hand():
+    # Och and Ney: A = 3 links, S = 2, P = S plus 2; 1 in S, 2 in P: 1 - (1 + 2) / (3 + 2)
+    score = score_links([[(0, 0), (1, 1), (5, 5)]], [[(0, 0), (2, 2)]], [[(1, 1), (3, 3)]])
+    assert score.error_rate == pytest.approx(0.4)
+    assert score.precision == pytest.approx(2 / 3)
+    assert score.recall == pytest.approx(1 / 2)
+    assert np.isnan(score.mass)
+
+
+def test_perfect_and_empty_links():
+    perfect = score_links([[(0, 0)], [(1, 0)]], [[(0, 0)], [(1, 0)]])
+    assert (perfect.error_rate, perfect.precision, perfect.recall) == (0.0, 1.0, 1.0)
+    nothing = score_links([[]], [[(0, 0)]])
+    assert (nothing.error_rate, nothing.precision, nothing.recall) == (1.0, 0.0, 0.0)
+    assert score_links([[]], [[]]).error_rate == 0.0
+
+
+def test_scores_equal_a_plain_reference():
+    rng = random.Random(4)
+    cells = [(s, t) for s in range(7) for t in range(5)]
+    predicted, sure, possible = ([rng.sample(cells, rng.randint(0, 9)) for _ in range(30)] for _ in range(3))
+    in_sure = sum(len([link for link in a if link in s]) for a, s in zip(predicted, sure, strict=True))
+    in_possible = sum(
+        len([link for link in a if link in s or link in p]) for a, s, p in zip(predicted, sure, possible, strict=True)
+    )
+    num_predicted, num_sure = sum(map(len, predicted)), sum(map(len, sure))
+    score = score_links(predicted, sure, possible)
+    assert score.error_rate == pytest.approx(1 - (in_sure + in_possible) / (num_predicted + num_sure), abs=1e-9)
+    assert score.precision == pytest.approx(in_possible / num_predicted, abs=1e-9)
+    assert score.recall == pytest.approx(in_sure / num_sure, abs=1e-9)
+
+
+def test_mass_is_the_mean_weight_on_linked_positions():
+    weights = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
+    assert mass_on_links([weights], [[(0, 0), (1, 1), (2, 1)]]) == pytest.approx((0.7 + 0.7) / 2)
+    assert np.isnan(mass_on_links([weights], [[]]))
+    with pytest.raises(ValueError, match="link 3-0 lies outside"):
+        mass_on_links([weights], [[(3, 0)]])
+
+
+def test_argmax_links_take_one_source_for_each_target():
+    assert argmax_links(np.array([[0.1, 0.9], [0.5, 0.5], [0.2, 0.8]])) == ((1, 0), (0, 1), (1, 2))
+    assert argmax_links(np.zeros((0, 4))) == ()
+
+
+def test_attention_that_is_late_by_one_scores_only_when_shifted():
+    gold = [(2, 0), (0, 1), (1, 2)]
+    weights = np.full((4, 3), 0.05)
+    for source, target in gold:
+        weights[target + 1, source] = 0.9  # it looks at the right word one step too late
+    weights[0] = [0.1, 0.8, 0.1]
+    late, shifted = score_attention([weights], [gold]), score_attention([weights], [gold], shift=1)
+    assert shifted.precision == 1.0
+    assert shifted.recall == 1.0
+    assert shifted.error_rate == 0.0
+    assert shifted.mass == pytest.approx(0.9)
+    assert late.recall == 0.0
+    assert late.mass < 0.1
+
+
+def test_shift_runs_off_the_end_into_zeros():
+    weights = np.eye(3)
+    np.testing.assert_array_equal(shift_weights(weights, 1), [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(shift_weights(weights, -1), [[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(shift_weights(weights, 0), weights)
+    np.testing.assert_array_equal(shift_weights(weights, 5), np.zeros((3, 3)))
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="different lengths: 1, 2"):
+        score_links([[]], [[], []])
+    with pytest.raises(ValueError, match="different lengths"):
+        mass_on_links([np.eye(2)], [])

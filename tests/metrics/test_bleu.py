@@ -1,0 +1,129 @@
+"""Scores agree with sacreBLEU; wrong shapes are refused; the vectorised formulas equal a plain one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import sacrebleu
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.metrics.bleu import TITLES, Measure, corpus_bleu, corpus_score, score_all
+from tests.metrics.corpora import make_hypotheses, make_references
+
+REFERENCES = make_references(80)
+HYPOTHESES = make_hypotheses(REFERENCES, seed=1, noise=0.4)
+
+
+def plain_bleu(hypotheses: list[str], references: list[str]) -> float:
+    """BLEU with exponential smoothing from its definition, over blank-separated tokens."""
+    matches, totals, lengths = [0] * 4, [0] * 4, [0, 0]
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        sides = [hypothesis.split(), reference.split()]
+        lengths = [length + len(side) for length, side in zip(lengths, sides, strict=True)]
+        for n in range(1, 5):
+            of_hyp, of_ref = (Counter(tuple(side[i : i + n]) for i in range(len(side) - n + 1)) for side in sides)
+            matches[n - 1] += sum((of_hyp & of_ref).values())
+            totals[n - 1] += sum(of_hyp.values())
+    if not any(matches) or not all(totals):
+        return 0.0
+    smoothing, logs = 1.0, []
+    for match, total in zip(matches, totals, strict=True):
+        if match == 0:
+            smoothing *= 2
+        logs.append(math.log(match / total if match else 1 / (smoothing * total)))
+    brevity = min(1.0, math.exp(1 - lengths[1] / lengths[0]))
+    return 100 * brevity * math.exp(sum(logs) / 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())],
+)
+def test_scores_and_signatures_are_sacrebleus(name, metric):
+    expected = metric.corpus_score(HYPOTHESES, [REFERENCES])
+    score = corpus_score(name, HYPOTHESES, REFERENCES)
+    assert score.score == expected.score
+    assert score.signature == str(metric.get_signature())
+    assert score.num_pairs == 80
+
+
+def test_the_headline_is_sacrebleus_default():
+    assert corpus_bleu(HYPOTHESES, REFERENCES).score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+
+
+@pytest.mark.parametrize("name", TITLES)
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_vectorised_formula_equals_sacrebleus(name, kind):
+    statistics = Measure(name, REFERENCES).statistics(HYPOTHESES)
+    groups = [[0], [1, 2], list(range(10)), list(range(80)), [40], [41], [42], [43], [44]]
+    sums = np.array([statistics.rows_ND[group].sum(axis=0) for group in groups], dtype=kind)
+    vectorised = statistics.scores_of_sums(sums)
+    one_by_one = [statistics.subset(group).score().score for group in groups]
+    assert vectorised == pytest.approx(one_by_one, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_formula_on_statistics_at_the_edges(name):
+    references = ["a b", "", "a", "x y z w v", "a b c d e", "a b c d"]
+    hypotheses = ["", "a b", "a", "p q r s t", "a b c d e", "a b d c"]
+    statistics = Measure(name, references).statistics(hypotheses)
+    vectorised = statistics.scores_of_sums(statistics.rows_ND)
+    one_by_one = [statistics.subset([row]).score().score for row in range(len(references))]
+    assert vectorised == pytest.approx(one_by_one, abs=1e-9)
+
+
+def test_bleu_equals_the_definition():
+    references = [reference.replace('"', "").lower() for reference in REFERENCES]
+    hypotheses = [hypothesis.replace('"', "").lower() for hypothesis in HYPOTHESES]
+    for number in (3, 20, 80):  # three short ones: an order without a match, hence smoothing
+        score = corpus_bleu(hypotheses[:number], references[:number]).score
+        assert score == pytest.approx(plain_bleu(hypotheses[:number], references[:number]), abs=1e-9)
+
+
+def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
+    hypotheses, references = ["A DOG can't sleep .", "Two dogs."], ["a dog can't sleep.", "Two dogs."]
+    score = corpus_score("bleu_tutorial", hypotheses, references)
+    assert score.score == pytest.approx(100.0)
+    assert corpus_score("bleu", hypotheses, references).score < 60
+    assert "|case:lc|" in score.signature
+    assert "|tok:none|" in score.signature
+    import spacy
+
+    assert score.signature.endswith(f"|spacy.blank:en:{spacy.__version__}")
+    # can't is two tokens of spaCy's: 5 + 3 tokens and the full stops
+    assert "hyp_len = 9 ref_len = 9" in score.details
+
+
+def test_transposed_references_and_wrong_numbers_are_refused():
+    with pytest.raises(UserError, match="79 hypotheses against 80 references"):
+        corpus_bleu(HYPOTHESES[:-1], REFERENCES)
+    with pytest.raises(UserError, match="no references"):
+        corpus_bleu([], [])
+    with pytest.raises(TypeError, match="references: expected a sequence of strings"):
+        corpus_bleu(HYPOTHESES, [REFERENCES])
+    with pytest.raises(TypeError, match="hypotheses: expected a sequence of strings"):
+        corpus_bleu("a b c", ["a", "b", "c", "d", "e"])
+
+
+def test_unknown_measure_is_refused():
+    with pytest.raises(UserError, match="measure 'meteor': not one of bleu,"):
+        Measure("meteor", REFERENCES)
+
+
+def test_scores_turn_into_json():
+    scores = {name: score.to_dict() for name, score in score_all(HYPOTHESES, REFERENCES).items()}
+    assert set(scores) == {"bleu", "bleu_lowercase", "bleu_tutorial", "chrf"}
+    assert json.loads(json.dumps(scores)) == scores
+    assert set(scores["bleu"]) == {"name", "score", "signature", "num_pairs", "details"}
+
+
+def test_an_empty_subset_has_no_score():
+    with pytest.raises(ValueError, match="no sentence pairs"):
+        Measure("bleu", REFERENCES).statistics(HYPOTHESES).subset([]).score()

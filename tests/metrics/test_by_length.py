@@ -1,0 +1,114 @@
+"""Buckets: what falls where, sums that add up, and agreement with scoring a bucket's lines alone."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.by_length import (
+    MULTI30K_EDGES,
+    make_buckets,
+    parse_edges,
+    quantile_edges,
+    scores_by_length,
+    token_lengths,
+)
+from seq2seq_attn.metrics.significance import bootstrap_interval, paired_bootstrap, paired_randomization, retention
+from tests.metrics.corpora import make_hypotheses, make_references
+
+REFERENCES = make_references(400, max_length=27)
+HYPOTHESES = make_hypotheses(REFERENCES, seed=1, noise=0.4)
+LENGTHS = token_lengths(REFERENCES, lambda texts: [text.split() for text in texts])
+
+
+def test_buckets_are_half_open_and_named():
+    lengths = np.array([0, 8, 9, 11, 12, 14, 15, 17, 18, 20, 21, 60])
+    buckets = make_buckets(lengths, MULTI30K_EDGES)
+    assert [bucket.label for bucket in buckets] == ["up to 8", "9-11", "12-14", "15-17", "18-20", "21 and more"]
+    assert [bucket.indices.tolist() for bucket in buckets] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+    assert [bucket.label for bucket in make_buckets(lengths, ())] == ["all"]
+    assert [bucket.label for bucket in make_buckets(lengths, (20, 21))] == ["up to 19", "20", "21 and more"]
+
+
+def test_empty_buckets_are_left_out_and_thin_ones_marked():
+    buckets = make_buckets(np.array([5] * 50 + [30] * 49), (10, 20))
+    assert [(bucket.label, len(bucket), bucket.is_thin) for bucket in buckets] == [
+        ("up to 9", 50, False),
+        ("20 and more", 49, True),
+    ]
+
+
+def test_thin_buckets_merge_into_the_smaller_neighbour():
+    lengths = np.array([5] * 80 + [10] * 20 + [15] * 70 + [20] * 60 + [25] * 3)
+    merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
+    assert [(bucket.label, len(bucket)) for bucket in merged] == [("up to 5", 80), ("6-15", 90), ("16 and more", 63)]
+    assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=10_000)] == [233]
+    everything = np.concatenate([bucket.indices for bucket in merged])
+    assert sorted(everything.tolist()) == list(range(233))
+
+
+@pytest.mark.parametrize("name", ["bleu", "bleu_lowercase", "chrf", "ter"])
+def test_bucket_sums_add_up_to_the_corpus(name):
+    statistics = Measure(name, REFERENCES).statistics(HYPOTHESES)
+    buckets = make_buckets(LENGTHS, (5, 9, 14, 20))
+    sums = [statistics.subset(bucket.indices).rows_ND.sum(axis=0) for bucket in buckets]
+    np.testing.assert_array_equal(np.sum(sums, axis=0), statistics.rows_ND.sum(axis=0))
+    assert sum(len(bucket) for bucket in buckets) == 400
+    assert statistics.scores_of_sums(np.sum(sums, axis=0)[None])[0] == pytest.approx(statistics.score().score, abs=1e-9)
+
+
+def test_a_buckets_score_is_sacrebleus_of_its_lines():
+    statistics = Measure("bleu", REFERENCES).statistics(HYPOTHESES)
+    buckets = make_buckets(LENGTHS, (5, 9, 14, 20))
+    for bucket, interval in zip(buckets, scores_by_length(statistics, buckets, num_resamples=100), strict=True):
+        pairs = [(HYPOTHESES[i], REFERENCES[i]) for i in bucket.indices]
+        alone = sacrebleu.corpus_bleu([hyp for hyp, _ in pairs], [[ref for _, ref in pairs]])
+        assert interval.value == alone.score
+        assert interval.low <= interval.value <= interval.high
+
+
+def test_one_bucket_of_all_is_the_corpus():
+    statistics = Measure("bleu", REFERENCES).statistics(HYPOTHESES)
+    [whole] = scores_by_length(statistics, make_buckets(LENGTHS, ()))
+    assert whole == bootstrap_interval(statistics)
+
+
+def test_edges_from_text():
+    lengths = np.arange(1, 61)
+    assert parse_edges("9,12,15,18,21", lengths) == (9, 12, 15, 18, 21)
+    assert parse_edges(" 10 ", lengths) == (10,)
+    assert parse_edges("quantiles:6", lengths) == (11, 21, 31, 41, 51)
+    for bad in ("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"):
+        with pytest.raises(UsageError, match="expected rising first lengths"):
+            parse_edges(bad, lengths)
+
+
+def test_quantile_edges_make_even_buckets_and_survive_ties():
+    lengths = np.random.default_rng(1).integers(4, 61, size=3000)
+    sizes = [len(bucket) for bucket in make_buckets(lengths, quantile_edges(lengths, 6))]
+    assert len(sizes) == 6
+    assert max(sizes) - min(sizes) < 150
+    assert quantile_edges(np.array([7] * 20), 6) == ()
+    assert [len(b) for b in make_buckets(np.array([7] * 20 + [8]), quantile_edges(np.array([7] * 20 + [8]), 3))] == [21]
+
+
+def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
+    references = make_references(1000, seed=9, max_length=30)
+    lengths = token_lengths(references, lambda texts: [text.split() for text in texts])
+    started = time.perf_counter()
+    buckets = make_buckets(lengths, (5, 10, 15, 20, 25))
+    measure = Measure("bleu", references)
+    runs = [measure.statistics(make_hypotheses(references, seed=seed, noise=0.3)) for seed in (1, 2)]
+    for run in runs:
+        scores_by_length(run, buckets)
+    for bucket in buckets:
+        pair = [run.subset(bucket.indices) for run in runs]
+        paired_bootstrap(*pair)
+        paired_randomization(*pair)
+        retention(*pair)
+    assert time.perf_counter() - started < 10

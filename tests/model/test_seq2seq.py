@@ -1,0 +1,159 @@
+"""The model as training and search see it."""
+
+import pytest
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import SourceBatch, collate, collate_source
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.model.build import build_model, count_parameters
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.loss import batch_loss
+
+
+def widen(source, extra):
+    padding = torch.full((len(source.ids_BS), extra), PAD)
+    return SourceBatch(torch.cat([source.ids_BS, padding], dim=1), source.lengths_B)
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_more_padding_changes_nothing(make_model, batch, name):
+    model = make_model(name, dtype=torch.float32).eval()
+    wider = batch._replace(source=widen(batch.source, 3))
+    assert torch.equal(batch_loss(model, batch).loss_sum, batch_loss(model, wider).loss_sum) or torch.allclose(
+        batch_loss(model, batch).loss_sum, batch_loss(model, wider).loss_sum, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_padding_ids_are_never_read(make_model, batch, name):
+    """The padding embedding may hold NaN: losses and gradients of everything else stay as they are, bit for bit."""
+    model = make_model(name, dtype=torch.float32, tie_embeddings="none").eval()
+
+    def run():
+        model.zero_grad()
+        loss = batch_loss(model, batch).loss_sum
+        loss.backward()
+        return loss.detach(), {n: p.grad.clone() for n, p in model.named_parameters() if "embedding.weight" not in n}
+
+    with torch.no_grad():
+        model.encoder.embedding.weight[PAD] = 1.0
+        model.decoder.embedding.weight[PAD] = 1.0
+    loss, gradients = run()
+    with torch.no_grad():
+        model.encoder.embedding.weight[PAD] = -50.0
+        model.decoder.embedding.weight[PAD] = 20.0
+    other_loss, other_gradients = run()
+    assert torch.equal(loss, other_loss)
+    for key, gradient in gradients.items():
+        assert torch.equal(gradient, other_gradients[key]), key
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_a_batch_is_its_sentences(make_model, name):
+    model = make_model(name).eval()
+    source, target = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []]
+    together = batch_loss(model, collate(source, target, range(3)))
+    alone = [batch_loss(model, collate([s], [t], [0])) for s, t in zip(source, target, strict=True)]
+    assert together.num_tokens == sum(loss.num_tokens for loss in alone) == 8
+    torch.testing.assert_close(together.loss_sum, sum(loss.loss_sum for loss in alone))
+
+
+def test_every_parameter_gets_a_gradient(make_model, batch):
+    for name in variant_names():
+        model = make_model(name)
+        batch_loss(model, batch, label_smoothing=0.1).loss_sum.backward()
+        for key, parameter in model.named_parameters():
+            assert parameter.grad is not None, (name, key)
+
+
+def test_search_steps_score_like_training(make_model, batch):
+    model = make_model().eval()
+    state = model.start(batch.source, 1)
+    total = 0.0
+    for t in range(batch.tgt_in_BT.shape[1]):
+        log_probs, state = model.step(batch.tgt_in_BT[:, t], state)
+        wanted = batch.tgt_out_BT[:, t]
+        total -= (log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1) * (wanted != PAD)).sum().item()
+    assert batch_loss(model, batch).nll_sum.item() == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_reorder_moves_rows_and_lets_sentences_leave(make_model, name):
+    model = make_model(name).eval()
+    source = collate_source([[5, 6, 7], [8], [9, 10]])
+    with torch.no_grad():
+        state = model.start(source, 2)
+        ids = torch.tensor([4, 5, 6, 7, 8, 9])
+        _, state = model.step(ids, state)
+        index = torch.tensor([5, 4, 1, 1])  # sentence 1 leaves, 2 comes first
+        # rows of sentence 2 then of sentence 0
+        moved = model.reorder(state, index)
+        expected, _ = model.step(ids, state)
+        log_probs, _ = model.step(ids[index], moved)
+    torch.testing.assert_close(log_probs, expected[index])
+
+
+def test_weights_are_none_for_the_fixed_vector_arms(make_model):
+    source = collate_source([[5, 6, 7]])
+    for name, expected in (("none", True), ("initial", True), ("uniform", False), ("additive", False)):
+        model = make_model(name).eval()
+        _, state = model.step(torch.tensor([1]), model.start(source, 1))
+        assert (model.weights(state) is None) is expected, name
+
+
+def test_dropout_is_off_in_evaluation_and_on_in_training(make_model, batch):
+    model = make_model()
+    losses = {batch_loss(model, batch).loss_sum.item() for _ in range(4)}
+    assert len(losses) == 4
+    model.eval()
+    assert len({batch_loss(model, batch).loss_sum.item() for _ in range(4)}) == 1
+
+
+def test_the_encoder_is_pytorchs_bidirectional_gru(make_model):
+    model = make_model(encoder={"hidden_size": 7, "num_layers": 1}).eval()
+    reference = torch.nn.GRU(11, 7, bidirectional=True, batch_first=True).double()
+    layer = model.encoder.layers[0]
+    with torch.no_grad():
+        for direction, suffix in enumerate(("", "_reverse")):
+            projection = layer.input_projections[direction]
+            getattr(reference, f"weight_ih_l0{suffix}").copy_(projection.weight)
+            getattr(reference, f"bias_ih_l0{suffix}").copy_(projection.bias)
+            getattr(reference, f"weight_hh_l0{suffix}").copy_(layer.recurrent_weight_DPH[direction])
+            getattr(reference, f"bias_hh_l0{suffix}").copy_(layer.recurrent_bias_DP[direction].fill_(0.3))
+    embedded, lengths = torch.randn(3, 5, 11, dtype=torch.float64), torch.tensor([5, 2, 4])
+    packed = torch.nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+    packed_states, final = reference(packed)
+    states, _ = torch.nn.utils.rnn.pad_packed_sequence(packed_states, batch_first=True)
+    encoded = model.encoder(embedded, lengths)
+    mask = (torch.arange(5) < lengths.unsqueeze(1)).unsqueeze(-1)
+    torch.testing.assert_close(encoded.values_BSM * mask, states)
+    torch.testing.assert_close(encoded.final_BM, torch.cat([final[0], final[1]], dim=-1))
+
+
+def test_tied_embeddings_share_and_say_what_they_need():
+    config = ModelConfig(embedding_size=11, hidden_size=14, readout_size=11, encoder={"hidden_size": 7})
+    untied = build_model(config, num_source_ids=30, num_target_ids=30)
+    tied = build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=30, num_target_ids=30)
+    assert count_parameters(untied) - count_parameters(tied) == 2 * 30 * 11
+    assert tied.encoder.embedding.weight is tied.decoder.output.weight
+    with pytest.raises(UsageError, match="readout_size=11"):
+        build_model(
+            config.model_copy(update={"tie_embeddings": "target", "readout_size": 12}),
+            num_source_ids=30,
+            num_target_ids=30,
+        )
+    with pytest.raises(UsageError, match=r"data\.vocab\.joint=true"):
+        build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=29, num_target_ids=30)
+
+
+def test_errors_name_the_nearest_variant():
+    with pytest.raises(UsageError, match="did you mean 'additive'"):
+        build_model(ModelConfig(attention={"name": "aditive"}), num_source_ids=9, num_target_ids=9)
+    with pytest.raises(UsageError, match="not an option of 'dot'"):
+        build_model(ModelConfig(attention={"name": "dot", "options": {"size": 3}}), num_source_ids=9, num_target_ids=9)
+    with pytest.raises(UsageError, match="make them equal"):
+        build_model(ModelConfig(hidden_size=100, attention={"name": "dot"}), num_source_ids=9, num_target_ids=9)
+    with pytest.raises(UsageError, match="encoders are bigru"):
+        build_model(ModelConfig(encoder={"name": "lstm"}), num_source_ids=9, num_target_ids=9)

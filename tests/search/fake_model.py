@@ -1,0 +1,113 @@
+"""A `StepModel` without weights: what follows a prefix is drawn from a generator seeded by (sentence, prefix)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import SourceBatch, collate_source
+from seq2seq_attn.text.vocab import EOS, UNK
+
+Prefix = tuple[int, ...]
+
+
+@dataclass
+class FakeState:
+    sources: list[Prefix]
+    """of each row, without EOS"""
+    prefixes: list[Prefix]
+    """of each row, BOS first once a step was made"""
+    num_positions: int
+    rows_per_sentence: int
+
+
+@dataclass
+class FakeModel:
+    """`num_free` tokens after the specials. `ties` draws from very few values; `scripted` overrides single prefixes."""
+
+    num_free: int = 2
+    seed: int = 0
+    has_weights: bool = True
+    ties: bool = False
+    sharpness: float = 2.0
+    eos_bonus: float = 0.0
+    scripted: dict[Prefix, dict[int, float]] = field(default_factory=dict)
+    steps_of_rows: list[int] = field(default_factory=list)
+
+    def next_log_probs(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+        """[V], of a prefix without BOS."""
+        size = UNK + 1 + self.num_free
+        if prefix in self.scripted:
+            probs = np.full(size, 1e-9)
+            for token, prob in self.scripted[prefix].items():
+                probs[token] = prob
+            return np.log(probs / probs.sum()).astype(np.float32)
+        generator = np.random.default_rng([self.seed, 99, *source, 98, *prefix])
+        logits = generator.integers(0, 2, size) if self.ties else self.sharpness * generator.normal(size=size)
+        logits = logits.astype(np.float64)
+        logits[EOS] += self.eos_bonus
+        return (logits - np.log(np.exp(logits).sum())).astype(np.float32)
+
+    def attention(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+        """[len(source) + 1], of the step that follows the prefix."""
+        generator = np.random.default_rng([self.seed, 7, *source, 98, *prefix])
+        return generator.dirichlet(np.ones(len(source) + 1)).astype(np.float32)
+
+    def start(self, source: SourceBatch, rows_per_sentence: int) -> FakeState:
+        rows = [tuple(ids[: n - 1]) for ids, n in zip(source.ids_BS.tolist(), source.lengths_B.tolist(), strict=True)]
+        rows = [row for row in rows for _ in range(rows_per_sentence)]
+        return FakeState(rows, [()] * len(rows), source.ids_BS.shape[1], rows_per_sentence)
+
+    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[Tensor, FakeState]:
+        assert len(prev_ids_R) == len(state.sources)
+        self.steps_of_rows.append(len(state.sources))
+        prefixes = [(*p, t) for p, t in zip(state.prefixes, prev_ids_R.tolist(), strict=True)]
+        rows = [self.next_log_probs(s, p[1:]) for s, p in zip(state.sources, prefixes, strict=True)]
+        next_state = FakeState(state.sources, prefixes, state.num_positions, state.rows_per_sentence)
+        return torch.from_numpy(np.stack(rows)), next_state
+
+    def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
+        index = index_R.tolist()
+        assert len(index) % state.rows_per_sentence == 0
+        for first in range(0, len(index), state.rows_per_sentence):  # the contract: rows of a sentence stay together
+            group = {i // state.rows_per_sentence for i in index[first : first + state.rows_per_sentence]}
+            assert len(group) == 1
+        return FakeState(
+            [state.sources[i] for i in index],
+            [state.prefixes[i] for i in index],
+            state.num_positions,
+            state.rows_per_sentence,
+        )
+
+    def weights(self, state: FakeState) -> Tensor | None:
+        if not self.has_weights:
+            return None
+        weights_RS = np.zeros((len(state.sources), state.num_positions), dtype=np.float32)
+        for row, (source, prefix) in enumerate(zip(state.sources, state.prefixes, strict=True)):
+            weights_RS[row, : len(source) + 1] = self.attention(source, prefix[1:])
+        return torch.from_numpy(weights_RS)
+
+
+def sources(count: int, seed: int = 0) -> tuple[list[list[int]], SourceBatch]:
+    """Source sentences of different lengths, as ids and as a batch."""
+    generator = np.random.default_rng(seed)
+    ids = [generator.integers(4, 20, generator.integers(1, 7)).tolist() for _ in range(count)]
+    return ids, collate_source(ids)
+
+
+def log_prob_of(model: FakeModel, source: list[int], ids: list[int], *, is_finished: bool) -> float:
+    """The teacher-forced log-probability, token by token."""
+    tokens = [*ids, EOS] if is_finished else ids
+    total = np.float32(0.0)
+    for t, token in enumerate(tokens):
+        total = np.float32(total + model.next_log_probs(tuple(source), tuple(tokens[:t]))[token])
+    return float(total)
+
+
+def every_hypothesis(tokens: list[int], max_length: int) -> list[list[int]]:
+    """Every translation that ends by itself within `max_length` tokens, EOS included."""
+    return [list(ids) for n in range(max_length) for ids in itertools.product(tokens, repeat=n)]

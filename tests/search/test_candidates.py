@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.search.candidates import forbid_tokens, top_tokens
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+
+
+@pytest.mark.parametrize("vocab_size", [1, 3, 63, 64, 65, 200, 1031])
+@pytest.mark.parametrize("num_candidates", [1, 2, 7])
+@pytest.mark.parametrize("num_values", [1, 2, 5, None])
+def test_the_largest_first_and_the_lower_id_among_equals(
+    vocab_size: int, num_candidates: int, num_values: int | None
+) -> None:
+    generator = np.random.default_rng([vocab_size, num_candidates, num_values or 0])
+    if num_values is None:
+        values = generator.normal(size=(11, vocab_size)).astype(np.float32)
+    else:  # mostly ties, -inf and both zeros among them
+        pool = np.array([-1.5, 0.0, -0.0, -np.inf, 2.0], dtype=np.float32)[:num_values]
+        values = generator.choice(pool, size=(11, vocab_size))
+    expected_ids = np.argsort(-values, axis=1, kind="stable")[:, :num_candidates]
+    found, ids = top_tokens(torch.from_numpy(values), num_candidates)
+    np.testing.assert_array_equal(ids.numpy(), expected_ids)
+    np.testing.assert_array_equal(found.numpy(), np.take_along_axis(values, expected_ids, axis=1))
+
+
+def test_specials_that_no_translation_holds_are_forbidden() -> None:
+    kept = forbid_tokens(torch.zeros(2, 6), forbid_unk=False)
+    assert torch.isinf(kept[0]).nonzero().flatten().tolist() == [PAD, BOS]
+    kept = forbid_tokens(torch.zeros(2, 6), forbid_unk=True)
+    assert torch.isinf(kept[1]).nonzero().flatten().tolist() == [PAD, BOS, UNK]
+    assert kept[0, EOS] == 0.0

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run_dir import FORMAT_VERSION, RunDir, newest_run
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    return RunDir.create(tmp_path / "run")
+
+
+def test_configuration_comes_back(run: RunDir) -> None:
+    config = toy_config()
+    run.save_config(config)
+    assert run.config() == config
+
+
+def test_a_folder_without_configuration_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere: not a run directory \(no config.yaml\)"):
+        RunDir(tmp_path / "nowhere").config()
+
+
+@pytest.mark.parametrize("text", ["model: {atention: 1}", "- a list", "a: [", "seed: minus one"])
+def test_a_damaged_configuration_is_refused(run: RunDir, text: str) -> None:
+    (run.path / "config.yaml").write_text(text)
+    with pytest.raises(UserError, match="config.yaml: not readable by this version") as caught:
+        run.config()
+    assert caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])
+def test_tokenisers_and_vocabularies_travel_with_the_run(tmp_path: Path, tokenizer: str) -> None:
+    corpus = toy_corpus(toy_config(tokenizer=tokenizer))
+    run = RunDir(tmp_path / "run")
+    run.save_text(corpus)
+    moved = RunDir(shutil.move(run.path, tmp_path / "elsewhere"))
+    assert moved.source_vocab() == corpus.source_vocab
+    assert moved.target_vocab() == corpus.target_vocab
+    assert moved.source_tokenizer().tokenize(SOURCE[0]) == corpus.source_tokenizer.tokenize(SOURCE[0])
+    assert moved.target_tokenizer().tokenize(TARGET[0]) == corpus.target_tokenizer.tokenize(TARGET[0])
+
+
+def test_the_best_model_comes_back_tied_parameters_too(run: RunDir) -> None:
+    shared = torch.arange(6.0).reshape(2, 3)
+    run.save_best({"a": shared, "b": shared, "c": torch.ones(3).T}, {"update": "7"})
+    loaded = run.load_best()
+    assert sorted(loaded) == ["a", "b", "c"]
+    assert torch.equal(loaded["a"], shared)
+    assert torch.equal(loaded["b"], shared)
+    assert run.best_metadata()["update"] == "7"
+    assert run.best_metadata()["format_version"] == str(FORMAT_VERSION)
+
+
+def test_saving_the_best_model_again_replaces_it_and_leaves_nothing_else(run: RunDir) -> None:
+    run.save_best({"a": torch.zeros(2)}, {})
+    run.save_best({"a": torch.ones(2)}, {})
+    assert torch.equal(run.load_best()["a"], torch.ones(2))
+    assert [path.name for path in run.path.iterdir()] == ["model.safetensors"]
+
+
+def test_no_model_says_why(run: RunDir, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no model.safetensors \(not a run directory\)"):
+        run.load_best()
+    run.save_config(toy_config())
+    with pytest.raises(UserError, match="training has saved no model yet"):
+        run.load_best()
+
+
+def test_a_cut_off_model_is_refused(run: RunDir) -> None:
+    run.save_best({"a": torch.zeros(1000)}, {})
+    run.model_path.write_bytes(run.model_path.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file, or damaged"):
+        run.load_best()
+
+
+def test_a_pickle_is_never_loaded(run: RunDir) -> None:
+    torch.save({"a": torch.zeros(1)}, run.model_path)
+    with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file"):
+        run.load_best()
+
+
+def test_a_foreign_model_and_one_of_another_format_are_refused(run: RunDir) -> None:
+    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "pt"})
+    with pytest.raises(UserError, match="not a model of seq2seq-attn"):
+        run.load_best()
+    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "99"})
+    with pytest.raises(UserError, match="model of format 99, this version of seq2seq-attn reads format"):
+        run.load_best()
+
+
+def test_create_refuses_what_is_there_and_names_the_flags(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    with pytest.raises(UserError, match="not empty; go on with --resume, start anew with --overwrite"):
+        RunDir.create(run.path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="a file is there"):
+        RunDir.create(tmp_path / "file")
+
+
+def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    for name in (
+        "last/state.json",
+        "hyps/test.txt",
+        "events.out.tfevents.1",
+        "report.md",
+        "train.log",
+        "metrics.jsonl",
+    ):
+        (run.path / name).parent.mkdir(exist_ok=True)
+        (run.path / name).touch()
+    (run.path / "notes.txt").write_text("mine")
+    RunDir.create(run.path, overwrite=True)
+    assert [path.name for path in run.path.iterdir()] == ["notes.txt"]
+
+
+def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text("a thesis")
+    with pytest.raises(UserError, match="not a run directory, so --overwrite spares it"):
+        RunDir.create(tmp_path, overwrite=True)
+    assert (tmp_path / "report.md").exists()
+
+
+def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
+    for name, time in (("b", 3.0), ("a", 7.0), ("c", 5.0)):
+        run = RunDir.create(tmp_path / name)
+        run.save_best({"a": torch.zeros(1)}, {})
+        run.mark_finished({"finished_at": time})
+    RunDir.create(tmp_path / "begun").save_best({"a": torch.zeros(1)}, {})
+    RunDir.create(tmp_path / "without-model").mark_finished()
+    (tmp_path / "notes.txt").touch()
+    assert newest_run(tmp_path).path == tmp_path / "a"
+    RunDir(tmp_path / "a").mark_unfinished()
+    assert newest_run(tmp_path).path == tmp_path / "c"
+
+
+def test_no_finished_run_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no finished run; train one with `seq2seq train`, or name one with --run$"):
+        newest_run(tmp_path / "runs")
+    RunDir.create(tmp_path / "runs/begun").save_best({"a": torch.zeros(1)}, {})
+    with pytest.raises(UserError, match=re.escape("begun has a model but has not finished: name it to use it")):
+        newest_run(tmp_path / "runs")
+
+
+def test_a_damaged_mark_counts_as_unfinished(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = make_toy_run(tmp_path / "run")
+    assert run.is_finished()
+    (run.path / "finished.json").write_text("{")
+    assert not run.is_finished()
+    assert "counts as unfinished" in caplog.text
+
+
+def test_the_environment_is_on_record(run: RunDir) -> None:
+    run.write_environment(["seq2seq", "train"], "cpu")
+    found = json.loads((run.path / "environment.json").read_text())
+    assert found["command"] == ["seq2seq", "train"]
+    assert found["packages"]["torch"] == torch.__version__
+    assert found["device"] == "cpu"
+    assert found["num_threads"] == torch.get_num_threads()
+    assert found["git"] is None or re.fullmatch(r"[0-9a-f]{40}", found["git"]["commit"])

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from seq2seq_attn import load
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
+from seq2seq_attn.translation import Translation, join_translations, split_source
+from seq2seq_attn.translator import Translator, resolve_device
+from tests.search.fake_model import FakeModel
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+
+LINES = [*SOURCE, "", "Ein Hund", "  ", "Hund " * 150, "Wiese!", "qux ✈ 你好", "x" * 300]
+
+
+@pytest.fixture(scope="module")
+def run_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path
+
+
+@pytest.fixture(scope="module")
+def translator(run_path: Path) -> Translator:
+    return load(run_path, device="cpu")
+
+
+class Words:
+    """A tokeniser at blanks."""
+
+    name = "words"
+
+    def tokenize(self, text: str) -> list[str]:
+        return text.split()
+
+    def tokenize_many(self, texts: Any) -> list[list[str]]:
+        return [self.tokenize(text) for text in texts]
+
+    def detokenize(self, tokens: Any) -> str:
+        return " ".join(tokens)
+
+    def save(self, directory: Path, side: str) -> None:
+        raise NotImplementedError
+
+
+A, B = UNK + 1, UNK + 2
+
+
+def fake(model: FakeModel, **settings: Any) -> Translator:
+    return Translator(
+        model,
+        source_tokenizer=Words(),
+        target_tokenizer=Words(),
+        source_vocab=Vocab([*SPECIALS, *(f"s{i}" for i in range(9))]),
+        target_vocab=Vocab([*SPECIALS, *(f"t{i}" for i in range(model.num_free))]),
+        search=SearchConfig(beam_size=2),
+        device=torch.device("cpu"),
+        **settings,
+    )
+
+
+def key(translation: Translation) -> tuple[str, list[str], list[str]]:
+    return translation.text, translation.tokens, translation.source_tokens
+
+
+# ---- what does not matter ----
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_batch_size_and_order_change_nothing(translator: Translator, beam_size: int) -> None:
+    expected = translator.translate(LINES, beam_size=beam_size, batch_size=1)
+    assert len({translation.text for translation in expected}) > 6  # the toy model does look at its input
+    for batch_size in (2, 5, 64):
+        found = translator.translate(LINES, beam_size=beam_size, batch_size=batch_size)
+        assert [key(t) for t in found] == [key(t) for t in expected]
+        assert [t.log_prob for t in found] == pytest.approx([t.log_prob for t in expected], rel=1e-5)
+    order = np.random.default_rng(0).permutation(len(LINES)).tolist()
+    shuffled = translator.translate([LINES[i] for i in order], beam_size=beam_size)
+    assert [key(t) for t in shuffled] == [key(expected[i]) for i in order]
+
+
+def test_n_lines_are_n_times_one_line(translator: Translator) -> None:
+    together = translator.translate(LINES)
+    assert [key(t) for t in together] == [key(translator.translate([line])[0]) for line in LINES]
+
+
+def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2seq_attn.translator._CHUNK_LINES", 4)
+
+    def endless() -> Any:
+        while True:
+            yield from LINES
+
+    stream = translator.translate_lines(endless(), beam_size=1)
+    found = [next(stream)[0].text for _ in range(2 * len(LINES))]
+    assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
+
+
+# ---- what comes out ----
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_scores_are_the_model_s_own_by_teacher_forcing(
+    translator: Translator, beam_size: int, length_penalty: float
+) -> None:
+    lines = [line for line in LINES[:5] if line]
+    for source, best in zip(
+        lines,
+        translator.translate_n_best(lines, n_best=beam_size, beam_size=beam_size, length_penalty=length_penalty),
+        strict=True,
+    ):
+        for translation in best:
+            model: Any = translator._model
+            target = translator._target_vocab.ids_of(translation.tokens)
+            tokens = translator._source_tokenizer.tokenize(source)
+            with torch.inference_mode():
+                batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
+                features, targets = model(batch)
+                log_probs = torch.log_softmax(model.decoder.output(features), dim=-1).gather(1, targets[:, None])
+            length = len(target) + translation.is_finished
+            log_prob = float(log_probs[:length].sum())
+            assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)
+            assert translation.score == pytest.approx(log_prob / length**length_penalty, abs=1e-4)
+
+
+def test_attention_belongs_to_the_tokens(translator: Translator) -> None:
+    for translation in translator.translate(LINES):
+        assert translation.attention is not None
+        num_steps = len(translation.tokens) + (translation.is_finished and bool(translation.tokens))
+        assert translation.attention.dtype == np.float32
+        if translation.tokens:
+            assert translation.attention.shape == (num_steps, len(translation.source_tokens))
+            np.testing.assert_allclose(translation.attention.sum(axis=1), 1.0, atol=1e-5)
+        assert translation.source_tokens[-1] == "<eos>"
+
+
+def test_a_blank_line_gives_an_empty_translation(translator: Translator) -> None:
+    for blank in ("", " \t ", "\x00\x07", " "):
+        (translation,) = translator.translate([blank])
+        assert (translation.text, translation.tokens, translation.score) == ("", [], 0.0)
+        assert translation.attention is not None
+        assert translation.attention.shape == (0, 1)
+        assert translation.links() == []
+    assert translator.translate([]) == []
+
+
+def test_links_are_the_heaviest_positions_without_eos() -> None:
+    attention = np.array([[0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.9, 0.1, 0.0]], dtype=np.float32)
+    heaviest = attention.argmax(axis=1).tolist()
+    translation = Translation("x y z", ["x", "y", "z"], 0, 0, ["a", "b", "<eos>"], attention, False, heaviest)
+    assert translation.links() == [(1, 0), (0, 2)]
+
+
+def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
+    model: Any = translator._model
+    assert isinstance(model, nn.Module)
+    expected = translator.translate(SOURCE[:2])
+    model.train()
+    try:
+        model.dropouts = model.dropouts._replace(embedding=0.5)
+        assert [key(t) for t in translator.translate(SOURCE[:2])] == [key(t) for t in expected]
+        assert model.training
+    finally:
+        model.eval()
+
+
+# ---- over-long lines ----
+
+
+def test_split_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
+    assert split_source(list("abc"), 3) == [["a", "b", "c"]]
+    assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
+    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [["▁a", "b", "▁c", "d"], ["e", "▁f"]]
+    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [["▁a", "b", "c"], ["▁d", "e", "▁f"]]
+    assert split_source(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
+    assert split_source(list("abc"), 1) == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 7, 50])
+def test_segments_hold_every_token_and_none_is_too_long(max_length: int) -> None:
+    generator = np.random.default_rng(max_length)
+    tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
+    segments = split_source(tokens, max_length)
+    assert [token for segment in segments for token in segment] == tokens
+    assert {0 < len(segment) <= max_length for segment in segments} == {True}
+
+
+def test_a_long_line_is_its_segments_joined() -> None:
+    translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
+    segments = ["s1 s2 s3", "s4 s5 s6", "s7"]
+    parts = translator.translate(segments)
+    (joined,) = translator.translate([" ".join(segments)])
+    assert joined.text == " ".join(part.text for part in parts if part.text)
+    assert joined.tokens == [token for part in parts for token in part.tokens]
+    assert joined.score == pytest.approx(sum(part.score for part in parts))
+    assert joined.source_tokens == ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "<eos>"]
+    assert joined.attention is not None
+    assert joined.attention.shape == (len(joined.tokens) + parts[-1].is_finished, 8)
+    np.testing.assert_allclose(joined.attention.sum(axis=1), 1.0, atol=1e-5)
+    assert joined.heaviest == joined.attention[: len(joined.tokens)].argmax(axis=1).tolist()
+
+
+def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
+    (whole,) = translator.translate(["s1 s2 s3 s4 s5"])
+    monkeypatch.setattr("seq2seq_attn.translation.MAX_ATTENTION_CELLS", 5)
+    (joined,) = translator.translate(["s1 s2 s3 s4 s5"])
+    assert joined.attention is None
+    assert joined.links() == whole.links()
+
+
+def test_n_best_of_a_long_line_joins_rank_by_rank() -> None:
+    translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
+    first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
+    assert [t.tokens for t in third] == [a.tokens + b.tokens for a, b in zip(first, second, strict=True)]
+    assert join_translations(first[:1]) is first[0]
+
+
+# ---- unknown tokens ----
+
+
+def scripted(**settings: Any) -> FakeModel:
+    script = {(): {UNK: 0.7, A: 0.3}, (UNK,): {UNK: 0.9, B: 0.1}, (UNK, UNK): {EOS: 1.0}, (A,): {EOS: 1.0}}
+    return FakeModel(num_free=2, scripted=script, **settings)
+
+
+def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
+    model = scripted()
+    translator = fake(model)
+    source = ["s1", "Zwickau", "s2", "Xyz"]
+    line = " ".join(source)
+    assert translator.translate([line], unk="keep")[0].text == "<unk> <unk>"
+    copied = translator.translate([line], unk="copy")[0]
+    ids = tuple(translator._source_vocab.ids_of(source))
+    weights = [model.attention(ids, prefix)[:-1] for prefix in ((), (UNK,))]
+    assert copied.tokens == [source[w.argmax()] for w in weights]
+    assert copied.text == " ".join(copied.tokens)
+    assert translator.translate([line], unk="copy", keep_attention=False)[0].text == copied.text
+    assert translator.translate([line], unk="forbid")[0].text == "t0"
+
+
+def test_copying_needs_attention_over_positions() -> None:
+    translator = fake(scripted(has_weights=False))
+    assert not translator.has_attention
+    with pytest.raises(UsageError, match="unk='copy': this model has no attention over source positions"):
+        translator.translate(["s1"], unk="copy")
+    (translation,) = translator.translate(["s1"])
+    assert translation.attention is None
+    with pytest.raises(ValueError, match="no links"):
+        translation.links()
+
+
+@pytest.mark.parametrize("attention", ["none", "initial", "uniform"])
+def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attention: str) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(attention=attention))
+    translator = load(run.path)
+    assert translator.has_attention == (attention == "uniform")
+    assert (translator.translate(SOURCE)[0].attention is not None) == (attention == "uniform")
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"beam_size": 0}, "beam_size=0: expected 1 or more"),
+        ({"batch_size": -1}, "batch_size=-1: expected 1 or more"),
+        ({"unk": "drop"}, "unk='drop': expected one of keep, copy, forbid"),
+    ],
+)
+def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        translator.translate(["x"], **choices)
+
+
+def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
+    with pytest.raises(UsageError, match="n_best=4: expected 1 to the beam size, which is 3"):
+        translator.translate_n_best(["x"], n_best=4)
+
+
+def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
+    with pytest.raises(TypeError, match=r"write translate\(\[text\]\)"):
+        translator.translate("Ein Hund")
+
+
+def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    run.save_config(toy_config(attention="dot"))
+    with pytest.raises(UserError, match=r"model.safetensors: does not fit the run's config.yaml"):
+        load(run.path)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu:0", "cuda:", "cuda:-1"])
+def test_an_unknown_device_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="expected auto, cpu, cuda or cuda:N"):
+        resolve_device(name)
+
+
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"device 'cuda:99': this machine has \d+ usable CUDA GPUs"):
+        resolve_device("cuda:99")
+    assert resolve_device("cpu") == torch.device("cpu")
+
+
+# ---- loading ----
+
+
+def test_loading_leaves_the_random_numbers_alone(run_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load(run_path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_translating_imports_nothing_heavy(run_path: Path) -> None:
+    code = (
+        "import sys; from seq2seq_attn.translate import translate\n"
+        f"translate(['Ein Hund'], run={str(run_path)!r})\n"
+        "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,138 @@
+"""Reading parallel text, and the audit."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.corpus import (
+    SideAudit,
+    audit_lines,
+    audit_split,
+    count_duplicates,
+    count_overlap,
+    find_faults,
+    read_lines,
+    read_pairs,
+    resolve_pair,
+)
+
+
+def write(path, content: bytes):
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
+def test_only_a_newline_ends_a_line(tmp_path, name):
+    # str.splitlines would cut at each of these
+    content = "eins\u2028und\u0085so\x0b\x0c\x1c weiter\r\n\nzwei\rhalb\n ende ".encode()
+    assert read_lines(write(tmp_path / name, content)) == [
+        "eins\u2028und\u0085so\x0b\x0c\x1c weiter",
+        "",
+        "zwei\rhalb",
+        " ende ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"a\n\n", ["a", ""])]
+)
+def test_the_last_line_needs_no_end(tmp_path, content, lines):
+    assert read_lines(write(tmp_path / "x", content)) == lines
+
+
+def test_invalid_utf8_names_file_and_line(tmp_path):
+    with pytest.raises(UserError, match=r"bad\.de, line 3: not UTF-8 \(byte 0xe4\)"):
+        read_lines(write(tmp_path / "bad.de", "ä\nb\n".encode() + b"M\xe4nner\n"))
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(UserError, match=r"none\.de: no such file"):
+        read_lines(tmp_path / "none.de")
+    (tmp_path / "text.de.gz").write_bytes(b"not gzip\n")
+    with pytest.raises(UserError, match=r"text\.de\.gz: cannot be read"):
+        read_lines(tmp_path / "text.de.gz")
+    whole = gzip.compress(b"line\n" * 1000)
+    for cut in (whole[: len(whole) // 2], whole[:-4] + b"\0\0\0\0", whole[:12] + b"\xff" * 9 + whole[21:]):
+        (tmp_path / "cut.de.gz").write_bytes(cut)
+        with pytest.raises(UserError, match=r"cut\.de\.gz: cannot be read"):
+            read_lines(tmp_path / "cut.de.gz")
+
+
+def test_a_prefix_finds_plain_files_before_gzipped(tmp_path):
+    prefix = str(tmp_path / "train.v2")
+    de, en = write(tmp_path / "train.v2.de.gz", b"a\n"), write(tmp_path / "train.v2.en", b"b\n")
+    assert resolve_pair(prefix, "de", "en") == (de, en)
+    plain = write(tmp_path / "train.v2.de", b"c\n")
+    assert resolve_pair(prefix, "de", "en") == (plain, en)
+    assert resolve_pair([str(de), str(en)], "xx", "yy") == (de, en)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(UserError, match=r"train\.de: no such file, and no .*train\.de\.gz"):
+        resolve_pair(str(tmp_path / "train"), "de", "en")
+    with pytest.raises(UserError, match=r"x: no such file"):
+        resolve_pair([str(tmp_path / "x"), str(tmp_path / "y")], "de", "en")
+    with pytest.raises(UsageError, match=r"expected a prefix or two files"):
+        resolve_pair(["a", "b", "c"], "de", "en")
+
+
+def test_different_line_counts_name_both(tmp_path):
+    # torchtext zips the files: 5 and 4 lines with one blank gave 3 examples and no error
+    de, en = write(tmp_path / "a.de", b"1\n2\n\n4\n5\n"), write(tmp_path / "a.en", b"1\n2\n4\n5\n")
+    with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
+        read_pairs(de, en)
+
+
+def test_faults_by_length():
+    source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
+    target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
+    faults = find_faults(source, target, 10, 3.0)
+    assert faults.is_blank.tolist() == [True, True, False, False, False, False, False, True]
+    assert faults.is_over_long.tolist() == [False, False, True, False, False, False, True, False]
+    assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]
+    assert faults.is_good.tolist() == [False, False, False, True, False, True, False, False]
+    assert faults.first() == {"blank": 3, "over_long": 2, "ratio": 1}
+
+
+def test_duplicates_and_overlap():
+    assert count_duplicates(["a", "a", "a", "b"], ["x", "x", "y", "x"]) == 1
+    train = (["a", "b", "", "c"], ["x", "y", "", "z"])
+    # the pair a-x, the source b with another target, a blank that counts for nothing
+    assert count_overlap(["a", "b", "", "d", "a"], ["x", "other", "", "z", "x"], *train) == (2, 3)
+
+
+def test_only_the_training_split_loses_pairs():
+    lines = (["a b", "", "c"], ["a", "b", "c"])
+    faults = find_faults(np.array([2, 0, 1]), np.array([1, 1, 1]), 1, 9.0)
+    sides = [SideAudit(3, 3, 1, 2), SideAudit(3, 3, 0, 1)]
+    train = audit_split(lines, faults, sides, train=None)
+    assert (train.pairs_read, train.pairs_kept, train.dropped) == (3, 1, {"blank": 1, "over_long": 1, "ratio": 0})
+    valid = audit_split(lines, faults, sides, train=(["c"], ["d"]))
+    assert (valid.pairs_kept, valid.blank, valid.over_long, sum(valid.dropped.values())) == (3, 1, 1, 0)
+    assert (valid.overlap_pairs, valid.overlap_sources) == (0, 1)
+    assert valid.to_dict()["source"]["oov_rate"] == pytest.approx(1 / 3)
+    table = audit_lines({"train": train.to_dict(), "valid": valid.to_dict()})
+    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
+    assert table[2].split() == ["valid", "3", "3", "1", "1", "0", "0", "0", "1"]
+    assert table[5].split() == ["train", "source", "3", "3", "2", "33.33", "%"]
+
+
+def test_an_empty_side_has_no_oov():
+    assert SideAudit(0, 0, 0, 0).oov_rate == 0.0
+
+
+def test_the_published_files_are_read_as_they_are(multi30k_dir):
+    source, target = read_pairs(multi30k_dir / "train.de.gz", multi30k_dir / "train.en.gz")
+    assert len(source) == len(target) == 29_000
+    assert "\t" in source[7365]
+    assert source[16509] == source[16663] == "@@"
+    assert sum("\u00a0" in line for line in source) == 44
+    assert count_duplicates(source, target) == 3
+    valid = read_pairs(multi30k_dir / "val.de.gz", multi30k_dir / "val.en.gz")
+    assert len(valid[0]) == 1_014
+    assert count_overlap(*valid, source, target) == (0, 1)

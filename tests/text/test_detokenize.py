@@ -1,0 +1,68 @@
+"""Putting spaCy's tokens together again."""
+
+from __future__ import annotations
+
+import pytest
+import sacrebleu
+
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.detokenize import detokenize
+from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+
+ENGLISH = [
+    "A man can't swim; he isn't able to, and it's cold!",
+    'A sign reads "Come on in" (and "stay").',
+    "The dogs' bowls, the boy's T-shirt and a rock 'n' roll band.",
+    "A black-and-white, two-year-old dog with a 3-4 inch tail, and/or 2,000 cats.",
+    "He pays $5 for 50% off; #1 & #2.",
+    "They cannot stop... can they?",
+    "She said ‘no’ and “yes”, but we’re off: it’s 5:30.",
+    "Im sure they dont want to; youre gonna see.",
+    "Rock &amp; roll, a [sic] and 'quoted words' here.",
+    "“Stop!” “Why?”",
+]
+GERMAN = [
+    'Ein Mann, der „Hallo“ sagt; eine Frau (links) mit T-Shirt und "Hut".',
+    "Hunde- und Katzenfutter für 50 % oder 5 € – z.B. 20-30 Stück.",
+    "Wie geht's? Das war's: 3:2 für Hans' Team!",
+    "Ein Bus - rot/weiß - fährt...",
+    "Er sagt: ‚Ja‘ und »Nein«.",
+]
+
+
+@pytest.mark.parametrize("line", ENGLISH)
+def test_english(line):
+    tokenizer = SpacyTokenizer("en")
+    assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
+
+
+@pytest.mark.parametrize("line", GERMAN)
+def test_german(line):
+    tokenizer = SpacyTokenizer("de")
+    assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
+
+
+def test_french_elisions():
+    tokenizer = SpacyTokenizer("fr")
+    assert (
+        tokenizer.detokenize(tokenizer.tokenize("L'homme qu'il voit, aujourd'hui."))
+        == "L'homme qu'il voit, aujourd'hui."
+    )
+
+
+@pytest.mark.parametrize(
+    "tokens", [[], ["'"], ['"'], ["-"], ["-", "-"], ["'", "'", "'"], ["“"], [")"], ["/", "#"], ["&"]]
+)
+def test_lone_marks(tokens):
+    for language in ("en", "de", "fr", "ja"):
+        assert detokenize(tokens, language).replace(" ", "") == "".join(tokens)
+
+
+@pytest.mark.parametrize(("split", "language"), [("val", "en"), ("val", "de"), ("test_2017_mscoco", "en")])
+def test_multi30k_comes_back(multi30k_dir, split, language):
+    lines = read_lines(multi30k_dir / f"{split}.{language}.gz")
+    tokenizer = SpacyTokenizer(language)
+    back = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
+    same = sum(a == b for a, b in zip(back, lines, strict=True)) / len(lines)
+    assert same >= 0.98
+    assert sacrebleu.corpus_bleu(back, [lines]).score > 99.9

@@ -1,0 +1,218 @@
+"""Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong. Nothing leaves the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text import multi30k
+from seq2seq_attn.text.multi30k import fetch, published_splits
+
+FILES = {
+    f"{name}.{language}.gz": f"{name} {language}".encode() * 99
+    for name in ("train", "val")
+    for language in ("de", "en")
+}
+
+
+@pytest.fixture(autouse=True)
+def small_corpus(monkeypatch):
+    monkeypatch.setattr(multi30k, "SHA256", {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()})
+    monkeypatch.setattr(multi30k, "SPLITS", {"train": "train", "valid": "val"})
+    monkeypatch.delenv("SEQ2SEQ_MULTI30K_DIR", raising=False)
+
+
+Handler = http.server.BaseHTTPRequestHandler
+
+
+@dataclass
+class Server:
+    url: str = ""
+    requests: list[str] = field(default_factory=list)
+    misbehave: list[Callable[[Handler], None]] = field(default_factory=list)
+    """what to do instead of answering, for the next requests"""
+
+
+@pytest.fixture
+def server():
+    state = Server()
+
+    class Answer(Handler):
+        def do_GET(self):
+            name = self.path.rpartition("/")[2]
+            state.requests.append(name)
+            if state.misbehave:
+                state.misbehave.pop(0)(self)
+            elif name in FILES:
+                send(self, FILES[name])
+            else:
+                self.send_error(404)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        state.url = f"http://127.0.0.1:{httpd.server_port}/raw"
+        yield state
+        httpd.shutdown()
+        thread.join()
+
+
+def send(handler: Handler, data: bytes, length: int | None = None):
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(data) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def busy(handler: Handler):
+    handler.send_error(503)
+
+
+def cut_short(handler: Handler):
+    send(handler, b"half", length=1000)
+
+
+def hang_up(handler: Handler):
+    handler.close_connection = True
+
+
+def wrong_content(handler: Handler):
+    send(handler, b"<html>not the file</html>")
+
+
+def get(tmp_path, server, **options):
+    return fetch(tmp_path, base_url=server.url, backoff_s=0.0, **options)
+
+
+def assert_complete(directory):
+    assert {path.name: path.read_bytes() for path in directory.iterdir()} == FILES
+
+
+def test_download(tmp_path, server):
+    directory = get(tmp_path, server)
+    assert directory == tmp_path / "multi30k"
+    assert_complete(directory)
+    get(tmp_path, server)
+    assert sorted(server.requests) == sorted(FILES)  # once each
+
+
+@pytest.mark.parametrize("fault", [busy, cut_short, hang_up])
+def test_a_passing_fault_is_tried_again(tmp_path, server, fault):
+    server.misbehave = [fault, fault, fault]
+    assert_complete(get(tmp_path, server))
+
+
+@pytest.mark.parametrize("fault", [busy, cut_short, hang_up])
+def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, server, fault):
+    server.misbehave = [fault] * 4
+    with pytest.raises(
+        UserError, match=r"/raw/train\.de\.gz: cannot be downloaded \(.+\); run again.*--source-dir"
+    ) as caught:
+        get(tmp_path, server)
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert_complete(get(tmp_path, server))
+
+
+def test_a_dead_link_is_not_tried_again(tmp_path, server):
+    with pytest.raises(UserError, match="the server answered 404 Not Found"):
+        fetch(tmp_path, base_url=f"{server.url}/{{}}/gone?", backoff_s=0.0)
+    server.misbehave = [lambda handler: handler.send_error(404)]
+    server.requests.clear()
+    with pytest.raises(UserError, match="the server answered 404 Not Found"):
+        get(tmp_path, server)
+    assert len(server.requests) == 1
+
+
+def test_no_server_at_all(tmp_path):
+    with pytest.raises(UserError, match=r"cannot be downloaded \(.*refused"):
+        fetch(tmp_path, base_url="http://127.0.0.1:1/raw", backoff_s=0.0, num_tries=2)
+
+
+def test_waits_grow(tmp_path, server, monkeypatch):
+    waits = []
+    monkeypatch.setattr(multi30k.time, "sleep", waits.append)
+    server.misbehave = [busy] * 3
+    fetch(tmp_path, base_url=server.url)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_a_wrong_checksum_is_not_kept(tmp_path, server):
+    server.misbehave = [wrong_content]
+    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256 [0-9a-f]{12}\.\.\., the published file has"):
+        get(tmp_path, server)
+    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert_complete(get(tmp_path, server))
+
+
+def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
+    directory = tmp_path / "multi30k"
+    directory.mkdir()
+    (directory / "train.de.gz").write_bytes(FILES["train.de.gz"][:50])
+    (directory / "val.en.gz").write_bytes(FILES["val.en.gz"])
+    assert_complete(get(tmp_path, server))
+    assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
+    assert re.search(r"train\.de\.gz: damaged \(wrong SHA-256\); fetching it again", caplog.text)
+
+
+@pytest.fixture
+def source_dir(tmp_path):
+    directory = tmp_path / "published"
+    directory.mkdir()
+    for name, data in FILES.items():
+        (directory / name).write_bytes(data)
+    return directory
+
+
+def test_source_dir_needs_no_network(tmp_path, source_dir):
+    assert_complete(fetch(tmp_path / "data", source_dir, base_url="http://127.0.0.1:1"))
+
+
+def test_source_dir_from_the_environment(tmp_path, source_dir, monkeypatch):
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(source_dir))
+    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
+
+
+def test_a_folder_of_the_environment_that_is_gone_is_ignored(tmp_path, server, monkeypatch):
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(tmp_path / "gone"))
+    assert_complete(get(tmp_path, server))
+
+
+def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):
+    (source_dir / "val.en.gz").write_bytes(b"something else")
+    with pytest.raises(UserError, match=r"published/val\.en\.gz: wrong SHA-256"):
+        fetch(tmp_path / "data", source_dir)
+    (source_dir / "val.en.gz").unlink()
+    with pytest.raises(UserError, match=r"published/val\.en\.gz: no such file"):
+        fetch(tmp_path / "data", source_dir)
+    (source_dir / "val.en.gz").write_bytes(FILES["val.en.gz"])
+    assert_complete(fetch(tmp_path / "data", source_dir))
+
+
+def test_languages(monkeypatch):
+    monkeypatch.undo()
+    assert list(published_splits("de", "en")) == list(multi30k.SPLITS)
+    assert list(published_splits("en", "cs")) == ["train", "valid", "test_2016_flickr"]
+    assert published_splits("fr", "de")["valid"] == ("val.fr.gz", "val.de.gz")
+    with pytest.raises(UsageError, match="language 'es': Multi30k has cs, de, en, fr"):
+        published_splits("de", "es")
+    with pytest.raises(UsageError, match="are both 'de'"):
+        published_splits("de", "de")
+
+
+def test_the_published_files_verify(multi30k_dir, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    for name, digest in multi30k.SHA256.items():
+        assert hashlib.sha256((multi30k_dir / name).read_bytes()).hexdigest() == digest
+    directory = fetch(tmp_path, multi30k_dir, languages=("en", "cs"))
+    assert len(list(directory.iterdir())) == 6

@@ -1,0 +1,194 @@
+"""What holds for every tokeniser, then what is each one's own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
+from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+from seq2seq_attn.text.tokenizers import build_tokenizers, load_tokenizer
+
+GERMAN = ["Ein Mann fährt Rad.", "Eine Frau läuft über die Straße.", "Zwei Hunde spielen im Schnee.", ""] * 5
+ENGLISH = ["A man rides a bike.", "A woman isn't crossing the street.", "Two dogs play in the snow.", ""] * 5
+KINDS = ["spacy", "sentencepiece", "characters"]
+HOSTILE = [
+    "",
+    " \t ",
+    "\x00",
+    "a\x00b\x1b[31m",
+    "zwei\u2028Zeilen\u2029und\u0085mehr\x0b\x0c",
+    "a\rb\nc",
+    "\u202eabc\u202c \u200f",
+    "👩‍👩‍👧 😀🇩🇪",
+    "\ufeffBOM und \u00adSoft­hyphen",
+    "\ud800 einsam \udfff",
+    "<pad> <bos> <eos> <unk> ⁇ ▁ ␣",
+    "ﬁ ½ Ⅻ e\u0301 日本語 العربية",
+    "'''\"\"\"((([[[---...",
+    "wort " * 10_000,
+    "x" * 50_000,
+]
+LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request):
+    target = build_tokenizers(
+        GERMAN, ENGLISH, name=request.param, source_language="de", target_language="en", vocab_size=80
+    )[1]
+    assert target.name == request.param
+    return target
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_anything_may_come_in(tokenizer, text):
+    tokens = tokenizer.tokenize(text)
+    assert all(tokens)
+    line = tokenizer.detokenize(tokens)
+    assert not LINE_ENDS.search(line)
+    line.encode("utf-8")
+
+
+def test_blank_lines_have_no_tokens(tokenizer):
+    assert tokenizer.tokenize_many(["", "  ", "\t\u2028", "\x00"]) == [[], [], [], []]
+    assert tokenizer.detokenize([]) == ""
+
+
+def test_long_lines_are_not_cut(tokenizer):
+    assert tokenizer.detokenize(tokenizer.tokenize("snow " * 10_000)).split() == ["snow"] * 10_000
+
+
+def test_many_is_one_by_one(tokenizer):
+    assert tokenizer.tokenize_many(HOSTILE) == [tokenizer.tokenize(text) for text in HOSTILE]
+
+
+def test_detokenize_is_the_inverse(tokenizer):
+    for line in [*ENGLISH, "He said: \"I can't (yet), Ms. O'Hara's T-shirt is 50% off!\"", "Ünïcödé 日本 α/β"]:
+        assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
+
+
+@given(text=st.text(st.sampled_from("abc äß.,-'\"()0\u00a0\u2028▁é\u0301")))
+def test_detokenized_text_is_one_line(tokenizer, text):
+    assert not LINE_ENDS.search(tokenizer.detokenize([*tokenizer.tokenize(text), "a\u2028b\nc\r"]))
+
+
+def test_it_comes_back_from_its_files(tokenizer, tmp_path):
+    tokenizer.save(tmp_path, "target")
+    loaded = load_tokenizer(tmp_path, "target")
+    assert loaded.name == tokenizer.name
+    assert loaded.tokenize_many(HOSTILE + ENGLISH) == tokenizer.tokenize_many(HOSTILE + ENGLISH)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
+    source, _ = build_tokenizers(
+        GERMAN, ENGLISH, name=name, source_language="de", target_language="en", vocab_size=80, lowercase=True
+    )
+    source.save(tmp_path, "source")
+    for tokenizer in (source, load_tokenizer(tmp_path, "source")):
+        assert tokenizer.detokenize(tokenizer.tokenize("Eine FRAU läuft ÜBER")) == "eine frau läuft über"
+
+
+def test_normalize():
+    assert normalize(" a\u00a0b\tc\x00d  e\u0301 \u200fx\u2028y ") == "a b c d é x y"
+    assert normalize("ÄB\u0130", lowercase=True) == "äbi̇"
+    assert normalize("\ud800") == "\ufffd"
+    assert normalize("👩‍👧") == "👩‍👧"  # the joiner inside an emoji stays
+
+
+def test_unknown_tokenizer_file(tmp_path):
+    (tmp_path / "source.tokenizer.json").write_text('{"name": "moses", "lowercase": false}')
+    with pytest.raises(UserError, match="unknown tokeniser 'moses'"):
+        load_tokenizer(tmp_path, "source")
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '"spacy"', "{"])
+def test_damaged_tokenizer_file(tmp_path, content):
+    (tmp_path / "source.tokenizer.json").write_text(content)
+    with pytest.raises(UserError, match=r"source.tokenizer.json: not a"):
+        load_tokenizer(tmp_path, "source")
+
+
+def test_damaged_sentencepiece_model(tmp_path):
+    (tmp_path / "target.tokenizer.json").write_text('{"name": "sentencepiece", "lowercase": false}')
+    with pytest.raises(UserError, match="no such SentencePiece model"):
+        load_tokenizer(tmp_path, "target")
+    model = train_sentencepiece(ENGLISH, vocab_size=80).model
+    for content in (b"", b"\x00garbage" * 9, model[: len(model) // 2]):
+        (tmp_path / "target.sentencepiece.model").write_bytes(content)
+        with pytest.raises(UserError, match="not a SentencePiece model"):
+            load_tokenizer(tmp_path, "target")
+
+
+def test_spacy_takes_a_language_not_a_trained_pipeline():
+    # torchtext's Field(tokenize="spacy") asks for a pipeline named "en", which spaCy no longer has
+    assert SpacyTokenizer("en").tokenize("I can't see Mr. X's T-shirt.") == [
+        "I", "ca", "n't", "see", "Mr.", "X", "'s", "T", "-", "shirt", ".",
+    ]  # fmt: skip
+    assert SpacyTokenizer("de").tokenize("Ein T-Shirt, z.B. rot.") == ["Ein", "T-Shirt", ",", "z.B.", "rot", "."]
+
+
+def test_spacy_refuses_a_language_it_does_not_have():
+    with pytest.raises(UsageError, match=r"language 'qq'.*data.tokenizer.name=sentencepiece"):
+        SpacyTokenizer("qq")
+
+
+def test_spacy_keeps_nothing_of_what_it_saw():
+    tokenizer = SpacyTokenizer("en")
+    tokenizer.tokenize("warm up.")
+    strings = len(tokenizer._nlp.vocab.strings)
+    for i in range(50):
+        tokenizer.tokenize_many([f"w{i}x{j}" for j in range(50)])
+    assert len(tokenizer._nlp.vocab.strings) == strings
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_sentencepiece_training_is_deterministic(model_type):
+    models = [train_sentencepiece(GERMAN, vocab_size=60, model_type=model_type).model for _ in range(2)]
+    assert models[0] == models[1]
+
+
+def test_sentencepiece_joint_or_per_side():
+    languages = {"source_language": "de", "target_language": "en"}
+    source, target = build_tokenizers(GERMAN, ENGLISH, name="sentencepiece", vocab_size=80, joint=True, **languages)
+    assert isinstance(source, SentencePieceTokenizer)
+    assert source is target
+    source, target = build_tokenizers(GERMAN, ENGLISH, name="sentencepiece", vocab_size=80, joint=False, **languages)
+    assert isinstance(source, SentencePieceTokenizer)
+    assert isinstance(target, SentencePieceTokenizer)
+    assert source.model == train_sentencepiece(GERMAN, vocab_size=80).model
+    assert target.model == train_sentencepiece(ENGLISH, vocab_size=80).model
+
+
+def test_sentencepiece_never_says_unknown():
+    tokenizer = train_sentencepiece(ENGLISH, vocab_size=80)
+    assert "日本" in tokenizer.tokenize("A 日本 man")
+    assert tokenizer.detokenize(["▁A", "<unk>", "<pad>", "▁man"]) == "A<unk><pad> man"
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_sentencepiece_of_a_small_text(model_type):
+    # more subwords asked for than the text has
+    tokenizer = train_sentencepiece(["ab ab abc"], vocab_size=8_000, model_type=model_type)
+    assert tokenizer.detokenize(tokenizer.tokenize("ab abc")) == "ab abc"
+
+
+def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
+    with pytest.raises(UsageError, match="data.tokenizer.vocab_size=5: SentencePiece cannot train"):
+        train_sentencepiece(ENGLISH, vocab_size=5)
+
+
+def test_sentencepiece_without_text():
+    with pytest.raises(UserError, match="no text"):
+        train_sentencepiece(["", "\t"], vocab_size=100)
+
+
+def test_characters_show_the_blank():
+    assert CharacterTokenizer().tokenize("Ä  b") == ["Ä", "▁", "b"]

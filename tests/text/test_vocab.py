@@ -1,0 +1,100 @@
+"""The vocabulary, and the faults of torchtext's `Vocab` that must not come through."""
+
+from __future__ import annotations
+
+import importlib.abc
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, SPECIALS, UNK, Vocab, build_vocab, import_torchtext
+
+
+def test_ids_go_by_frequency_then_code_point():
+    vocab = build_vocab(Counter({"hund": 3, "ein": 5, "b": 1, "a": 1, "Ä": 1}))
+    assert vocab.tokens == [*SPECIALS, "ein", "hund", "a", "b", "Ä"]
+    assert vocab.ids_of(["ein", "Ä"]) == [4, 8]
+    assert vocab.tokens_of([PAD, BOS, EOS, UNK, 4]) == [*SPECIALS, "ein"]
+
+
+def test_limits_do_not_count_the_specials():
+    counter = Counter({"a": 5, "b": 4, "c": 3, "d": 1})
+    assert build_vocab(counter, max_size=2).tokens[4:] == ["a", "b"]
+    assert build_vocab(counter, min_frequency=3).tokens[4:] == ["a", "b", "c"]
+    assert build_vocab(counter, max_size=3, min_frequency=4).tokens[4:] == ["a", "b"]
+
+
+def test_looking_up_an_unknown_token_adds_nothing():
+    # torchtext's `stoi` is a defaultdict: every unknown look-up adds the word
+    vocab = build_vocab(Counter({"a": 1}))
+    assert [vocab.id_of("nie gesehen") for _ in range(2)] == [UNK, UNK]
+    assert vocab.ids_of(["nie", "gesehen"]) == [UNK, UNK]
+    assert len(vocab) == 5
+    assert "nie" not in vocab
+
+
+def test_every_id_is_what_the_constants_say():
+    # with an unknown token of another name torchtext raises KeyError on the first unknown word
+    vocab = build_vocab(Counter("abc"))
+    assert [vocab.tokens[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+
+def test_text_spelled_like_a_special_is_unknown():
+    vocab = build_vocab(Counter({"<pad>": 9, "<eos>": 9, "<unk>": 9, "<bos>": 9, "a": 1}))
+    assert vocab.ids_of(["<pad>", "a", "<eos>", "<bos>", "<unk>"]) == [UNK, 4, UNK, UNK, UNK]
+    assert len(vocab) == 5
+
+
+def test_the_counter_is_left_as_it_was():
+    counter = Counter({"<pad>": 2, "a": 1})
+    build_vocab(counter)
+    assert counter == {"<pad>": 2, "a": 1}
+
+
+@given(
+    st.sets(st.text(st.characters(codec="utf-8")) | st.sampled_from(["", " ", '"', '"a"', "\n", "\r", "\u2028", "\\n"]))
+)
+def test_any_token_survives_the_file(tmp_path_factory, tokens):
+    path = tmp_path_factory.mktemp("vocab") / "source.vocab"
+    vocab = build_vocab(Counter(tokens))
+    vocab.save(path)
+    assert Vocab.load(path) == vocab
+    assert path.read_bytes().count(b"\n") == len(vocab)  # one line a token
+
+
+def test_ordinary_tokens_are_plain_in_the_file(tmp_path):
+    build_vocab(Counter({"Straße": 2, "▁der": 1})).save(tmp_path / "v")
+    assert (tmp_path / "v").read_text(encoding="utf-8").split("\n")[4:] == ["Straße", "▁der", ""]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"der\ndie\n", b"<pad>\n<bos>\n<eos>\n<unk>\na\na\n", b"\xff\xfe", b'<pad>\n"\n']
+)
+def test_a_damaged_file_is_refused(tmp_path, content):
+    path = tmp_path / "v"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="not a vocabulary file"):
+        Vocab.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere: no such vocabulary file"):
+        Vocab.load(tmp_path / "nowhere")
+
+
+def test_a_torchtext_that_does_not_load_says_what_to_install(monkeypatch):
+    # 0.18 on a current torch fails with OSError, not ImportError
+    class Broken(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name == "torchtext":
+                raise OSError("Could not load this library: libtorchtext.so")
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchtext"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(UserError, match=r"libtorchtext.so\); run: pip install torchtext==0.6.0"):
+        import_torchtext()

@@ -1,0 +1,92 @@
+"""A run directory with a small model of random weights, real tokenisers and vocabularies: enough to translate with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+
+from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers import build_tokenizers
+from seq2seq_attn.text.vocab import EOS, build_vocab
+
+SOURCE = [
+    "Ein Hund rennt über die grüne Wiese.",
+    "Zwei Männer spielen Fußball im Park.",
+    "Eine Frau liest ein Buch; das Kind schläft.",
+    "Der große Junge springt ins kalte Wasser!",
+    "Drei Kinder sitzen auf einer Bank und essen Eis.",
+]
+TARGET = [
+    "A dog runs across the green meadow.",
+    "Two men play football in the park.",
+    "A woman reads a book; the child sleeps.",
+    "The big boy jumps into the cold water!",
+    "Three children sit on a bench and eat ice cream.",
+]
+
+
+def toy_config(*, tokenizer: str = "sentencepiece", attention: str = "additive", **data: Any) -> Config:
+    return config_from_dict(
+        {
+            "name": "toy",
+            "data": {"tokenizer": {"name": tokenizer, "vocab_size": 120}, "max_length": 30, **data},
+            "model": {
+                "embedding_size": 11,
+                "hidden_size": 13,
+                "encoder": {"hidden_size": 7},
+                "attention": {"name": attention},
+            },
+            "search": {"beam_size": 3, "max_length_ratio": 1.5, "max_length_extra": 4, "batch_size": 16},
+        }
+    )
+
+
+def toy_corpus(config: Config) -> PreparedCorpus:
+    """Tokenisers and vocabularies of the sentences above; without the files of a prepared corpus."""
+    tokenizer = config.data.tokenizer
+    source_tokenizer, target_tokenizer = build_tokenizers(
+        SOURCE,
+        TARGET,
+        name=tokenizer.name,
+        source_language="de",
+        target_language="en",
+        lowercase=tokenizer.lowercase,
+        vocab_size=tokenizer.vocab_size,
+        joint=tokenizer.joint,
+    )
+    vocabs = [
+        build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))
+        for tok, lines in ((source_tokenizer, SOURCE), (target_tokenizer, TARGET))
+    ]
+    corpus = SimpleNamespace(
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        source_vocab=vocabs[0],
+        target_vocab=vocabs[1],
+    )
+    return cast(PreparedCorpus, corpus)
+
+
+def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 3) -> RunDir:
+    """Write a finished run; its model ends sentences after some ten tokens."""
+    config = config or toy_config()
+    corpus = toy_corpus(config)
+    run = RunDir.create(path)
+    run.save_config(config)
+    run.save_text(corpus)
+    torch.manual_seed(seed)
+    model = build_model(config.model, num_source_ids=len(corpus.source_vocab), num_target_ids=len(corpus.target_vocab))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.0)  # sharper than a fresh model, so that inputs tell
+        model.decoder.output.bias[EOS] += 1.5
+    run.save_best(model.state_dict(), {"update": "0"})
+    run.mark_finished()
+    return run

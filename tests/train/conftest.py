@@ -1,0 +1,68 @@
+"""A toy corpus (words translated and reversed) and configurations small enough to train in a second."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.config import Config, load_config
+
+SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
+TARGET = "dog cat man woman child ball house tree".split()
+
+ConfigMaker = Callable[..., Config]
+
+
+def write_toy_corpus(directory: Path) -> None:
+    generator = random.Random(1)
+    directory.mkdir(parents=True, exist_ok=True)
+    for split, num_pairs in (("train", 160), ("valid", 24), ("test", 20)):
+        pairs = [[generator.randrange(8) for _ in range(generator.randint(1, 5))] for _ in range(num_pairs)]
+        for language, words, step in (("de", SOURCE, 1), ("en", TARGET, -1)):
+            lines = [" ".join(words[i] for i in pair[::step]) for pair in pairs]
+            (directory / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def toy_settings(corpus: Path) -> list[str]:
+    """The overrides of a toy training, for a configuration or a command line."""
+    return [
+        "name=toy",
+        "data.corpus=files",
+        f"data.data_dir={corpus}",
+        *(f"data.{split}={corpus / split}" for split in ("train", "valid")),
+        f"data.test={{test: {corpus / 'test'}}}",
+        "data.tokenizer.name=characters",
+        *("model.embedding_size=17", "model.hidden_size=23", "model.encoder.hidden_size=13"),
+        *("train.num_threads=1", "train.device=cpu", "train.precision=fp32"),
+        *("train.batch.size=16", "train.log_every_updates=3", "train.checkpoint_every_updates=2"),
+        "train.max_epochs=2",
+    ]
+
+
+@pytest.fixture(scope="session")
+def toy_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train, valid and test files, de and en; what is prepared from them lands there too."""
+    directory = tmp_path_factory.mktemp("toy")
+    write_toy_corpus(directory)
+    return directory
+
+
+@pytest.fixture
+def toy_config(toy_corpus: Path) -> ConfigMaker:
+    """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes them."""
+
+    def make(*overrides: str) -> Config:
+        return load_config((), [*toy_settings(toy_corpus), *overrides])
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _threads():
+    number = torch.get_num_threads()
+    yield
+    torch.set_num_threads(number)

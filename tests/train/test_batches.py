@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.config import BatchConfig
+from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.train.batches import EpochBatches, built_ahead
+
+
+class Pairs:
+    """Sentence pair i: i % 7 + 1 tokens on both sides."""
+
+    source_lengths = target_lengths = np.arange(100, dtype=np.int64) % 7 + 1
+
+    def batch(self, indices: list[int]) -> Batch:
+        sequences = [[4 + i % 5] * int(self.source_lengths[i]) for i in indices]
+        return collate(sequences, sequences, indices)
+
+
+def epoch(number: int = 0, *, size: int = 8, accumulate: int = 3) -> EpochBatches:
+    config = BatchConfig(size=size, accumulate=accumulate)
+    return EpochBatches(Pairs(), config, seed=1, epoch=number)  # type: ignore[arg-type]
+
+
+def indices(updates: object) -> list[list[list[int]]]:
+    return [[batch.indices_B.tolist() for batch in update] for update in updates]  # type: ignore[attr-defined]
+
+
+def test_an_epoch_is_every_pair_once_in_groups() -> None:
+    batches = epoch()
+    updates = indices(batches.updates(0))
+    assert sorted(i for update in updates for batch in update for i in batch) == list(range(100))
+    assert [len(update) for update in updates] == [3] * (len(batches) // 3) + [len(batches) % 3] * (
+        len(batches) % 3 > 0
+    )
+    assert len(updates) == batches.num_updates
+
+
+def test_the_middle_of_an_epoch_goes_on_where_it_was() -> None:
+    assert indices(epoch().updates(6)) == indices(epoch().updates(0))[2:]
+
+
+def test_epochs_differ_and_repeat() -> None:
+    assert indices(epoch(0).updates(0)) != indices(epoch(1).updates(0))
+    assert indices(epoch(1).updates(0)) == indices(epoch(1).updates(0))
+
+
+def test_building_ahead_keeps_order_and_stays_within_its_limit() -> None:
+    built: list[int] = []
+
+    def build(item: int) -> int:
+        built.append(item)
+        return item * item
+
+    results = built_ahead(build, range(100), num_ahead=4)
+    assert next(results) == 0
+    results.close()
+    assert len(built) <= 6
+    assert list(built_ahead(build, range(100), num_ahead=4)) == [i * i for i in range(100)]
+
+
+def test_building_ahead_runs_in_one_other_thread_and_passes_errors_on() -> None:
+    def build(item: int) -> str:
+        if item == 3:
+            raise ValueError("pair 3 is broken")
+        return threading.current_thread().name
+
+    results = built_ahead(build, range(5), num_ahead=1)
+    assert {next(results) for _ in range(3)} == {"batches_0"}
+    with pytest.raises(ValueError, match="pair 3 is broken"):
+        next(results)
+
+
+def test_building_ahead_draws_no_random_numbers() -> None:
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    list(epoch().updates(0))
+    assert torch.equal(torch.get_rng_state(), before)

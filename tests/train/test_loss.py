@@ -1,0 +1,41 @@
+"""The chunked cross-entropy is PyTorch's, whatever the chunks."""
+
+import pytest
+import torch
+
+from seq2seq_attn.train import loss as loss_module
+from seq2seq_attn.train.loss import chunked_cross_entropy
+
+
+@pytest.fixture
+def case():
+    torch.manual_seed(0)
+    features = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(17, 5, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(17, dtype=torch.float64, requires_grad=True)
+    return features, weight, bias, torch.randint(17, (13,))
+
+
+@pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_equals_pytorchs(case, monkeypatch, smoothing, rows_per_chunk):
+    features, weight, bias, targets = case
+    monkeypatch.setattr(loss_module, "CHUNK_CELLS", 17 * rows_per_chunk)
+    loss, nll = chunked_cross_entropy(*case, smoothing)
+    gradients = torch.autograd.grad(loss * 3.0, case[:3])
+    logits = torch.nn.functional.linear(features, weight, bias)
+    expected = torch.nn.functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, reduction="sum"))
+    torch.testing.assert_close(gradients, torch.autograd.grad(expected * 3.0, case[:3]))
+
+
+def test_gradcheck(case):
+    targets = case[3]
+    assert torch.autograd.gradcheck(lambda *inputs: chunked_cross_entropy(*inputs, targets, 0.1)[0], case[:3])
+
+
+def test_nothing_is_kept_for_a_backward_that_will_not_come(case):
+    with torch.no_grad():
+        loss, _ = chunked_cross_entropy(*case, 0.1)
+    assert loss.grad_fn is None

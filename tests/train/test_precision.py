@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.train import precision
+from seq2seq_attn.train.precision import build_scaler, cpu_multiplies_bf16, resolve_precision
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [("fpu sse avx2 avx512f", False), ("fpu avx512_bf16", True), ("amx_tile amx_bf16", True), ("", False)],
+)
+def test_auto_on_a_cpu_looks_for_bf16_instructions(tmp_path: Path, flags: str, expected: bool) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
+    assert cpu_multiplies_bf16(cpuinfo) is expected
+    assert not cpu_multiplies_bf16(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
+    monkeypatch.setattr(precision, "cpu_multiplies_bf16", lambda: has_bf16)
+    assert resolve_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
+    assert resolve_precision("fp16", CPU) == "fp16"
+
+
+def test_only_fp16_scales() -> None:
+    assert build_scaler("fp32", CPU) is None
+    assert build_scaler("bf16", CPU) is None
+    assert build_scaler("fp16", CPU) is not None

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.start import check_same_run, choose_run_dir, load_settings, newest_unfinished
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path:
+    return choose_run_dir(Config(name="attention/dot", seed=3), run_dir, resume=resume, overwrite=overwrite)
+
+
+def begin(name: str, *, written_at: int = 0) -> Path:
+    run = RunDir.create(Path("runs") / name)
+    run.save_config(Config(name=name))
+    run.last_dir.mkdir()
+    os.utime(run.last_dir, (written_at, written_at))
+    return run.path
+
+
+def test_a_new_run_gets_a_name_of_its_own() -> None:
+    expected = Path("runs") / f"{date.today().isoformat()}-attention-dot-s3"
+    assert choose() == expected
+    expected.mkdir(parents=True)
+    assert choose() == Path(f"{expected}-2")
+    Path(f"{expected}-2").mkdir()
+    assert choose() == Path(f"{expected}-3")
+
+
+def test_a_taken_directory_needs_a_word() -> None:
+    path = begin("a")
+    with pytest.raises(UsageError, match="runs/a: holds a run already; --resume .* --overwrite"):
+        choose(path)
+    assert choose(path, resume=True) == choose(path, overwrite=True) == path
+    with pytest.raises(UsageError, match="--resume and --overwrite"):
+        choose(path, resume=True, overwrite=True)
+
+
+def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("do not lose")
+    for how in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(UsageError, match=r"not empty and not a run directory \(it has no config.yaml\)"):
+            choose(tmp_path, **how)
+    with pytest.raises(UsageError, match=r"thesis.txt: a file; --run-dir takes a directory"):
+        choose(tmp_path / "thesis.txt")
+
+
+def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path: Path) -> None:
+    (tmp_path / ".config.yaml.x1.tmp").write_text("nam")
+    assert choose(tmp_path, resume=True) == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
+    with pytest.raises(UsageError, match="no unfinished run under runs/"):
+        newest_unfinished(Path("runs"))
+    begin("old", written_at=100)
+    begin("newest", written_at=300)
+    begin("new", written_at=200)
+    done = RunDir(begin("done", written_at=400))
+    done.model_path.touch()
+    done.mark_finished()
+    assert choose(resume=True) == Path("runs/newest")
+
+
+def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
+    path = begin("a")
+    RunDir(path).save_config(Config(name="mine", seed=7))
+    config, run_dir = load_settings([], ["train.max_epochs=99"], run_dir=None, resume=True)
+    assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, path)
+
+
+def test_settings_without_a_name_are_those_of_multi30k() -> None:
+    config, run_dir = load_settings([], [], run_dir=None, resume=False)
+    assert (config.name, run_dir) == ("multi30k", None)
+    again, _ = load_settings([], [], run_dir=Path("not/there"), resume=True)
+    assert again == config
+
+
+@pytest.mark.parametrize(
+    "change", ["seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"]
+)
+def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
+    key = change.partition("=")[0]
+    with pytest.raises(UsageError, match=rf"{re.escape(key)}=.*a resume cannot change that"):
+        check_same_run(load_config(), load_config((), [change]))
+
+
+def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere"]
+    check_same_run(load_config(), load_config((), changes))
+    assert "train.max_epochs: 99 in this session, 10 before" in caplog.text
