@@ -1,8 +1,114 @@
-"""`python -m seq2seq_attn`, and the installed command `seq2seq`."""
+"""`python -m seq2seq_attn`, and the installed command `seq2seq`: one command line to one exit code.
+
+0 done; 1 run-time failure; 2 usage or configuration; 130 Ctrl-C; 143 SIGTERM. Logs and bars go to stderr; an error is
+one line there, and `--debug` shows where it came from.
+"""
 
 from __future__ import annotations
 
-from seq2seq_attn.cli import main
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import NoReturn
+
+from seq2seq_attn.cli import PROGRAM, app
+from seq2seq_attn.errors import UsageError, UserError
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+def main() -> NoReturn:
+    """What the installed command `seq2seq` runs."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code. Nothing is raised, unless `--debug` asks for the traceback."""
+    is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
+    try:
+        with _logging_to_stderr(is_debug=is_debug), _exit_on_sigterm():
+            code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # Typer's answer to a closed pipe
+            return _drop_stdout()
+        return stop.code if isinstance(stop.code, int) else UserError.exit_code
+    except BrokenPipeError:
+        return _drop_stdout()
+    except Exception as error:
+        if is_debug and not _is_from_parser(error):
+            traceback.print_exc()
+        return _complain(error)
+    return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
+    """The package's log, a bare line each, above any bar that is there."""
+
+    class AboveBars(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from tqdm import tqdm
+
+            tqdm.write(self.format(record), file=sys.stderr)
+
+    package, handler = logging.getLogger("seq2seq_attn"), AboveBars()
+    former = package.level
+    package.addHandler(handler)
+    package.setLevel(logging.DEBUG if is_debug else logging.INFO)
+    try:
+        yield
+    finally:
+        package.removeHandler(handler)
+        package.setLevel(former)
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds the stack (temporary files are removed) instead of ending the process on the spot."""
+
+    def leave(signal_number: int, frame: object) -> NoReturn:
+        raise SystemExit(TERMINATED)
+
+    former = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _is_from_parser(error: Exception) -> bool:
+    """Whether Typer's parser refused the command line (its exception's home differs from version to version)."""
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _complain(error: Exception) -> int:
+    if _is_from_parser(error):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else PROGRAM
+        text, code = f"{error.format_message()} See '{path} --help'.", UsageError.exit_code  # type: ignore[attr-defined]
+    elif isinstance(error, UserError):
+        text, code = str(error), error.exit_code
+    elif isinstance(error, OSError):
+        text, code = f"{error.filename}: {error.strerror}" if error.filename else str(error), UserError.exit_code
+    else:
+        text, code = f"{type(error).__name__}: {error} (not foreseen; --debug shows where)", UserError.exit_code
+    sys.stderr.write(f"error: {' '.join(text.split())}\n")
+    return code
+
+
+def _drop_stdout() -> int:
+    """Whoever read our output has seen enough: 0, and the interpreter's last flush goes nowhere instead of failing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
 
 if __name__ == "__main__":
     main()

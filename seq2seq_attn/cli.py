@@ -1,29 +1,23 @@
 """The command line: prepare, train, evaluate, translate. Each command parses, then calls one function.
 
-Nothing heavy is imported before a command runs, so that help answers at once. Results go to stdout; logs and bars go to
-stderr. An error is one line on stderr; `--debug` shows where it came from.
+Nothing heavy is imported before a command runs, so that help answers at once. Results go to stdout. What becomes of
+errors and signals is decided in `__main__.py`.
 """
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
 import sys
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import takewhile
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from seq2seq_attn import __version__
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 
 PROGRAM = "seq2seq"
-INTERRUPTED, TERMINATED = 130, 143
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 """the corpora `prepare` takes by name, each with the packaged configuration that says how to prepare it"""
 
@@ -35,6 +29,22 @@ app = typer.Typer(
     help="Neural machine translation with recurrent networks and attention: train, measure, translate.",
     epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'",
 )
+
+
+class Side(StrEnum):
+    """The values of `--length-of`."""
+
+    SOURCE = "source"
+    REFERENCE = "reference"
+
+
+class Unk(StrEnum):
+    """The values of `--unk`."""
+
+    KEEP = "keep"
+    COPY = "copy"
+    FORBID = "forbid"
+
 
 Config = Annotated[
     list[str] | None,
@@ -63,32 +73,6 @@ BatchSize = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 
 
-def main() -> NoReturn:
-    """What the installed command `seq2seq` runs."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code. Nothing is raised, unless `--debug` asks for the traceback."""
-    is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
-    try:
-        with _logging_to_stderr(is_debug=is_debug), _exit_on_sigterm():
-            code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    except BrokenPipeError:
-        _drop_stdout()  # whoever reads our output has seen enough
-        return 0
-    except Exception as error:
-        if is_debug and not _is_from_parser(error):
-            traceback.print_exc()
-        return _complain(error)
-    return code if isinstance(code, int) else 0
-
-
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
@@ -102,7 +86,7 @@ def _options(
 @app.command()
 def prepare(
     corpus: Annotated[
-        str | None, typer.Argument(metavar="[multi30k|captions]", help="A corpus by name.", show_default=False)
+        str | None, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)
     ] = None,
     config: Config = None,
     settings: Set = None,
@@ -166,6 +150,122 @@ def train(
     typer.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
 
 
+@app.command()
+def evaluate(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN", help="Run directories.", show_default="the run that finished last"),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Part of the runs' corpus; may be repeated.", show_default="its test sets"),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one a line.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")] = None,
+    by_length: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EDGES",
+            help="First lengths of the buckets, as 9,12,15, or quantiles:N.",
+            show_default="as fits the corpus",
+        ),
+    ] = None,
+    length_of: Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")] = (
+        Side.SOURCE
+    ),
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    batch_size: BatchSize = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the report goes.", show_default="report.json of the run")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page to read goes.", show_default="beside the JSON")
+    ] = None,
+    device: Device = None,
+    debug: Debug = False,
+) -> None:
+    """Translate test sets and score runs, side by side.
+
+    BLEU and chrF with their signatures, and BLEU by sentence length with intervals; several runs are compared with the
+    first.
+    """
+    from seq2seq_attn.evaluate import evaluate as run_evaluation
+    from seq2seq_attn.run_dir import newest_run
+
+    found = run_evaluation(
+        runs or [newest_run().path],
+        splits=split or [],
+        source=source,
+        reference=reference,
+        by_length=by_length,
+        length_of=length_of.value,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        batch_size=batch_size,
+        json_path=json,
+        report_path=report,
+        device=device or "auto",
+        show_progress=_is_terminal(),
+    )
+    typer.echo(found.text)
+
+
+@app.command()
+def translate(
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences.", show_default=False)] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last")
+    ] = None,
+    input: Annotated[
+        str | None, typer.Option("-i", "--input", metavar="FILE|-", help="Lines to translate.", show_default="-")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")
+    ] = None,
+    beam_size: BeamSize = None,
+    n_best: Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")] = 1,
+    length_penalty: LengthPenalty = None,
+    unk: Annotated[
+        Unk,
+        typer.Option(
+            metavar="keep|copy|forbid", help="Unknown words: keep <unk>, copy by attention, or never choose one."
+        ),
+    ] = Unk.KEEP,
+    alignment: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write word links, a line each: 0-0 1-2 (source-target).")
+    ] = None,
+    attention: Annotated[
+        Path | None, typer.Option(metavar="FILE.png|FILE.npz", help="Write the attention as pictures or arrays.")
+    ] = None,
+    batch_size: BatchSize = None,
+    device: Device = None,
+    debug: Debug = False,
+) -> None:
+    """Translate texts, a file or standard input: line i out is line i in.
+
+    A blank line gives a blank line; memory does not grow with the file.
+    """
+    from seq2seq_attn.translate import translate as run_translation
+
+    run_translation(
+        texts or [],
+        run=run,
+        input=input,
+        output=output,
+        beam_size=beam_size,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        unk=unk.value,
+        alignment=alignment,
+        attention=attention,
+        batch_size=batch_size,
+        device=device or "auto",
+    )
+
+
 def _prepare_sources(corpus: str | None, config: list[str] | None) -> list[str]:
     if corpus is not None and config:
         raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
@@ -184,63 +284,3 @@ def _as_settings(named: Mapping[str, object]) -> list[str]:
 
 def _is_terminal() -> bool:
     return sys.stderr.isatty()
-
-
-@contextmanager
-def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
-    """The package's log, a bare line each, above any bar that is there."""
-
-    class AboveBars(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            from tqdm import tqdm
-
-            tqdm.write(self.format(record), file=sys.stderr)
-
-    package, handler = logging.getLogger("seq2seq_attn"), AboveBars()
-    former = package.level
-    package.addHandler(handler)
-    package.setLevel(logging.DEBUG if is_debug else logging.INFO)
-    try:
-        yield
-    finally:
-        package.removeHandler(handler)
-        package.setLevel(former)
-
-
-@contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """SIGTERM unwinds the stack (temporary files are removed) instead of ending the process on the spot."""
-
-    def leave(signal_number: int, frame: object) -> NoReturn:
-        raise SystemExit(TERMINATED)
-
-    former = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
-
-
-def _is_from_parser(error: Exception) -> bool:
-    """Whether Typer's parser refused the command line (its exception's home differs from version to version)."""
-    return hasattr(error, "format_message") and hasattr(error, "exit_code")
-
-
-def _complain(error: Exception) -> int:
-    if _is_from_parser(error):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else PROGRAM
-        text, code = f"{error.format_message()} See '{path} --help'.", 2  # type: ignore[attr-defined]
-    elif isinstance(error, UserError):
-        text, code = str(error), error.exit_code
-    elif isinstance(error, OSError):
-        text, code = f"{error.filename}: {error.strerror}" if error.filename else str(error), 1
-    else:
-        text, code = f"{type(error).__name__}: {error} (a fault of the program: --debug shows where)", 1
-    typer.echo(f"error: {' '.join(text.split())}", err=True)
-    return code
-
-
-def _drop_stdout() -> None:
-    """Let the interpreter's last flush go nowhere instead of failing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

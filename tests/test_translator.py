@@ -295,7 +295,9 @@ def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
 
 def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
-    run.save_config(toy_config(attention="dot"))
+    config = toy_config()
+    config.model.hidden_size = 17
+    run.save_config(config)
     with pytest.raises(UserError, match=r"model.safetensors: does not fit the run's config.yaml"):
         load(run.path)
 

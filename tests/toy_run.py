@@ -85,7 +85,7 @@ def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 3) -> 
     model = build_model(config.model, num_source_ids=len(corpus.source_vocab), num_target_ids=len(corpus.target_vocab))
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.mul_(2.0)  # sharper than a fresh model, so that inputs tell
+            parameter.mul_(4.0)  # sharper than a fresh model, so that inputs tell
         model.decoder.output.bias[EOS] += 1.5
     run.save_best(model.state_dict(), {"update": "0"})
     run.mark_finished()

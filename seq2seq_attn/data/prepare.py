@@ -129,9 +129,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
     tokenizers = _tokenizers(data, lines["train"])
     sides = _tokenize(lines, tokenizers, show_progress)
     limits = (data.max_length, data.max_length_ratio)
-    faults = {
-        split: corpus.find_faults(sides[0].lengths[split], sides[1].lengths[split], *limits) for split in lines
-    }
+    faults = {split: corpus.find_faults(sides[0].lengths[split], sides[1].lengths[split], *limits) for split in lines}
     keep = {
         split: found.is_good if split == "train" else np.ones_like(found.is_good) for split, found in faults.items()
     }

@@ -55,12 +55,8 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
 def _raw_captions(data: DataConfig) -> RawCorpus:
     from seq2seq_attn.text import captions
 
-    if (data.source_language, data.target_language) != ("de", "en"):
-        raise UsageError(
-            f"the captions corpus is de -> en, got {data.source_language} -> {data.target_language}: "
-            "set data.source_language=de data.target_language=en"
-        )
-    options = data.captions.model_dump()
+    languages = {"source_language": data.source_language, "target_language": data.target_language}
+    options = {**data.captions.model_dump(), **languages}
     # The text follows from the options, the grammar and the lexicon: it need not be generated to know it.
     made_by = [*sorted(Path(captions.__file__).parent.glob("captions*.py")), packaged("captions.yaml")]
     identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
@@ -70,7 +66,10 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
 
     def files() -> dict[str, tuple[Path, Path]]:
         captions.write_corpus(directory, **options)
-        return {split: (directory / f"{split}.de", directory / f"{split}.en") for split in splits}
+        return {
+            split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
+            for split in splits
+        }
 
     return RawCorpus(identity, files, lambda: {split: directory / f"{split}.links" for split in splits})
 

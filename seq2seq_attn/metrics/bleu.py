@@ -172,13 +172,13 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
 
 @lru_cache(maxsize=4)
 def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
-    """What the tutorial scores: spaCy tokens, lower-cased after tokenising, joined by blanks."""
+    """What the tutorial scores: spaCy tokens, joined by blanks; sacreBLEU then lower-cases them."""
     from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
 
     tokenizer = SpacyTokenizer(language)
 
     def prepare(lines: Sequence[str]) -> list[str]:
-        return [" ".join(tokens).lower() for tokens in tokenizer.tokenize_many(list(lines))]
+        return [" ".join(tokens) for tokens in tokenizer.tokenize_many(list(lines))]
 
     return prepare
 

@@ -71,7 +71,8 @@ def _legend(page: Page) -> list[str]:
     if len(page.sets[0].systems) > 1:
         first = page.sets[0].systems[0]
         lines.append(
-            f"difference, p, kept: against {first}, by paired bootstrap (Koehn 2004); kept = share of its score"
+            f"difference, p, kept: against {first}, by paired bootstrap (the JSON has approximate randomisation too); "
+            "kept = share of its score"
         )
     if any(has_thin_bucket(scores) for scores in page.sets):
         lines.append(THIN_NOTE)

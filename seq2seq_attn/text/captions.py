@@ -27,7 +27,6 @@ from pathlib import Path
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.text.captions_english import english_sentence
-from seq2seq_attn.text.captions_german import german_sentence
 from seq2seq_attn.text.captions_grammar import Grammar, Impossible
 from seq2seq_attn.text.captions_growth import Growth
 from seq2seq_attn.text.captions_lexicon import load_lexicon
@@ -37,7 +36,7 @@ from seq2seq_attn.text.captions_tree import Token
 MIN_LENGTH = 4
 _MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")
 _MAX_QUESTION_LENGTH = 16
-_MAX_TRIES = 400
+_MAX_TRIES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,9 @@ def write_corpus(
         _write_split(directory, split, pairs, source_language, target_language)
 
 
-def _write_split(directory: Path, split: str, pairs: list[CaptionPair], source_language: str, target_language: str) -> None:
+def _write_split(
+    directory: Path, split: str, pairs: list[CaptionPair], source_language: str, target_language: str
+) -> None:
     for name, lines in (
         (source_language, [pair.source for pair in pairs]),
         (target_language, [pair.target for pair in pairs]),
@@ -112,9 +113,13 @@ def _write_split(directory: Path, split: str, pairs: list[CaptionPair], source_l
 
 def _check_lengths(min_length: int, max_length: int) -> None:
     if min_length < MIN_LENGTH:
-        raise UsageError(f"captions min_length={min_length}: the shortest sentence has {MIN_LENGTH} tokens; set it to at least that")
+        raise UsageError(
+            f"captions min_length={min_length}: the shortest sentence has {MIN_LENGTH} tokens; set it to at least that"
+        )
     if max_length < min_length:
-        raise UsageError(f"captions max_length={max_length}: less than min_length={min_length}; set it to at least that")
+        raise UsageError(
+            f"captions max_length={max_length}: less than min_length={min_length}; set it to at least that"
+        )
 
 
 def _draw(
@@ -153,9 +158,10 @@ def _try_pair(grammar: Grammar, length: int) -> CaptionPair | None:
         sentence = draw_sentence(grammar, pattern)
     except Impossible:
         return None
-    if not Growth(grammar, sentence).grow(length):
+    source = Growth(grammar, sentence).grow(length)
+    if source is None:
         return None
-    source, target = german_sentence(sentence), english_sentence(sentence)
+    target = english_sentence(sentence)
     return CaptionPair(_join(source), _join(target), _links(source, target), pattern)
 
 

@@ -89,9 +89,16 @@ def _middle(clause: Clause) -> list[Token]:
     tokens: list[Token] = []
     if clause.time is not None and clause.time.phrase.is_mid and clause.front != "time":
         tokens += _fixed(clause.time)
-    if clause.manner is not None:
+    if clause.manner is not None and _manner_place(clause) == "before":
         tokens += _fixed(clause.manner)
     return tokens
+
+
+def _manner_place(clause: Clause) -> str:
+    """Before the main verb, behind it where it has no object, or behind the object of a modal."""
+    if clause.accusative is None and clause.dative is None and clause.mode not in ("passive", "passive past"):
+        return "behind the verb"
+    return "behind the object" if clause.mode == "modal" else "before"
 
 
 def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Token]]:
@@ -128,7 +135,8 @@ def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Toke
 
 
 def _complements(clause: Clause) -> list[Token]:
-    tokens: list[Token] = []
+    manner = _fixed(clause.manner) if clause.manner is not None else []
+    tokens: list[Token] = manner if _manner_place(clause) == "behind the verb" else []
     if clause.is_existential:
         tokens += english_np(clause.subject)
     if clause.predicate is not None:
@@ -139,10 +147,14 @@ def _complements(clause: Clause) -> list[Token]:
         if clause.accusative is not None:
             tokens.append(Token("to", ((clause.dative.uid, "to"),)))
         tokens += english_np(clause.dative)
+    if _manner_place(clause) == "behind the object":
+        tokens += manner
     if clause.prepositional is not None and clause.gap != "prepositional":
         tokens += english_pp(clause.prepositional)
     if clause.direction is not None:
-        tokens += _fixed(clause.direction) if isinstance(clause.direction, FixedPhrase) else english_pp(clause.direction)
+        tokens += (
+            _fixed(clause.direction) if isinstance(clause.direction, FixedPhrase) else english_pp(clause.direction)
+        )
     if clause.means is not None:
         tokens += _fixed(clause.means)
     if clause.place is not None and clause.front != "place" and clause.gap != "place":
@@ -226,9 +238,13 @@ def _determiner(phrase: NounPhrase) -> list[Token]:
     if kind == "sein" and phrase.owner is not None:
         word = "their" if phrase.owner.is_many else _POSSESSIVE[phrase.owner.gender]
         return [Token(word, keys)]
-    word = {"der": "the", "ein": "a", "kein": "a", "dieser": "these" if phrase.is_plural else "this", "jeder": "every"}.get(
-        kind, {"viele": "many", "einige": "some", "mehrere": "several"}.get(kind, "")
-    )
+    word = {
+        "der": "the",
+        "ein": "a",
+        "kein": "a",
+        "dieser": "these" if phrase.is_plural else "this",
+        "jeder": "every",
+    }.get(kind, {"viele": "many", "einige": "some", "mehrere": "several"}.get(kind, ""))
     return [Token(word, keys)] if word else []
 
 
@@ -236,7 +252,10 @@ def _relative_pronoun(clause: Clause) -> list[Token]:
     key: Key = (clause.uid, "relative")
     if clause.gap_phrase is not None:
         pronoun = "whom" if clause.gap_phrase.phrase.is_person else "which"
-        return [*(Token(w, ((clause.gap_phrase.uid, "prep"),)) for w in clause.gap_phrase.en.split()), Token(pronoun, (key,))]
+        return [
+            *(Token(w, ((clause.gap_phrase.uid, "prep"),)) for w in clause.gap_phrase.en.split()),
+            Token(pronoun, (key,)),
+        ]
     antecedent = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[clause.gap]
     assert antecedent is not None  # the gap of a relative clause holds its antecedent
     if not antecedent.is_person:

@@ -38,6 +38,8 @@ _FINITE = {
 }
 COMMA = ","
 
+Part = NounPhrase | PrepositionalPhrase | FixedPhrase | Token
+
 
 def german_sentence(sentence: Sentence) -> list[Token]:
     """The tokens of a sentence, final mark included."""
@@ -156,48 +158,13 @@ def _front(clause: Clause) -> list[Token]:
 
 
 def _middle_field(clause: Clause, order: str, *, has_bracket: bool) -> tuple[list[Token], list[Token]]:
-    """Subject, dative, definite object, time, not, place, manner, indefinite object, the rest; and the relative clause
+    """Subject, dative, definite object, time, not, manner, place, indefinite object, the rest; and the relative clause
     that moves behind the bracket when it hangs on the last phrase."""
-    parts: list[NounPhrase | PrepositionalPhrase | FixedPhrase | Token] = []
-    cases: list[Case] = []
-
-    def add(part: NounPhrase | PrepositionalPhrase | FixedPhrase | Token | None, case: Case = "acc") -> None:
-        if part is not None:
-            parts.append(part)
-            cases.append(case)
-
-    def unless_gap(role: str) -> bool:
-        return clause.gap != role and not (order == "second" and clause.front == role)
-
-    accusative = clause.accusative if unless_gap("accusative") else None
-    if clause.is_existential:
-        if order != "second" or clause.front != "subject":
-            add(Token("es", ((clause.uid, "there"),)))
-        add(clause.time if unless_gap("time") else None)
-        add(clause.place if unless_gap("place") else None)
-        add(clause.subject)
-        accusative = None
-    elif order != "bare" and unless_gap("subject"):
-        add(clause.subject, "nom")
-    add(clause.dative if unless_gap("dative") else None, "dat")
-    if accusative is not None and accusative.is_definite:
-        add(accusative)
-    if not clause.is_existential:
-        add(clause.time if unless_gap("time") else None)
-        if clause.is_negated and not clause.is_indefinite_negation:
-            add(Token("nicht", ((clause.uid, "not"),)))
-        add(clause.place if unless_gap("place") else None)
-    add(clause.means)
-    add(clause.manner)
-    if accusative is not None and not accusative.is_definite:
-        add(accusative)
-    add(clause.prepositional if unless_gap("prepositional") else None)
-    add(clause.direction)
+    parts = _middle_parts(clause, order)
     tokens: list[Token] = []
     extraposed: list[Token] = []
-    has_predicate = clause.predicate is not None
-    for i, (part, case) in enumerate(zip(parts, cases, strict=True)):
-        is_last = i == len(parts) - 1 and not has_predicate and part is not clause.subject
+    for i, (part, case) in enumerate(parts):
+        is_last = i == len(parts) - 1 and clause.predicate is None and part is not clause.subject
         moved = _hanging_relative(part) if is_last and has_bracket else None
         tokens += _part(part, case, skip=moved)
         if moved is not None:
@@ -207,7 +174,44 @@ def _middle_field(clause: Clause, order: str, *, has_bracket: bool) -> tuple[lis
     return tokens, extraposed
 
 
-def _part(part: NounPhrase | PrepositionalPhrase | FixedPhrase | Token, case: Case, skip: Clause | None) -> list[Token]:
+def _middle_parts(clause: Clause, order: str) -> list[tuple[Part, Case]]:
+    """The phrases of the middle field, those left out that stand in front or that the relative pronoun replaces."""
+    front = clause.front if order == "second" else ""
+    gap = clause.gap
+    accusative = clause.accusative if gap != "accusative" and front != "accusative" else None
+    is_early = accusative is not None and accusative.is_definite
+    parts: list[tuple[Part, Case]] = []
+    if clause.is_existential:
+        if front != "subject":
+            parts.append((Token("es", ((clause.uid, "there"),)), "nom"))
+    elif order != "bare" and front != "subject" and gap != "subject":
+        parts.append((clause.subject, "nom"))
+    if clause.dative is not None and gap != "dative":
+        parts.append((clause.dative, "dat"))
+    if accusative is not None and is_early:
+        parts.append((accusative, "acc"))
+    if clause.time is not None and front != "time":
+        parts.append((clause.time, "acc"))
+    if clause.is_negated and not clause.is_indefinite_negation:
+        parts.append((Token("nicht", ((clause.uid, "not"),)), "acc"))
+    if clause.means is not None:
+        parts.append((clause.means, "dat"))
+    if clause.manner is not None:
+        parts.append((clause.manner, "acc"))
+    if clause.place is not None and front != "place":
+        parts.append((clause.place, "dat"))
+    if accusative is not None and not is_early:
+        parts.append((accusative, "acc"))
+    if clause.is_existential:
+        parts.append((clause.subject, "acc"))
+    if clause.prepositional is not None and gap != "prepositional":
+        parts.append((clause.prepositional, "acc"))
+    if clause.direction is not None:
+        parts.append((clause.direction, "dat"))
+    return parts
+
+
+def _part(part: Part, case: Case, skip: Clause | None) -> list[Token]:
     if isinstance(part, Token):
         return [part]
     if isinstance(part, FixedPhrase):
@@ -217,7 +221,7 @@ def _part(part: NounPhrase | PrepositionalPhrase | FixedPhrase | Token, case: Ca
     return german_np(part, case, skip)
 
 
-def _hanging_relative(part: NounPhrase | PrepositionalPhrase | FixedPhrase | Token) -> Clause | None:
+def _hanging_relative(part: Part) -> Clause | None:
     phrase = part.phrase if isinstance(part, PrepositionalPhrase) else part
     return phrase.relative if isinstance(phrase, NounPhrase) else None
 

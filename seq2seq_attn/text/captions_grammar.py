@@ -17,12 +17,15 @@ _T = TypeVar("_T")
 Degree = tuple[str, str] | None
 
 _PERSON: Classes = frozenset({"person"})
+_EVENTS: Classes = frozenset({"event", "shown"})
 _DETERMINERS = ("der", "ein", "the many", "number", "quantity", "bare", "dieser", "jeder")
 _WEIGHTS = (36, 32, 7, 8, 5, 4, 5, 3)
 _INDEFINITE = ("ein", "number", "quantity")
 _INDEFINITE_WEIGHTS = (70, 18, 12)
 _PLACES = ("der", "ein", "dieser")
 _PLACE_WEIGHTS = (65, 27, 8)
+_OWNED = frozenset({"clothes", "pet", "thing", "toy", "furniture", "readable", "vehicle", "kin"})
+_UNCOUNTED = frozenset({"room", "area", "water", "event", "shown", "building"})
 _HERR = {"m": ("Herr", "Herrn", "Mr"), "f": ("Frau", "Frau", "Ms")}
 _MODES: dict[Tense, Mode] = {"present": "present", "past": "perfect", "future": "future"}
 _TIMES: dict[Mode, Classes] = {
@@ -49,6 +52,7 @@ class Grammar:
         self.rng = rng
         self._uid = 0
         self._used: set[Noun] = set()
+        self.numerals = [(i, de, en) for i, (de, en) in enumerate(lexicon.numerals.items())]
         self._by_frame: dict[tuple[str, ...], list[Verb]] = {}
 
     def reset(self) -> None:
@@ -82,7 +86,7 @@ class Grammar:
     # Noun phrases
 
     def noun_phrase(self, classes: Classes, *, form: str = "any", owner: NounPhrase | None = None) -> NounPhrase:
-        """A noun phrase of one of the classes. `form`: any, indefinite, place, bare or plain (a bare mass noun)."""
+        """A noun phrase of one of the classes. `form`: any, indefinite, place (der, ein, dieser), bare or ein."""
         if form == "any" and "person" in classes and self.chance(0.28 / (1 + 0.5 * (len(classes) > 1))):
             return self.person_name()
         nouns = self.lexicon.nouns_of(classes)
@@ -97,19 +101,17 @@ class Grammar:
         return phrase
 
     def _determine(self, phrase: NounPhrase, noun: Noun, form: str, owner: NounPhrase | None) -> None:
-        if noun.classes & {"money", "weight", "duration"}:
-            phrase.number = (self.amount(noun),) * 2
-            phrase.determiner, phrase.is_plural = "number", True
-            return
         if not noun.plural:
             phrase.determiner = "der" if form == "any" and self.chance(0.3) else ""
             return
-        if form == "any" and owner is not None and can_own(owner) and self.chance(0.2):
-            phrase.determiner, phrase.owner = "sein", owner
+        if form == "any" and owner is not None and can_own(owner) and noun.classes & _OWNED and self.chance(0.25):
+            phrase.determiner, phrase.owner, phrase.is_plural = "sein", owner, owner.is_many
             return
-        if form == "bare":
-            kind = "bare"
-        elif form == "place":
+        if form in ("bare", "ein"):
+            kind = form
+        elif form == "indefinite" and noun.classes & _UNCOUNTED:
+            kind = "ein"
+        elif form == "place" or noun.classes & _UNCOUNTED:
             kind = self.weighted(_PLACES, _PLACE_WEIGHTS)
         elif form == "indefinite":
             kind = self.weighted(_INDEFINITE, _INDEFINITE_WEIGHTS)
@@ -121,20 +123,29 @@ class Grammar:
         phrase.is_plural = kind in ("the many", "number", "quantity", "bare")
         phrase.determiner = {"the many": "der", "bare": ""}.get(kind, kind)
         if kind == "number":
-            if self.chance(0.7):
-                phrase.number = self.choose(list(self.lexicon.numerals.items()))
+            classes = phrase.noun.classes if phrase.noun is not None else _PERSON
+            if "kin" in classes or self.chance(0.8):
+                phrase.number = min(self.choose(self.numerals), self.choose(self.numerals))[1:]
             else:
-                phrase.number = (str(self.rng.randint(13, 99)),) * 2
+                phrase.number = (str(self.rng.randint(13, 99 if "goods" in classes else 30)),) * 2
         elif kind == "quantity":
             phrase.determiner = self.choose(list(self.lexicon.determiners))
         elif kind == "dieser":
             phrase.is_plural = self.chance(0.25)
 
-    def amount(self, noun: Noun) -> str:
-        """A number to be copied: mostly small ones, some rare."""
-        if "money" not in noun.classes:
-            return str(self.rng.randint(2, 180))
-        return str(self.rng.randint(2, 99) if self.chance(0.6) else self.rng.randint(100, 9999))
+    def amount(self, subject: NounPhrase, unit: Noun) -> NounPhrase:
+        """So many euros, kilograms or minutes: a number to be copied."""
+        is_big = accepts(frozenset({"vehicle"}), subject)
+        if "money" in unit.classes:
+            low, high = (200, 9999) if is_big or accepts(frozenset({"furniture", "device"}), subject) else (2, 150)
+        elif "weight" in unit.classes:
+            low, high = (500, 9999) if is_big else (40, 120) if subject.is_person else (2, 30)
+        else:
+            low, high = 5, 240
+        number = str(self.rng.randint(low, high))
+        return NounPhrase(
+            self.uid(), unit, gender=unit.gender, is_plural=True, determiner="number", number=(number, number)
+        )
 
     def person_name(self) -> NounPhrase:
         """A first name, or Herr/Frau with a surname; English copies it."""
@@ -150,7 +161,13 @@ class Grammar:
     def pronoun(self, owner: NounPhrase) -> NounPhrase:
         """er, sie or es for a noun phrase named before."""
         return NounPhrase(
-            self.uid(), owner.noun, owner.name, owner.gender, is_plural=owner.is_plural, determiner="pronoun", owner=owner
+            self.uid(),
+            owner.noun,
+            owner.name,
+            owner.gender,
+            is_plural=owner.is_plural,
+            determiner="pronoun",
+            owner=owner,
         )
 
     def adjective(self, phrase: NounPhrase) -> tuple[Adjective, Degree]:
@@ -161,10 +178,13 @@ class Grammar:
         """
         if phrase.noun is None or phrase.determiner == "pronoun":
             raise Impossible
-        ranks = {word.rank for word, _ in phrase.adjectives}
         word = self.choose(self.lexicon.adjectives_of(phrase.noun.classes))
-        if word.rank in ranks:
+        if word.rank == phrase.barred_rank:
             raise Impossible
+        for other, degree in phrase.adjectives:
+            # a degree belongs to the first adjective: "ein sehr alter roter Hut"
+            if word.rank == other.rank or (degree is not None and word.rank < other.rank):
+                raise Impossible
         return word, None
 
     def degree(self) -> tuple[str, str]:
@@ -203,9 +223,9 @@ class Grammar:
 
     def direction(self, verb: Verb) -> PrepositionalPhrase:
         """Where somebody goes: nach with a city, zu with a place."""
-        if "none" in verb.where or self.chance(0.25):
+        if "goal" not in verb.where or ("city" in verb.where and self.chance(0.4)):
             return PrepositionalPhrase(self.uid(), "nach", "to", "dat", self.city())
-        return PrepositionalPhrase(self.uid(), "zu", "to", "dat", self.noun_phrase(verb.where, form="place"))
+        return PrepositionalPhrase(self.uid(), "zu", "to", "dat", self.noun_phrase(frozenset({"goal"}), form="place"))
 
     def fixed(self, phrase: Phrase) -> FixedPhrase:
         """One use of a fixed phrase, its numbers drawn."""
@@ -224,7 +244,10 @@ class Grammar:
             Impossible: the verb describes a lasting state.
         """
         verb = clause.verb
-        if verb is not None and verb.is_simple and "perfect" not in verb.modes:
+        is_timeless = verb is not None and verb.frame in ("clause", "measure") and clause.mode == "present"
+        if (verb is not None and verb.is_state) or is_timeless or clause.is_existential:
+            raise Impossible
+        if clause.predicate is not None and not clause.predicate[0].is_state:
             raise Impossible
         kinds = _TIMES[clause.mode]
         if verb is None or verb.is_simple:
@@ -264,7 +287,12 @@ class Grammar:
         raise Impossible
 
     def clause(
-        self, tense: Tense, frames: tuple[str, ...] = _ALL_FRAMES, *, mode: Mode | None = None, subject: NounPhrase | None = None
+        self,
+        tense: Tense,
+        frames: tuple[str, ...] = _ALL_FRAMES,
+        *,
+        mode: Mode | None = None,
+        subject: NounPhrase | None = None,
     ) -> Clause:
         """A clause with the complements its verb needs and no more."""
         if mode is None:
@@ -273,6 +301,8 @@ class Grammar:
         if subject is None:
             subject = self.noun_phrase(verb.subject)
         clause = Clause(self.uid(), verb, subject, mode)
+        if mode == "modal" and not subject.is_person:
+            raise Impossible
         if mode == "modal":
             clause.modal = self.choose(self.lexicon.modals)
         self._complement(clause, verb)
@@ -281,7 +311,16 @@ class Grammar:
     def _complement(self, clause: Clause, verb: Verb) -> None:
         owner = clause.subject
         is_left_out = verb.is_optional and self.chance(0.4)
-        if verb.frame in ("accusative", "ditransitive", "measure") and not is_left_out:
+        if verb.frame == "measure":
+            if not owner.determiner and not owner.name:
+                raise Impossible  # what costs 5 euros is one thing, not cheese as such
+            clause.accusative = self.amount(owner, self.choose(self.lexicon.nouns_of(verb.object)))
+        elif verb.is_wearing:
+            form = "bare" if owner.is_many else self.weighted(("any", "ein"), (70, 30))
+            clause.accusative = self.noun_phrase(verb.object, form=form, owner=owner)
+            if clause.accusative.is_plural != owner.is_many or clause.accusative.determiner == "jeder":
+                raise Impossible
+        elif verb.frame in ("accusative", "ditransitive") and not is_left_out:
             clause.accusative = self.noun_phrase(verb.object, owner=owner)
         if verb.frame == "dative":
             clause.dative = self.noun_phrase(verb.object, owner=owner)
@@ -313,22 +352,24 @@ class Grammar:
     def copula(self, tense: Tense, subject: NounPhrase | None = None) -> Clause:
         """Somebody or something is such and such."""
         if subject is None:
-            adjectives = self.lexicon.adjectives
-            word = self.choose(adjectives)
+            word = self.choose(self.lexicon.adjectives)
             subject = self.noun_phrase(word.after)
-            if not accepts(word.after, subject):
-                raise Impossible
         else:
             word = self.choose([word for word in self.lexicon.adjectives if accepts(word.after, subject)])
-        if any(word.rank == other.rank for other, _ in subject.adjectives):
+        named = subject.owner if subject.determiner == "pronoun" and subject.owner is not None else subject
+        if word.rank == named.barred_rank or any(word.rank == other.rank for other, _ in named.adjectives):
             raise Impossible
-        clause = Clause(self.uid(), None, subject, "past" if tense == "past" else "present")
+        is_past = tense == "past" and (word.is_state or accepts(_EVENTS, subject))
+        clause = Clause(self.uid(), None, subject, "past" if is_past else "present")
         clause.predicate = (word, None)
+        subject.barred_rank = word.rank
+        if subject.determiner == "pronoun" and subject.owner is not None:
+            subject.owner.barred_rank = word.rank
         return clause
 
     def existential(self) -> Clause:
         """es gibt: something is there."""
-        classes = frozenset({"person", "animal", "tree", "building", "furniture", "plant"})
+        classes = frozenset({"person", "animal", "tree", "plant"})
         clause = Clause(self.uid(), None, self.noun_phrase(classes, form="indefinite"), "present")
         clause.is_existential = True
         clause.place = self.place(frozenset({"outdoor", "settlement"}))

@@ -20,7 +20,7 @@ from seq2seq_attn.text.captions_patterns import (
     relative_clause,
     tense_of,
 )
-from seq2seq_attn.text.captions_tree import Clause, NounPhrase, PrepositionalPhrase, Sentence
+from seq2seq_attn.text.captions_tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _MEASURED = frozenset({"money", "weight", "duration", "material"})
 _MAX_DEPTH = 2
@@ -42,15 +42,16 @@ class Growth:
             self._offer_clause(clause)
         self._may_chain = not sentence.is_question
 
-    def grow(self, length: int) -> bool:
-        """Add parts until the German sentence has exactly this many tokens; False if that failed."""
+    def grow(self, length: int) -> list[Token] | None:
+        """Add parts until the German sentence has exactly this many tokens, and return them; None if that failed."""
         for _ in range(12):
-            missing = length - len(german_sentence(self._sentence))
+            tokens = german_sentence(self._sentence)
+            missing = length - len(tokens)
             if missing <= 0:
-                return missing == 0
+                return None if missing else tokens
             if not self._spend(missing):
-                return False
-        return False
+                return None
+        return None
 
     def _spend(self, budget: int) -> bool:
         """Spend the budget, or as much of it as there are options for; whether anything was spent."""
@@ -147,13 +148,7 @@ class Growth:
     def _add_time(self, clause: Clause, left: int) -> int:
         if clause.time is not None or self._has_tail(clause):
             return 0
-        was_habit = clause.is_habit
-        add_time(self._grammar, clause)
-        assert clause.time is not None  # add_time just set it
-        if len(clause.time.de) > left:
-            clause.time, clause.is_habit = None, was_habit
-            return 0
-        return len(clause.time.de)
+        return add_time(self._grammar, clause, max_tokens=left)
 
     def _add_place(self, clause: Clause, left: int) -> int:
         verb = clause.verb
@@ -170,7 +165,7 @@ class Growth:
         return cost
 
     def _add_manner(self, clause: Clause, left: int) -> int:
-        if clause.manner is not None or clause.is_negated:
+        if clause.manner is not None or clause.is_negated or self._has_tail(clause):
             return 0
         clause.manner = self._grammar.manner(clause)
         return 1
@@ -192,11 +187,14 @@ class Growth:
         noun = phrase.noun
         if noun is None or phrase.determiner != "der" or phrase.attribute is not None or phrase.relative is not None:
             return 0
-        if not noun.classes & {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"} or left < 2:
+        if (
+            not noun.classes & {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
+            or left < 2
+        ):
             return 0
         if phrase.following:
             return 0
-        genitive = self._grammar.noun_phrase(frozenset({"person"}), form="definite")
+        genitive = self._grammar.noun_phrase(frozenset({"person"}), form="place")
         if genitive.noun is None or genitive.is_plural:
             return 0
         phrase.genitive = genitive
@@ -231,8 +229,11 @@ class Growth:
             nouns = [noun for noun in grammar.lexicon.nouns_of(frozenset({"material"})) if noun.de in made_of]
             noun = grammar.choose(nouns)
             return NounPhrase(grammar.uid(), noun, gender=noun.gender)
-        form = {"indefinite": "ein", "any": "place"}.get(attribute.form, attribute.form)
-        return grammar.noun_phrase(frozenset(attribute.noun.split()), form=form)
+        form = {"indefinite": "bare" if phrase.is_plural else "ein", "any": "place"}.get(attribute.form, attribute.form)
+        inner = grammar.noun_phrase(frozenset(attribute.noun.split()), form=form)
+        if attribute.noun == "housepart":
+            inner.adjectives.append(grammar.adjective(inner))  # "mit Türen" alone says nothing
+        return inner
 
     def _add_following(self, phrase: NounPhrase, clause: Clause, left: int) -> int:
         """und with another noun phrase of the kind."""
@@ -248,7 +249,12 @@ class Growth:
             classes = verb.object if is_patient else verb.subject
         else:
             classes = verb.dative if phrase is clause.dative and verb.dative else verb.object
-        other = self._grammar.noun_phrase(classes & _classes_like(phrase))
+        if any(other.owner is phrase for other in phrases_of(clause)):
+            return 0
+        if phrase is clause.subject and (verb.is_wearing or clause.shared is not None):
+            return 0
+        form = {"ein": "ein", "": "any" if phrase.name else "bare"}.get(phrase.determiner, "any")
+        other = self._grammar.noun_phrase(classes & _classes_like(phrase), form=form)
         cost = 1 + len(german_np(other, "acc"))
         if cost > left or other.determiner == "jeder" or phrase.determiner == "jeder":
             return 0
@@ -259,6 +265,8 @@ class Growth:
     def _add_relative(self, phrase: NounPhrase, clause: Clause, left: int) -> int:
         if not may_have_relative(clause, phrase) or left < 5:
             return 0
+        if clause.gap and phrase is clause.subject:
+            return 0  # one clause inside another inside a third is hard to read
         inner = relative_clause(self._grammar, phrase, tense_of(clause.mode), clause.depth + 1)
         cost = len(german_clause(inner, "last")) + 2
         if cost > left:
@@ -285,7 +293,7 @@ class Growth:
             return 0
         if clause.mode not in ("present", "perfect", "future", "modal") or clause.verb is None or clause.is_negated:
             return 0
-        if clause.front == "accusative":
+        if clause.front == "accusative" or self._has_tail(clause):
             return 0
         shared = self._grammar.clause(tense_of(clause.mode), subject=clause.subject)
         shared.is_habit = clause.is_habit

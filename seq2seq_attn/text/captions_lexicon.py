@@ -70,6 +70,16 @@ class Verb:
     modes: Classes
 
     @property
+    def is_state(self) -> bool:
+        """Whether it is so for good, without a time: to know, to love, to belong to."""
+        return self.is_simple and self.modes == {"present"}
+
+    @property
+    def is_wearing(self) -> bool:
+        """Whether everybody does it to clothes of his own: several people wear hats, not a hat."""
+        return self.object <= {"clothes", "worn", "headgear"} and bool(self.object)
+
+    @property
     def plural(self) -> str:
         """The third person plural without the prefix: the infinitive without it."""
         return self.de[len(self.prefix) :]
@@ -77,7 +87,8 @@ class Verb:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Adjective:
-    """An adjective: `stem` before endings, `rank` its place before the noun, `classes` of the nouns it describes."""
+    """An adjective: `stem` before endings, `rank` its place before the noun, `classes` of the nouns it describes,
+    `after` of those it follows behind sein; `is_plain`: without sehr; `is_state`: it comes and goes."""
 
     de: str
     stem: str
@@ -86,6 +97,7 @@ class Adjective:
     classes: Classes
     after: Classes
     is_plain: bool
+    is_state: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -141,7 +153,9 @@ class Lexicon:
         self.numerals: dict[str, str] = dict(raw["numerals"])
         self.cities: tuple[str, ...] = tuple(raw["cities"])
         self.first_names: dict[str, list[str]] = raw["first_names"]
-        self.surnames = tuple(a + b for a in raw["surname_starts"] for b in raw["surname_ends"])
+        self.surnames = tuple(
+            start + end for start in raw["surname_starts"] for end in raw["surname_ends"] if start.lower() != end
+        )
         self._nouns_of: dict[Classes, tuple[Noun, ...]] = {}
         self._adjectives_of: dict[Classes, tuple[Adjective, ...]] = {}
 
@@ -234,13 +248,16 @@ def _adjective(entry: dict[str, Any]) -> Adjective:
         classes=classes,
         after=_classes(entry.get("after")) or classes,
         is_plain=entry.get("plain", False),
+        is_state=entry.get("state", False),
     )
 
 
 def _phrase(entry: dict[str, Any], kind_key: str) -> Phrase:
     de, en = tuple(entry["de"].split()), tuple(entry["en"].split())
     if "links" in entry:
-        links: Sequence[tuple[int, int]] = [(int(i), int(j)) for i, _, j in (x.partition("-") for x in entry["links"].split())]
+        links: Sequence[tuple[int, int]] = [
+            (int(i), int(j)) for i, _, j in (x.partition("-") for x in entry["links"].split())
+        ]
     else:
         links = [(i, i) for i in range(len(de))]
     return Phrase(de, en, tuple(links), _classes(entry.get(kind_key)), entry.get("mid", False))
@@ -248,5 +265,10 @@ def _phrase(entry: dict[str, Any], kind_key: str) -> Phrase:
 
 def _attribute(entry: dict[str, Any]) -> Attribute:
     return Attribute(
-        _classes(entry.get("of")), entry["de"], entry["case"], entry["en"], entry.get("noun", ""), entry.get("form", "any")
+        _classes(entry.get("of")),
+        entry["de"],
+        entry["case"],
+        entry["en"],
+        entry.get("noun", ""),
+        entry.get("form", "any"),
     )

@@ -10,8 +10,8 @@ from seq2seq_attn.text.captions_tree import Clause, Mode, NounPhrase, Prepositio
 
 _DASS = Phrase(("dass",), ("that",), ((0, 0),), frozenset(), False)
 _DATIVE = ("dative",)
-_ANY_PLACE = frozenset({"indoor", "outdoor"})
 _OBJECT = ("accusative",)
+_NEVER_RELATIVE = frozenset({"money", "weight", "duration", "material"})
 
 
 def draw_tense(grammar: Grammar) -> Tense:
@@ -28,7 +28,7 @@ def simple(grammar: Grammar, tense: Tense) -> Clause:
 def inversion(grammar: Grammar, tense: Tense) -> Clause:
     """Time or place first, so that the subject follows the verb."""
     clause = grammar.clause(tense)
-    if clause.place is None and clause.verb is not None and "none" not in clause.verb.where and grammar.chance(0.5):
+    if clause.verb is not None and clause.verb.frame not in ("place", "direction") and grammar.chance(0.5):
         clause.place = grammar.place(clause.verb.where)
         clause.front = "place"
     else:
@@ -98,10 +98,7 @@ def object_first(grammar: Grammar, tense: Tense) -> Clause:
         phrase = clause.accusative
         if phrase is None or phrase.noun is None or phrase.gender != "m" or phrase.is_plural:
             continue
-        if phrase.determiner in ("der", "dieser") and clause.subject.determiner != "":
-            clause.front = "accusative"
-            return clause
-        if phrase.determiner in ("der", "dieser") and clause.subject.name:
+        if phrase.determiner in ("der", "dieser"):
             clause.front = "accusative"
             return clause
     raise Impossible
@@ -116,7 +113,9 @@ def subordinate(grammar: Grammar, tense: Tense) -> Clause:
 
 def complement(grammar: Grammar, tense: Tense) -> Clause:
     """Somebody says or knows that something is so."""
-    clause = grammar.clause("present" if tense == "future" else tense, ("clause",), mode=None if tense == "past" else "present")
+    clause = grammar.clause(
+        "present" if tense == "future" else tense, ("clause",), mode=None if tense == "past" else "present"
+    )
     subject = None
     if can_be_pronoun(clause.subject) and grammar.chance(0.4):
         subject = grammar.pronoun(clause.subject)
@@ -173,14 +172,21 @@ def _negate(grammar: Grammar, clause: Clause) -> Clause:
     return clause
 
 
-def add_time(grammar: Grammar, clause: Clause) -> None:
-    """Give the clause an adverb of time; a habit makes its English verb simple.
+def add_time(grammar: Grammar, clause: Clause, max_tokens: int = 4) -> int:
+    """Give the clause an adverb of time and return its length; a habit makes the English verb simple.
 
     Raises:
         Impossible: none fits.
     """
-    clause.time = grammar.time(clause)
-    clause.is_habit = clause.is_habit or "habit" in clause.time.phrase.kinds and clause.mode == "present"
+    time = grammar.time(clause)
+    if len(time.de) > max_tokens:
+        raise Impossible
+    clause.time = time
+    if "habit" in clause.time.phrase.kinds and clause.mode == "present":
+        clause.is_habit = True
+        if clause.shared is not None:
+            clause.shared.is_habit = True
+    return len(time.de)
 
 
 def add_subordinate(grammar: Grammar, clause: Clause) -> Clause:
@@ -197,22 +203,34 @@ def add_subordinate(grammar: Grammar, clause: Clause) -> Clause:
 def linked_clause(grammar: Grammar, main: Clause, *, with_pronoun: bool = True) -> Clause:
     """A subordinate clause with its conjunction, in the tense of the main clause."""
     tense = tense_of(main.mode)
-    conjunction = grammar.choose([word for word in grammar.lexicon.conjunctions if tense in word.kinds or _is_habitual(word, main)])
+    conjunction = grammar.choose(
+        [word for word in grammar.lexicon.conjunctions if tense in word.kinds or _is_habitual(word, main)]
+    )
     subject = None
     if with_pronoun and not main.is_existential and can_be_pronoun(main.subject) and grammar.chance(0.55):
         subject = grammar.pronoun(main.subject)
     if "habit" in conjunction.kinds:
         inner = grammar.clause("present", mode="present", subject=subject)
+        if inner.verb is not None and inner.verb.is_state:
+            raise Impossible
         main.is_habit = inner.is_habit = True
     else:
         inner = _inner(grammar, tense, subject)
+    if inner.predicate is not None and (main.predicate is not None or conjunction.de[0] in ("während", "bevor")):
+        raise Impossible
     inner.link = grammar.fixed(conjunction)
     inner.depth = 1
     return inner
 
 
 def _is_habitual(conjunction: Phrase, main: Clause) -> bool:
-    return "habit" in conjunction.kinds and main.mode == "present" and main.time is None and main.verb is not None
+    return (
+        "habit" in conjunction.kinds
+        and main.mode == "present"
+        and main.time is None
+        and main.verb is not None
+        and not main.verb.is_state
+    )
 
 
 def tense_of(mode: Mode) -> Tense:
@@ -229,7 +247,11 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
         found.append(clause.accusative)
     if clause.dative is not None and clause.gap != "dative":
         found.append(clause.dative)
-    for role, part in (("prepositional", clause.prepositional), ("direction", clause.direction), ("place", clause.place)):
+    for role, part in (
+        ("prepositional", clause.prepositional),
+        ("direction", clause.direction),
+        ("place", clause.place),
+    ):
         if isinstance(part, PrepositionalPhrase) and clause.gap != role:
             found.append(part.phrase)
     return [phrase for phrase in found if phrase.determiner != "pronoun"]
@@ -237,15 +259,19 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
 
 def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
     """Whether a relative clause may hang on the phrase: on the subject, or on what English puts last."""
-    if phrase.noun is None or phrase.relative is not None or phrase.genitive is not None or phrase.attribute is not None:
+    if (
+        phrase.noun is None
+        or phrase.relative is not None
+        or phrase.genitive is not None
+        or phrase.attribute is not None
+    ):
         return False
-    if phrase.following or phrase.determiner in ("number", "kein") and phrase.noun.classes & {"money", "weight", "duration"}:
-        return False
-    if phrase.noun.classes & {"material", "duration"} or clause.is_negated and phrase.determiner == "kein":
+    if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & _NEVER_RELATIVE:
         return False
     if phrase is clause.subject and not clause.is_existential:
         return True
     trails = clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid
+    trails = trails or clause.manner is not None
     others = [other for other in phrases_of(clause) if not (clause.front == "place" and _is_place(clause, other))]
     last = others[-1] if not (clause.is_existential and clause.front == "place") else clause.subject
     return last is phrase and not trails and clause.means is None and clause.shared is None
@@ -277,6 +303,8 @@ def relative_clause(grammar: Grammar, phrase: NounPhrase, tense: Tense, depth: i
     else:
         clause = grammar.clause(tense, subject=phrase)
         clause.gap = "subject"
+    if any(not other.determiner and other.is_plural for other in phrases_of(clause)):
+        raise Impossible  # "die Frau, der Kellner helfen": the pronoun would read as an article
     clause.depth = depth
     return clause
 
@@ -345,7 +373,9 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
         main.front = "subject"
         sentence = Sentence(grammar.uid(), [main], opening=linked_clause(grammar, main, with_pronoun=False))
     elif pattern == "question":
-        clause = grammar.clause("past" if tense == "past" else "present", mode="perfect" if tense == "past" else "present")
+        clause = grammar.clause(
+            "past" if tense == "past" else "present", mode="perfect" if tense == "past" else "present"
+        )
         sentence = Sentence(grammar.uid(), [clause], is_question=True)
     elif pattern == "coordination":
         first, second = main_clause(grammar, tense), main_clause(grammar, tense)

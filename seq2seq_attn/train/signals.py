@@ -6,14 +6,12 @@ the process leaves at once (the last saved state stays valid, whatever was going
 
 from __future__ import annotations
 
-import logging
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-
-log = logging.getLogger(__name__)
 
 
 class StopRequest:
@@ -51,7 +49,8 @@ def catch_signals() -> Iterator[StopRequest]:
             request.signal_number = signal_number
             request.leave()
         request.signal_number = signal_number
-        log.warning("%s: finishing this update, then saving", signal.Signals(signal_number).name)
+        # Not through the log: the signal may have come while that was writing, and it cannot be entered twice.
+        os.write(2, f"\n{signal.Signals(signal_number).name}: finishing this update, then saving\n".encode())
 
     former = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong. Nothing leaves the machine."""
+"""Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong; offline."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.multi30k import fetch, published_splits
 
-FILES = {
-    f"{name}.{language}.gz": f"{name} {language}".encode() * 99
-    for name in ("train", "val")
-    for language in ("de", "en")
-}
+NAMES = ("train.de.gz", "train.en.gz", "val.de.gz", "val.en.gz")
+FILES = {name: name.encode() * 99 for name in NAMES}
 
 
 @pytest.fixture(autouse=True)
@@ -125,10 +122,7 @@ def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, ser
 
 
 def test_a_dead_link_is_not_tried_again(tmp_path, server):
-    with pytest.raises(UserError, match="the server answered 404 Not Found"):
-        fetch(tmp_path, base_url=f"{server.url}/{{}}/gone?", backoff_s=0.0)
     server.misbehave = [lambda handler: handler.send_error(404)]
-    server.requests.clear()
     with pytest.raises(UserError, match="the server answered 404 Not Found"):
         get(tmp_path, server)
     assert len(server.requests) == 1

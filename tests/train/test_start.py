@@ -41,7 +41,7 @@ def test_a_new_run_gets_a_name_of_its_own() -> None:
 
 def test_a_taken_directory_needs_a_word() -> None:
     path = begin("a")
-    with pytest.raises(UsageError, match="runs/a: holds a run already; --resume .* --overwrite"):
+    with pytest.raises(UsageError, match=r"runs/a: holds a run already; --resume .* --overwrite"):
         choose(path)
     assert choose(path, resume=True) == choose(path, overwrite=True) == path
     with pytest.raises(UsageError, match="--resume and --overwrite"):

@@ -1,0 +1,342 @@
+"""From files to a prepared corpus, and when one is reused."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.config import config_from_dict
+from seq2seq_attn.data import prepare
+from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.vocab import UNK
+
+TRAIN = [
+    ("Ein Hund rennt .", "A dog runs ."),
+    ("Eine Katze schläft .", "A cat sleeps ."),
+    ("Ein Hund rennt .", "A dog runs ."),
+    ("", "blank source"),
+    ("eins zwei drei vier fünf sechs", "too long"),
+    ("a", "x y z w"),
+    ("\u2028 \t", "blank to the tokeniser"),
+    ("<pad> <eos>", "<unk> ."),
+]
+VALID = [("Ein Zebra rennt .", "A zebra runs ."), ("", ""), ("Eine Katze schläft .", "A cat sleeps .")]
+
+
+@pytest.fixture
+def make_config(tmp_path):
+    for split, pairs in (("train", TRAIN), ("valid", VALID), ("more", VALID[:1])):
+        for i, language in enumerate(("de", "en")):
+            text = "".join(f"{pair[i]}\n" for pair in pairs).encode()
+            (tmp_path / f"{split}.{language}.gz").write_bytes(gzip.compress(text, mtime=0))
+
+    def make(**data):
+        return config_from_dict(
+            {
+                "data": {
+                    "corpus": "files",
+                    "data_dir": str(tmp_path / "data"),
+                    "train": str(tmp_path / "train"),
+                    "valid": str(tmp_path / "valid"),
+                    "test": {"more": [str(tmp_path / "more.de.gz"), str(tmp_path / "more.en.gz")]},
+                    "max_length": 5,
+                    "max_length_ratio": 3.0,
+                    "tokenizer": {"name": "spacy"},
+                    **data,
+                }
+            }
+        )
+
+    return make
+
+
+def test_the_whole_way(make_config):
+    prepared = prepare_corpus(make_config())
+    assert prepared.splits == ["train", "valid", "more"]
+    assert prepared.test_splits == ["more"]
+    assert (prepared.source_language, prepared.target_language) == ("de", "en")
+    kept = [TRAIN[i] for i in (0, 1, 2)]
+    assert prepared.text("train") == ([pair[0] for pair in kept], [pair[1] for pair in kept])
+    assert prepared.text("valid") == ([pair[0] for pair in VALID], [pair[1] for pair in VALID])
+    for split in prepared.splits:
+        pairs, (source, target) = prepared.pairs(split), prepared.text(split)
+        assert len(pairs) == len(source) == len(target)
+        for i in range(len(pairs)):
+            expected = prepared.source_vocab.ids_of(prepared.source_tokenizer.tokenize(source[i]))
+            assert pairs.source(i).tolist() == expected
+            expected = prepared.target_vocab.ids_of(prepared.target_tokenizer.tokenize(target[i]))
+            assert pairs.target(i).tolist() == expected
+    assert prepared.links("train") is None
+
+
+def test_the_vocabulary_comes_from_what_is_kept_of_train(make_config):
+    prepared = prepare_corpus(make_config())
+    assert "Hund" in prepared.source_vocab
+    for token in ("Zebra", "sechs", "<", "x"):
+        assert token not in prepared.source_vocab
+    assert prepared.pairs("valid").source(0).tolist().count(UNK) == 1
+
+
+def test_the_audit(make_config):
+    prepared = prepare_corpus(make_config())
+    train, valid = prepared.audit["train"], prepared.audit["valid"]
+    assert (train["pairs_read"], train["pairs_kept"], train["duplicates"]) == (8, 3, 1)
+    assert (train["blank"], train["over_long"], train["ratio_outliers"]) == (2, 2, 1)
+    assert train["dropped"] == {"blank": 2, "over_long": 2, "ratio": 1}
+    assert (valid["pairs_kept"], valid["blank"], valid["overlap_pairs"], valid["overlap_sources"]) == (3, 1, 1, 1)
+    assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (8, 7, 1)
+    assert valid["source"]["oov_rate"] == 1 / 8
+    report = audit_report(prepared)
+    assert "dropped from train: 5 of 8 pairs\n  2 because a side is blank\n  2 because a side has more than 5" in report
+    assert "12.50 %" in report
+    assert "vocabulary: 11 and 10 ids, source and target" in report
+
+
+def test_one_vocabulary_for_both_sides(make_config):
+    prepared = prepare_corpus(make_config(vocab={"joint": True, "max_size": 5}))
+    assert prepared.source_vocab == prepared.target_vocab
+    assert prepared.source_vocab.tokens[4:] == [".", "A", "Ein", "Hund", "dog"]
+    assert "one vocabulary for both" in audit_report(prepared)
+
+
+@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
+def test_other_tokenizers(make_config, name):
+    prepared = prepare_corpus(make_config(tokenizer={"name": name, "vocab_size": 60}, max_length=90))
+    for side, tokenizer, vocab in (
+        (0, prepared.source_tokenizer, prepared.source_vocab),
+        (1, prepared.target_tokenizer, prepared.target_vocab),
+    ):
+        store = prepared.pairs("train")
+        ids = (store.source, store.target)[side](0)
+        assert tokenizer.detokenize(vocab.tokens_of(ids)) == TRAIN[0][side]
+
+
+def test_sentencepiece_learns_from_the_training_side_only(make_config, tmp_path):
+    before = prepare_corpus(make_config(tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90))
+    (tmp_path / "valid.de.gz").unlink()
+    (tmp_path / "valid.de").write_text("ganz anderer Text\n" * 3, encoding="utf-8")
+    after = prepare_corpus(make_config(tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90))
+    assert before.directory != after.directory
+    model = "source.sentencepiece.model"
+    assert (before.directory / model).read_bytes() == (after.directory / model).read_bytes()
+
+
+def stamps(directory):
+    return {path.name: path.stat().st_mtime_ns for path in directory.iterdir()}
+
+
+def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
+    notices: list[str] = []
+    first = prepare_corpus(make_config(), log=notices.append)
+    assert len(notices) == 1
+    assert "prepared in" in notices[0]
+    before = stamps(first.directory)
+    (tmp_path / "elsewhere.de.gz").write_bytes((tmp_path / "train.de.gz").read_bytes())
+    same = make_config(
+        train=[str(tmp_path / "elsewhere.de.gz"), str(tmp_path / "train.en.gz")],
+        source_dir=str(tmp_path),
+        tokenizer={"name": "spacy", "vocab_size": 77},  # spaCy has no such thing
+    )
+    same.model.hidden_size = 3
+    again = prepare_corpus(same, log=notices.append)
+    assert again.directory == first.directory
+    assert stamps(again.directory) == before
+    assert "prepared before, reused" in notices[-1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_length": 6},
+        {"max_length_ratio": 2.0},
+        {"tokenizer": {"name": "characters"}, "max_length": 90},
+        {"tokenizer": {"name": "spacy", "lowercase": True}},
+        {"vocab": {"min_frequency": 2}},
+        {"test": {}},
+    ],
+    ids=str,
+)
+def test_made_again_when_it_matters(make_config, change):
+    assert prepare_corpus(make_config(**change)).directory != prepare_corpus(make_config()).directory
+
+
+def test_made_again_when_the_text_changed(make_config, tmp_path):
+    first = prepare_corpus(make_config())
+    (tmp_path / "valid.de").write_text("neu\n\nText\n", encoding="utf-8")
+    second = prepare_corpus(make_config())
+    assert second.directory != first.directory
+    assert second.text("valid")[0] == ["neu", "", "Text"]
+
+
+def damage_remove(directory):
+    (directory / "train.source.ids.npy").unlink()
+    return "train.source.ids.npy: missing"
+
+
+def damage_cut(directory):
+    path = directory / "valid.target.txt"
+    path.write_bytes(path.read_bytes()[:-1])
+    return "valid.target.txt: .* bytes instead of"
+
+
+def damage_meta(directory):
+    (directory / "meta.json").write_text("{")
+    return "meta.json: not a readable JSON file"
+
+
+def damage_empty(directory):
+    for path in directory.iterdir():
+        path.unlink()
+    return "meta.json: no such file"
+
+
+def damage_swapped(directory):
+    path = directory / "meta.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"hash": "', '"hash": "0'), encoding="utf-8")
+    return "holds another corpus"
+
+
+@pytest.mark.parametrize("damage", [damage_remove, damage_cut, damage_meta, damage_empty, damage_swapped])
+def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage):
+    first = prepare_corpus(make_config())
+    whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
+    expected = damage(first.directory)
+    notices: list[str] = []
+    again = prepare_corpus(make_config(), log=notices.append)
+    assert again.directory == first.directory
+    assert {path.name: path.read_bytes() for path in again.directory.iterdir()} == whole
+    assert "preparing the data again" in notices[0]
+    assert "\n" not in notices[0]
+    with pytest.raises(AssertionError, match=expected):
+        raise AssertionError(notices[0])
+
+
+def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):
+    real = prepare._write_split
+
+    def interrupted(directory, split, *rest):
+        if split == "valid":
+            raise KeyboardInterrupt
+        real(directory, split, *rest)
+
+    monkeypatch.setattr(prepare, "_write_split", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepare_corpus(make_config())
+    assert list((tmp_path / "data" / "prepared").iterdir()) == []
+    monkeypatch.undo()
+    # what a kill leaves
+    killed = tmp_path / "data" / "prepared" / ".files-123456789abc.xyz.tmp"
+    killed.mkdir()
+    (killed / "meta.json").write_text("{}")
+    prepare_corpus(make_config())
+    assert killed.exists()  # it may belong to a running process
+    os.utime(killed, (time.time() - 90_000,) * 2)
+    prepare_corpus(make_config(max_length=6))
+    assert not killed.exists()
+
+
+def test_two_at_once_give_one_folder(make_config, monkeypatch):
+    real = prepare._write_split
+    others = []
+
+    def overtaken(*arguments):
+        if not others:
+            others.append(None)
+            others.append(prepare_corpus(make_config()))
+        real(*arguments)
+
+    monkeypatch.setattr(prepare, "_write_split", overtaken)
+    mine = prepare_corpus(make_config())
+    assert mine.directory == others[1].directory
+    assert [path.name for path in mine.directory.parent.iterdir()] == [mine.directory.name]
+
+
+def test_the_same_bytes_every_time(make_config, tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        config = make_config(
+            data_dir=str(tmp_path / name), tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90
+        )
+        contents.append({path.name: path.read_bytes() for path in prepare_corpus(config).directory.iterdir()})
+    assert contents[0] == contents[1]
+
+
+def test_what_a_configuration_must_say(make_config, tmp_path):
+    with pytest.raises(UsageError, match=r"data\.valid is not set: with data\.corpus=files, set it to a prefix"):
+        prepare_corpus(make_config(valid=None))
+    with pytest.raises(UsageError, match=r"data\.train is not set"):
+        prepare_corpus(make_config(train=None))
+    with pytest.raises(UsageError, match=r"data\.test\.train: that name is taken"):
+        prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))
+    with pytest.raises(UsageError, match=r"data\.test: 'a/b' names a file"):
+        prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
+    with pytest.raises(UserError, match=r"nothing\.de: no such file"):
+        prepare_corpus(make_config(train=str(tmp_path / "nothing")))
+    with pytest.raises(UsageError, match="captions .fr. -> .en.: the embedded corpus is German to English"):
+        prepare_corpus(make_config(corpus="captions", source_language="fr"))
+
+
+def test_different_line_counts(make_config, tmp_path):
+    (tmp_path / "train.de").write_text("eins\nzwei\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"train\.de has 2 lines and .*train\.en\.gz has 8"):
+        prepare_corpus(make_config())
+    assert not list((tmp_path / "data").rglob("*.npy"))
+
+
+def test_nothing_left_to_train_on(make_config):
+    with pytest.raises(UserError, match=r"train: none of its 8 pairs is left .* raise data\.max_length=1"):
+        prepare_corpus(make_config(max_length=1))
+
+
+def test_bars_only_on_request(make_config, capsys):
+    prepare_corpus(make_config())
+    assert capsys.readouterr() == ("", "")
+    prepare_corpus(make_config(max_length=6), show_progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "tokenising source" in err
+
+
+def test_captions_bring_their_gold_links(make_config):
+    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
+    config = make_config(corpus="captions", captions=sizes, max_length=12)
+    prepared = prepare_corpus(config)
+    assert prepared.splits == ["train", "valid", "test"]
+    assert len(prepared.pairs("valid")) == 5
+    assert 0 < len(prepared.pairs("train")) < 40  # some are over-long
+    for split in prepared.splits:
+        links = prepared.links(split)
+        assert links is not None
+        assert len(links) == len(prepared.pairs(split))
+        sources, targets = prepared.text(split)
+        for line, source, target in zip(links, sources, targets, strict=True):
+            pairs = np.array([link.split("-") for link in line.split()], dtype=int)
+            assert (pairs.max(0) < [2 * len(source.split()), 2 * len(target.split())]).all()
+
+
+def test_multi30k(multi30k_dir, tmp_path):
+    config = config_from_dict(
+        {"data": {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "tokenizer": {"name": "spacy"}}}
+    )
+    started = time.process_time()
+    prepared = prepare_corpus(config)
+    assert time.process_time() - started < 30
+    assert {split: len(prepared.pairs(split)) for split in prepared.splits} == {
+        "train": 29_000, "valid": 1_014, "test_2016_flickr": 1_000, "test_2017_flickr": 1_000, "test_2017_mscoco": 461,
+    }  # fmt: skip
+    assert prepared.audit["train"]["duplicates"] == 3
+    assert prepared.audit["test_2017_flickr"]["overlap_sources"] == 2
+    oov = {split: prepared.audit[split]["source"]["oov_rate"] for split in prepared.test_splits}
+    assert oov["test_2016_flickr"] == pytest.approx(0.027, abs=0.002)
+    assert oov["test_2017_flickr"] == pytest.approx(0.042, abs=0.002)
+    # prepared once, neither the raw files nor the network are needed again
+    for path in (tmp_path / "multi30k").iterdir():
+        path.unlink()
+    assert prepare_corpus(
+        config.model_copy(update={"data": config.data.model_copy(update={"source_dir": tmp_path})})
+    ).directory

@@ -1,0 +1,83 @@
+"""Ids on disk."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.data.store import IdStore, PairStore, PreparedCorpus
+from seq2seq_attn.errors import UserError
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    IdStore.write(tmp_path / "s", np.array([4, 5, 6, 7]), np.array([2, 0, 2]))
+    IdStore.write(tmp_path / "t", np.array([8]), np.array([0, 0, 1]))
+    return PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "t"))
+
+
+def test_sequences_come_back(pairs):
+    assert len(pairs) == 3
+    assert [pairs.source(i).tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
+    assert [pairs.target(i).tolist() for i in range(3)] == [[], [], [8]]
+    assert pairs.source(-1).tolist() == [6, 7]
+    assert pairs.source(0).dtype == np.int32
+    assert pairs.source_lengths.tolist() == [2, 0, 2]
+    assert pairs.target_lengths.dtype == np.int64
+    for index in (3, -4):
+        with pytest.raises(IndexError, match=f"sentence {index} of 3"):
+            pairs.source(index)
+
+
+def test_ids_are_mapped_not_read(pairs):
+    ids = pairs.source(0)
+    while not isinstance(ids, np.memmap):
+        ids = ids.base
+    with pytest.raises(ValueError, match="read-only"):
+        pairs.source(0)[0] = 1
+
+
+def test_batches(pairs):
+    batch = pairs.batch([2, 0])
+    assert batch.source.ids_BS.tolist() == [[6, 7, 2], [4, 5, 2]]
+    assert batch.tgt_out_BT.tolist() == [[8, 2], [2, 0]]
+    assert batch.indices_B.tolist() == [2, 0]
+
+
+def test_no_tokens_at_all(tmp_path):
+    IdStore.write(tmp_path / "s", np.array([], dtype=np.int64), np.array([0, 0]))
+    store = IdStore(tmp_path / "s")
+    assert len(store) == 2
+    assert store[1].tolist() == []
+
+
+def test_a_pickle_holds_no_ids(tmp_path):
+    IdStore.write(tmp_path / "s", np.arange(100_000), np.full(1000, 100))
+    pairs = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "s"))
+    pairs.source(3)
+    data = pickle.dumps(pairs)
+    assert len(data) < 1000
+    assert pickle.loads(data).source(3).tolist() == list(range(300, 400))
+
+
+@pytest.mark.parametrize("meta", ["[]", "{}", '{"format": 0}', '{"format": 1}', '{"format": 1, "files": []}', "{"])
+def test_a_foreign_folder_is_refused(tmp_path, meta):
+    (tmp_path / "meta.json").write_text(meta)
+    with pytest.raises(UserError, match=r"prepare the data again|not a readable JSON file"):
+        PreparedCorpus(tmp_path)
+
+
+def test_a_folder_that_is_not_whole_is_refused(tmp_path):
+    meta = {"format": 1, "config": {}, "splits": ["train"], "audit": {}, "files": {"a": 3}}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(UserError, match=r"a: missing; prepare the data again"):
+        PreparedCorpus(tmp_path)
+    (tmp_path / "a").write_text("ab")
+    with pytest.raises(UserError, match=r"a: 2 bytes instead of 3"):
+        PreparedCorpus(tmp_path)
+    (tmp_path / "a").write_text("abc")
+    with pytest.raises(UserError, match="split 'test': this corpus has train"):
+        PreparedCorpus(tmp_path).pairs("test")

@@ -1,0 +1,55 @@
+"""An installed wheel runs the quickstart in an empty folder, where there is no checkout to find files in."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A virtual environment with the wheel alone; the dependencies are this environment's, through a .pth file."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout = folder / "checkout"
+    for name in ("seq2seq_attn", "configs", "data", "pyproject.toml", "README.md", "LICENSE"):
+        source = ROOT / name
+        if source.is_dir():
+            ignore = shutil.ignore_patterns("__pycache__", "multi30k", "prepared", "captions-*")
+            shutil.copytree(source, checkout / name, ignore=ignore)
+        else:
+            shutil.copy(source, checkout / name)
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "dist"), str(checkout)]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(checkout)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    python = folder / "venv" / "bin" / "python"
+    [wheel] = (folder / "dist").glob("*.whl")
+    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
+    subprocess.run(install, check=True, env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    [site] = (folder / "venv" / "lib").glob("python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return folder / "venv" / "bin" / "seq2seq"
+
+
+def test_quickstart_in_an_empty_folder(installed, tmp_path):
+    small = ["data.captions.num_train=60", "data.captions.num_valid=5", "data.captions.num_test=5", "train.max_updates=2"]
+    settings = [part for setting in small for part in ("--set", setting)]
+    run = [installed, "train", "-c", "quickstart", *settings, "--run-dir", "run"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "model.safetensors").exists()
+    where = "import seq2seq_attn; print(seq2seq_attn.__file__)"
+    package = subprocess.run([installed.with_name("python"), "-c", where], cwd=tmp_path, capture_output=True, text=True)
+    assert str(ROOT) not in package.stdout, "the checkout was used, not the wheel"
+    line = subprocess.run(
+        [installed, "translate", "--run", "run", "Der Hund schläft."], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert line.returncode == 0, line.stderr
+    assert line.stdout.count("\n") == 1

@@ -1,0 +1,77 @@
+"""Tables: alignment, what they show for one, two and three runs."""
+
+from __future__ import annotations
+
+from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
+from seq2seq_attn.report.tables import (
+    Table,
+    comparison_table,
+    display_width,
+    format_p,
+    length_table,
+    score_table,
+)
+from tests.report.conftest import QUICK
+
+
+def make_page(*sets):
+    return Page(sets, "source tokens", "spacy.blank:de:3.8", QUICK, ["a note"], "commit 123")
+
+
+def test_columns_are_aligned():
+    table = Table(["word", "n"], [["a", "1"], ["longer", "12,345"]])
+    assert table.to_text() == "word         n\n------  ------\na            1\nlonger  12,345"
+    assert table.to_markdown() == "| word | n |\n| :-- | --: |\n| a | 1 |\n| longer | 12,345 |"
+    assert "a\\|b" in Table(["a|b"], []).to_markdown()
+
+
+def test_width_counts_terminal_columns():
+    assert display_width("Straße") == 6
+    assert display_width("日本") == 4
+    assert display_width("e\u0301") == 1
+
+
+def test_one_run_has_no_comparison(one_system):
+    assert list(score_table(one_system).header) == ["measure", "additive"]
+    assert list(length_table(one_system).header) == ["source tokens", "n", "additive"]
+
+
+def test_two_runs_side_by_side(two_systems):
+    table = length_table(two_systems, unit="reference tokens")
+    assert list(table.header) == ["reference tokens", "n", "additive", "none", "difference", "p", "kept"]
+    assert [row[0] for row in table.rows] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
+    assert table.rows[-1][1] == "150"
+    baseline, system = two_systems.scores["bleu"]
+    interval, kept = system.interval, system.retention
+    assert table.rows[-1][3] == f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]"
+    assert table.rows[-1][4] == f"{interval.value - baseline.interval.value:+.1f}"
+    assert table.rows[-1][6] == f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]"
+
+
+def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
+    assert list(length_table(three_systems).header) == ["source tokens", "n", "additive", "none", "initial"]
+    table = comparison_table(three_systems)
+    assert len(table.header) == len(table.rows[0]) == 3
+    assert table.rows[-1][2].startswith(f"{three_systems.scores['bleu'][2].bootstrap.difference:+.1f}  ")
+    page = terminal_page(make_page(three_systems))
+    assert "BLEU by length, against additive" in page
+
+
+def test_small_p_values():
+    assert format_p(0.0004) == "<0.001"
+    assert format_p(0.001) == "0.001"
+    assert format_p(0.0456) == "0.046"
+
+
+def test_pages_hold_scores_notes_and_signatures(two_systems):
+    text, markdown = terminal_page(make_page(two_systems)), markdown_page(make_page(two_systems), ["plot.png"])
+    for page in (text, markdown):
+        assert "made-up" in page
+        assert "100 resamples, seed 12345; length in source tokens of spacy.blank:de:3.8" in page
+        assert "BLEU: nrefs:1|case:mixed" in page
+        assert "fewer than 50 sentence pairs" in page
+        assert "a note" in page
+    assert "![plot.png](plot.png)" in markdown
+    assert "### TER by length" in markdown
+    assert "commit 123" in markdown
+    assert "chrF2 by length" not in text

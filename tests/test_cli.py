@@ -1,0 +1,297 @@
+"""The command line as others script it: options, exit codes, one-line errors, what goes to stdout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn import __version__
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config
+from seq2seq_attn.run_dir import RunDir
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("toy")
+    write_toy_corpus(directory)
+    return directory
+
+
+def settings(corpus: Path, *more: str) -> list[str]:
+    return ["-c", "base"] + [argument for setting in (*toy_settings(corpus), *more) for argument in ("--set", setting)]
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """The exit code and the error, after checking that it is one line and that stdout is empty."""
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert [line for line in lines if line.startswith("error: ")] == lines[-1:]
+    assert "Traceback" not in err
+    return code, lines[-1]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"seq2seq {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert run(arguments) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate"))
+
+
+OPTIONS = {
+    "prepare": "-c --config --set --data-dir --source-dir --debug",
+    "train": "-c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
+    "evaluate": "--split --source --reference --by-length --length-of --beam-size --length-penalty --batch-size"
+    " --json --report --device --debug",
+    "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
+    " --batch-size --device --debug",
+}
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert run([command, "--help"]) == 0
+    words = capsys.readouterr().out.replace(",", " ").split()
+    assert [option for option in OPTIONS[command].split() if option not in words] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "No such command 'trian'"),
+        (["train", "--sed", "3"], "No such option: --sed"),
+        (["train", "--seed", "-3"], "Invalid value for '--seed'"),
+        (["translate", "--beam-size", "0", "Hund"], "Invalid value for '--beam-size'"),
+        (["translate", "--unk", "drop", "Hund"], "Invalid value for '--unk'"),
+        (["evaluate", "--length-of", "both"], "Invalid value for '--length-of'"),
+        (["train", "-c", "multi30"], "did you mean 'multi30k'"),
+        (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
+        (["train", "--precision", "fp8"], "train.precision='fp8'"),
+        (["train", "--resume"], "no unfinished run under runs/"),
+        (["prepare", "wmt14"], "corpus 'wmt14': known by name are multi30k, captions"),
+        (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
+        (["train", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
+    ],
+)
+def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    code, error = fails(capsys, *arguments)
+    assert code == 2
+    assert message in error
+
+
+def test_run_time_failures_exit_with_1(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    code, error = fails(capsys, "translate", "Hund")
+    assert (code, "no finished run" in error) == (1, True)
+    lines = (corpus / "train.de").read_text().splitlines()
+    (corpus / "short.de").write_text("\n".join(lines[:-1]) + "\n")
+    (corpus / "short.en").write_bytes((corpus / "train.en").read_bytes())
+    code, error = fails(capsys, "train", *settings(corpus, f"data.train={corpus / 'short'}"))
+    assert code == 1
+    assert "159" in error
+    assert "160" in error
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["translate", "--debug", "Hund"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unforeseen_error_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr("seq2seq_attn.config.load_config", fail)
+    code, error = fails(capsys, "prepare")
+    assert (code, error) == (1, "error: ValueError: two lines (not foreseen; --debug shows where)")
+    monkeypatch.setattr("seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text())
+    assert fails(capsys, "prepare") == (1, "error: no/such: No such file or directory")
+
+
+def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "-c",
+        "tutorial",
+        "-c",
+        "attention/none",
+        "--seed",
+        "7",
+        "--device",
+        "cpu",
+        "--set",
+        "search.beam_size=3",
+    ]
+    assert run(["train", *arguments, "--dump-config"]) == 0
+    out, err = capsys.readouterr()
+    expected = load_config(["tutorial", "attention/none"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
+    assert yaml.safe_load(out) == expected.model_dump(mode="json")
+    assert err == ""
+    assert not Path("runs").exists()
+
+
+def test_train_without_options_is_multi30k(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "--dump-config"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["name"] == "multi30k"
+
+
+def test_prepare_prints_an_audit_and_reuses(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    arguments = ["prepare", *settings(corpus), "--data-dir", str(tmp_path / "d a t a")]
+    assert run(arguments) == 0
+    first = capsys.readouterr()
+    assert "train" in first.out
+    assert "160" in first.out
+    assert run(arguments) == 0
+    second = capsys.readouterr()
+    assert second.out == first.out
+    assert "reused" in second.err
+
+
+def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    assert run(["train", *settings(corpus, "train.max_updates=4")]) == 0
+    path = capsys.readouterr().out.strip()
+    assert path.startswith("runs/")
+    assert path.endswith("-toy-s1")
+    assert RunDir(path).is_finished()
+    assert run(["translate", "Hund", "", "Katze"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert (len(lines), lines[1]) == (4, "")
+    Path("in.txt").write_text("Hund\n\nKatze Mann\n")
+    assert run(["translate", "--run", path, "-i", "in.txt", "-o", "out.txt", "--beam-size", "2"]) == 0
+    assert capsys.readouterr().out == ""
+    assert Path("out.txt").read_text().count("\n") == 3
+    assert run(["train", "--resume", "--run-dir", path]) == 0
+    assert "finished" in capsys.readouterr().err
+    code, error = fails(capsys, "train", *settings(corpus), "--run-dir", path)
+    assert (code, "holds a run already" in error) == (2, True)
+
+
+def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+    monkeypatch.setattr("seq2seq_attn.translate.translate", lambda texts, **options: seen.update(options, texts=texts))
+    arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
+    assert run(["translate", *arguments.split(), "--attention", "d.npz", "--batch-size", "9", "--device", "cpu"]) == 0
+    assert seen == {
+        "texts": [],
+        "run": Path("r"),
+        "input": "a",
+        "output": "b",
+        "beam_size": 4,
+        "n_best": 2,
+        "length_penalty": 0.5,
+        "unk": "copy",
+        "alignment": Path("c"),
+        "attention": Path("d.npz"),
+        "batch_size": 9,
+        "device": "cpu",
+    }
+
+
+def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: dict[str, object] = {}
+
+    class Report:
+        text = "the table"
+
+    def evaluate(runs: list[Path], **options: object) -> Report:
+        seen.update(options, runs=runs)
+        return Report()
+
+    monkeypatch.setattr("seq2seq_attn.evaluate.evaluate", evaluate)
+    arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
+    assert run(["evaluate", *arguments.split(), *"--batch-size 9 --json j --report r.html --device cpu".split()]) == 0
+    assert capsys.readouterr().out == "the table\n"
+    assert seen == {
+        "runs": [Path("a"), Path("b")],
+        "splits": ["x", "y"],
+        "source": None,
+        "reference": None,
+        "by_length": "9,12",
+        "length_of": "reference",
+        "beam_size": 4,
+        "length_penalty": 0.5,
+        "batch_size": 9,
+        "json_path": Path("j"),
+        "report_path": Path("r.html"),
+        "device": "cpu",
+        "show_progress": False,
+    }
+
+
+@contextmanager
+def endless_training(corpus: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A training in a process of its own that does not end by itself."""
+    endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
+    command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run", *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_lines(process: subprocess.Popen[str], num_lines: int) -> None:
+    path, deadline = Path("run/metrics.jsonl"), time.monotonic() + 60
+    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, f"{path} has not grown to {num_lines} lines"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_save_and_exit_with_their_code(corpus: Path, number: int, code: int) -> None:
+    with endless_training(corpus) as process:
+        wait_for_lines(process, 3)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert out == ""
+    assert "finishing this update, then saving" in err
+    assert "saved; go on with --resume --run-dir run" in err
+    assert "Traceback" not in err
+    num_lines = Path("run/metrics.jsonl").read_bytes().count(b"\n")
+    with endless_training(corpus, "--resume") as process:
+        wait_for_lines(process, num_lines + 2)
+        process.kill()
+        _, err = process.communicate(timeout=60)
+    assert "goes on after update" in err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
+    def interrupt(*args: object, **kwargs: object) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", interrupt)
+    assert run(["prepare"]) == code
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    command = f"{sys.executable} -m seq2seq_attn train --dump-config | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config, packaged_config_names
+from seq2seq_attn.errors import UsageError
+
+
+def write(directory: Path, name: str, text: str) -> str:
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", packaged_config_names())
+def test_packaged_configs_load_and_dump_to_themselves(name: str, tmp_path: Path) -> None:
+    config = load_config([name])
+    assert load_config([write(tmp_path, "dumped.yaml", dump_config(config))]) == config
+
+
+def test_base_is_the_defaults() -> None:
+    assert load_config(["base"]) == load_config() == Config()
+
+
+def test_later_sources_win_and_overrides_win_over_all(tmp_path: Path) -> None:
+    one = write(tmp_path, "one.yaml", "seed: 5\ntrain: {max_epochs: 3, batch: {size: 7}}\n")
+    two = write(tmp_path, "two.yaml", "train: {batch: {accumulate: 2}}\nseed: 6\n")
+    config = load_config([one, two], ["seed=8"])
+    assert (config.seed, config.train.max_epochs) == (8, 3)
+    assert (config.train.batch.size, config.train.batch.accumulate) == (7, 2)
+
+
+def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) -> None:
+    write(tmp_path, "mine/parent.yaml", "extends: tutorial\nseed: 11\nname: parent\n")
+    child = write(tmp_path, "mine/child.yaml", "extends: parent.yaml\nname: child\n")
+    config = load_config([child])
+    assert (config.name, config.seed) == ("child", 11)
+    assert config.data.tokenizer.name == "spacy"
+
+
+def test_a_loop_of_extends_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", "extends: b.yaml\n")
+    with pytest.raises(UsageError, match="extends itself through"):
+        load_config([write(tmp_path, "b.yaml", "extends: a.yaml\n")])
+
+
+def test_another_attention_drops_the_options_of_the_former() -> None:
+    options = ["model.attention.name=additive", "model.attention.options={attention_size: 7}"]
+    assert load_config((), options).model.attention.options == {"attention_size": 7}
+    assert load_config((), [*options, "model.attention.name=dot"]).model.attention.options == {}
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "value"),
+    [
+        ("train.optimizer.learning_rate=1e-3", "learning_rate", 1e-3),
+        ("train.optimizer.clip_norm=null", "clip_norm", None),
+        ("train.optimizer.betas=[0.8, 0.9]", "betas", (0.8, 0.9)),
+        ("train.optimizer.name=adamw", "name", "adamw"),
+    ],
+)
+def test_overrides_are_yaml(override: str, key: str, value: object) -> None:
+    assert getattr(load_config((), [override]).train.optimizer, key) == value
+
+
+def test_an_override_may_hold_an_equals_sign() -> None:
+    assert load_config((), ["data.train=a=b"]).data.train == "a=b"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.hiden_size=3", r"unknown configuration key 'model\.hiden_size'; did you mean 'model\.hidden_size'\?"),
+        ("train.learning_rate=3", r"'train\.learning_rate'; did you mean 'train\.optimizer\.learning_rate'\?"),
+        ("model.hidden_size=-3", r"model\.hidden_size=-3: input should be greater than 0"),
+        ("model.dropout.encoder=1.0", r"model\.dropout\.encoder=1\.0: input should be less than 1"),
+        ("train.precision=fp8", r"train\.precision='fp8': input should be 'auto', 'fp32', 'bf16' or 'fp16'"),
+        ("seed=many", r"seed='many': input should be a valid integer"),
+        ("seed", r"--set 'seed': expected KEY=VALUE"),
+        ("=3", r"--set '=3': expected KEY=VALUE"),
+    ],
+)
+def test_mistakes_name_the_key_and_the_fix(override: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_config((), [override])
+
+
+def test_a_key_that_resembles_nothing_has_no_suggestion() -> None:
+    with pytest.raises(UsageError, match=r"unknown configuration key 'xyzzy'$"):
+        config_from_dict({"xyzzy": 1})
+
+
+def test_sources_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"config 'tutoral': .* did you mean 'tutorial'"):
+        load_config(["tutoral"])
+    with pytest.raises(UsageError, match=r"nowhere\.yaml': no such file"):
+        load_config([str(tmp_path / "nowhere.yaml")])
+    with pytest.raises(UsageError, match="expected a mapping of keys to values, got list"):
+        load_config([write(tmp_path, "list.yaml", "- 1\n")])
+    with pytest.raises(UsageError, match="not readable YAML"):
+        load_config([write(tmp_path, "broken.yaml", "a: [1\n")])
+
+
+def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
+    assert load_config([write(tmp_path, "empty.yaml", "# nothing yet\n")]) == Config()

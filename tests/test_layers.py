@@ -1,0 +1,118 @@
+"""Imports point one way, and help is cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import seq2seq_attn
+
+PACKAGE = Path(seq2seq_attn.__file__).parent
+# Left may not import right. What is not named takes the layer of what it serves.
+ORDER = (
+    *("errors", "files", "environment", "config", "text", "data", "model", "search"),
+    *("run_dir", "translator", "metrics", "report", "train", "evaluate", "cli"),
+)
+SAME_AS = {"__init__": "errors", "__main__": "cli", "translation": "translator", "translate": "evaluate"}
+SAME_AS |= {"translate_files": "evaluate"}
+LAZY = {"__init__.py"}  # the package's front door imports on demand what lies to the right of it
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer(parts: tuple[str, ...]) -> int:
+    return ORDER.index(SAME_AS.get(parts[0], parts[0]))
+
+
+def imports(path: Path) -> set[tuple[str, ...]]:
+    """The package's modules that a file imports anywhere, `TYPE_CHECKING` blocks and functions included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {tuple(name.split(".")) for name in names}
+    return found
+
+
+def own_imports(path: Path) -> set[tuple[str, ...]]:
+    ours = {name[1:] for name in imports(path) if name[0] == PACKAGE.name}
+    return {name for name in ours if name and (name[0] in ORDER or name[0] in SAME_AS)}
+
+
+def relative(path: Path) -> tuple[str, ...]:
+    return path.relative_to(PACKAGE).with_suffix("").parts
+
+
+def test_every_file_has_a_layer() -> None:
+    assert [path for path in FILES if SAME_AS.get(relative(path)[0], relative(path)[0]) not in ORDER] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_import_points_right(path: Path) -> None:
+    if str(path.relative_to(PACKAGE)) in LAZY:
+        return
+    own = layer(relative(path))
+    assert sorted(".".join(name) for name in own_imports(path) if layer(name) > own) == []
+
+
+@pytest.mark.parametrize("folder", ["text", "metrics"])
+def test_text_and_metrics_do_without_networks(folder: str) -> None:
+    for path in (PACKAGE / folder).rglob("*.py"):
+        assert [name for name in imports(path) if name[:2] in {("torch", "nn")}] == [], path
+
+
+def test_no_attention_variant_imports_another() -> None:
+    folder = PACKAGE / "model" / "attention"
+    variants = {path.stem for path in folder.glob("*.py")} - {"__init__", "base"}
+    assert variants
+    for name in variants:
+        used = {module[2] for module in own_imports(folder / f"{name}.py") if module[:2] == ("model", "attention")}
+        assert used & (variants - {name}) == set()
+
+
+def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files() -> None:
+    users = {package: set() for package in ("torchtext", "spacy", "sentencepiece")}
+    for path in FILES:
+        for name in imports(path):
+            if name[0] in users:
+                users[name[0]].add("/".join(relative(path)))
+    assert users == {
+        "torchtext": {"text/vocab"},  # data/buckets takes it from there
+        "spacy": {"text/spacy_tokenizer"},
+        "sentencepiece": {"text/sentencepiece_tokenizer"},
+    }
+
+
+HELP = """
+import sys
+from seq2seq_attn.__main__ import run
+code = run({arguments})
+assert code == 0, code
+heavy = {{"torch", "numpy", "spacy", "torchtext", "yaml", "matplotlib", "sacrebleu"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["train", "--help"], ["translate", "-h"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", HELP.format(arguments=arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_help_answers_in_half_a_second() -> None:
+    times = []
+    for _ in range(3):  # the best of three: others may be using the machine
+        began_at = time.monotonic()
+        subprocess.run([sys.executable, "-m", "seq2seq_attn", "--help"], capture_output=True, check=True)
+        times.append(time.monotonic() - began_at)
+    assert min(times) < 0.5

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate import translate
+from seq2seq_attn.translate_files import LineReader
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+
+Stdin = Callable[[bytes], None]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    return make_toy_run(tmp_path_factory.mktemp("runs") / "toy")
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
+    def give(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return give
+
+
+def hostile_lines(count: int) -> list[bytes]:
+    """Lines that drop, shift or break other tools; no line holds a line feed, none ends in a carriage return."""
+    generator = np.random.default_rng(0)
+    kinds = [
+        *(line.encode() for line in SOURCE),
+        b"",
+        b"   ",
+        b"\x00",
+        b"Ein \x00 Hund",
+        bytes(range(1, 10)) + b"\x0b\x0c" + bytes(range(14, 32)) + b"x",
+        "Ein\u2028Hund\u2029rennt\x85.".encode(),
+        "\u200f\u202eשלום\u202c ‏ Hund".encode(),
+        "Ein 🐕‍🦺 rennt 👨‍👩‍👧‍👦 ☺️".encode(),
+        b"\xff\xfe kein UTF-8 \xc3",
+        b"\xed\xa0\x80 surrogate",
+        b"a\rb\x1b[31mred\x1b[0m",
+        "\ufeffWiese".encode(),
+        "e\u0301".encode() * 40,
+        b"<unk> <pad> <bos> <eos> ||| @@ \xe2\x96\x81",
+        b"Wiese" * 60,
+    ]
+    lines = [kinds[i] for i in generator.integers(0, len(kinds), count)]
+    lines[count // 3] = b"Hund " * 10_000
+    return lines
+
+
+# ---- line i out is line i in ----
+
+
+def test_two_thousand_hostile_lines(
+    run: RunDir,
+    tmp_path: Path,
+    stdin: Stdin,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = hostile_lines(2_000)
+    translator = load(run.path)
+    alone: dict[bytes, str] = {}
+    for line in dict.fromkeys(lines):
+        (alone[line],) = (t.text for t in translator.translate([line.decode(errors="replace")], beam_size=1))
+    line_ends = np.random.default_rng(1).choice([b"\n", b"\r\n"], len(lines)).tolist()
+    given = b"".join(line + end for line, end in zip(lines, line_ends, strict=True))
+    stdin(given.removesuffix(b"\n"))
+    translate(run=run.path, beam_size=1, alignment=tmp_path / "links")
+    out = capfdbinary.readouterr().out
+    assert out.endswith(b"\n")
+    assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
+    assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
+    assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
+    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
+    warnings = [record.message for record in caplog.records]
+    assert warnings == [
+        f"standard input: {num_invalid} of 2000 lines held invalid UTF-8; the bytes in question were replaced by U+FFFD"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "num_lines"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"\n\n", 2),
+        (b"Hund", 1),
+        (b"Hund\n", 1),
+        (b"Hund\r\n\r\nWiese\r", 3),
+        (b"\r", 1),
+        (b"\xef\xbb\xbfHund\n", 1),
+    ],
+)
+def test_as_many_lines_out_as_in(
+    run: RunDir, stdin: Stdin, capfdbinary: pytest.CaptureFixture[bytes], data: bytes, num_lines: int
+) -> None:
+    stdin(data)
+    translate(input="-", run=run.path, beam_size=1)
+    assert capfdbinary.readouterr().out.count(b"\n") == num_lines
+
+
+def test_texts_files_and_stdin_are_the_same(
+    run: RunDir, tmp_path: Path, stdin: Stdin, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    data = "".join(f"{line}\n" for line in SOURCE).encode()
+    (tmp_path / "in").write_bytes(data)
+    (tmp_path / "in.gz").write_bytes(gzip.compress(data))
+    translate(SOURCE, run=run.path)
+    expected = capfdbinary.readouterr().out
+    assert expected.decode().split("\n")[:-1] == [t.text for t in load(run.path).translate(SOURCE)]
+    translate(input=tmp_path / "in", run=run.path)
+    assert capfdbinary.readouterr().out == expected
+    translate(input=str(tmp_path / "in.gz"), output="-", run=run.path)
+    assert capfdbinary.readouterr().out == expected
+    stdin(data)
+    translate(run=run.path, output=tmp_path / "in")  # over an input that is not the one being read
+    assert (tmp_path / "in").read_bytes() == expected
+    assert capfdbinary.readouterr().out == b""
+
+
+def test_a_text_with_a_line_break_is_one_line(run: RunDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    translate(["Ein\nHund", "Wiese"], run=run.path)
+    assert capfdbinary.readouterr().out.count(b"\n") == 2
+
+
+def test_the_newest_run_is_the_default(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="runs/: no finished run"):
+        translate(["Hund"])
+    make_toy_run(tmp_path / "runs/toy")
+    translate(["Hund"])
+    first = capfdbinary.readouterr().out
+    translate(["Hund"], run=run.path)
+    assert capfdbinary.readouterr().out == first
+
+
+# ---- streaming ----
+
+
+def test_reading_an_endless_stream_takes_what_is_needed() -> None:
+    class Endless(io.RawIOBase):
+        num_reads = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+            self.num_reads += 1
+            buffer[:5] = b"Hund\n"
+            return 5
+
+    raw = Endless()
+    chunks: Iterator[list[str]] = LineReader(io.BufferedReader(raw), "endless").chunks()
+    assert [next(chunks), next(chunks)] == [["Hund"], ["Hund"]]
+    assert raw.num_reads == 2
+
+
+def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
+    data = b"x" * 200_000 + b"\nshort\n" + b"y" * 70_000
+    lines = [line for chunk in LineReader(io.BytesIO(data), "long").chunks() for line in chunk]
+    assert [len(line) for line in lines] == [200_000, 5, 70_000]
+
+
+def run_command(run: RunDir, *, stdin: int | None = None) -> subprocess.Popen[bytes]:
+    code = f"from seq2seq_attn.translate import translate; translate(run={str(run.path)!r}, beam_size=1, device='cpu')"
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:
+    """Somebody at the other end of two pipes writes a line and waits for its translation."""
+    expected = [t.text.encode() + b"\n" for t in load(run.path).translate(SOURCE, beam_size=1)]
+    with run_command(run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, answer in zip(SOURCE, expected, strict=True):
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_closed_pipe_is_quiet(run: RunDir) -> None:
+    with run_command(run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"Ein Hund\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"Ein Hund\n" * 50)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 0
+
+
+# ---- what is written beside the text ----
+
+
+def test_n_best_is_written_as_moses_has_it(run: RunDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    translate([SOURCE[0], "", SOURCE[1]], run=run.path, n_best=2, beam_size=3, length_penalty=1.0)
+    rows = [line.split(" ||| ") for line in capfdbinary.readouterr().out.decode().split("\n")[:-1]]
+    expected = load(run.path).translate_n_best([SOURCE[0], "", SOURCE[1]], n_best=2, beam_size=3, length_penalty=1.0)
+    assert [row[0] for row in rows] == ["0", "0", "1", "2", "2"]
+    assert [row[1] for row in rows] == [t.text for translations in expected for t in translations]
+    assert [float(row[2]) for row in rows] == pytest.approx([t.log_prob for ts in expected for t in ts], abs=1e-6)
+    assert [float(row[3]) for row in rows] == pytest.approx([t.score for ts in expected for t in ts], abs=1e-6)
+
+
+def test_links_are_written_in_pharaoh_form(run: RunDir, tmp_path: Path) -> None:
+    translate([SOURCE[0], "", SOURCE[1]], run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")
+    lines = (tmp_path / "links").read_text().split("\n")
+    assert [len(lines), lines[1], lines[3]] == [4, "", ""]
+    for line, translation in zip((lines[0], lines[2]), load(run.path).translate(SOURCE[:2]), strict=True):
+        links = [(int(s), int(t)) for s, t in (link.split("-") for link in line.split())]
+        assert links == translation.links()
+        assert all(s < len(translation.source_tokens) - 1 and t < len(translation.tokens) for s, t in links)
+
+
+def test_attention_is_written_as_arrays_without_pickle(run: RunDir, tmp_path: Path) -> None:
+    lines = [SOURCE[0], "", SOURCE[1]]
+    translate(lines, run=run.path, attention=tmp_path / "a.npz", output=tmp_path / "out")
+    expected = load(run.path).translate(lines)
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as found:
+        assert sorted(found) == sorted(
+            f"{n}_{i}" for n in ("attention", "source_tokens", "target_tokens") for i in (0, 2)
+        )
+        for i in (0, 2):
+            assert expected[i].attention is not None
+            np.testing.assert_array_equal(found[f"attention_{i}"], expected[i].attention)
+            assert found[f"source_tokens_{i}"].tolist() == expected[i].source_tokens
+            assert found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)] == expected[i].tokens
+
+
+def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    translate(["Hund", ""], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    translate([""], run=run.path, attention=tmp_path / "blank.png", output=tmp_path / "out")
+    assert not (tmp_path / "blank.png").exists()
+    assert "not written, no line had anything to translate" in caplog.text
+
+
+def test_a_picture_shows_the_first_lines_only(
+    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seq2seq_attn.translate_files.MAX_HEAT_MAPS", 2)
+    translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
+    assert [record.message for record in caplog.records] == [
+        f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"
+    ]
+
+
+def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            if self.tell():
+                raise OSError("the disk is gone")
+            return super().read1(5)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Broken(b"Hund\nWiese\n")))
+    with pytest.raises(UserError, match=r"-: cannot be read \(the disk is gone\)"):
+        translate(run=run.path, output=tmp_path / "out", attention=tmp_path / "a.png", alignment=tmp_path / "links")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- what is refused ----
+
+
+def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give one of them"):
+        translate(["Hund"], input="lines.txt", run=run.path)
+    with pytest.raises(UsageError, match=r"--attention a.svg: expected a file name that ends in .png or .npz"):
+        translate(["Hund"], attention="a.svg", run=run.path)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    with pytest.raises(UsageError, match="nothing to translate: give a text, -i FILE"):
+        translate(run=run.path)
+
+
+@pytest.mark.parametrize("option", ["alignment", "attention"])
+def test_the_fixed_vector_arms_have_nothing_to_write(tmp_path: Path, option: str) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(attention="none"))
+    with pytest.raises(UsageError, match=f"--{option} x.npz: this run's model has no attention over source positions"):
+        translate(["Hund"], run=run.path, **{option: "x.npz"})  # type: ignore[arg-type]
+
+
+def test_files_that_cannot_be(run: RunDir, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere.txt: cannot be read \(No such file or directory\)"):
+        translate(input="nowhere.txt", run=run.path)
+    (tmp_path / "damaged.gz").write_bytes(gzip.compress(os.urandom(5000))[:3000])
+    with pytest.raises(UserError, match=r"damaged.gz: cannot be read"):
+        translate(input=tmp_path / "damaged.gz", run=run.path, output=tmp_path / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"out: cannot be written"):
+        translate(["Hund"], run=run.path, output=tmp_path / "file" / "out")
+    translate(["Hund"], run=run.path, output="/dev/null")
+    assert Path("/dev/null").is_char_device()

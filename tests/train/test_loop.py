@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train import update as update_module
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.validate import Validator
+from seq2seq_attn.translator import load
+from tests.train.conftest import ConfigMaker
+
+TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
+
+
+def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl, without what a clock says."""
+    lines = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in line.items() if k not in TIMES} for line in lines if kind in (None, line["event"])]
+
+
+def assert_same_end(run: RunDir, expected: RunDir) -> None:
+    """Bit for bit: weights, moments, averages, random generators, the best model, counters, history."""
+    (tensors, values), (expected_tensors, expected_values) = (
+        checkpoint.load_state(r.last_dir) for r in (run, expected)
+    )
+    assert tensors.keys() == expected_tensors.keys()
+    assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
+    best, expected_best = run.load_best(), expected.load_best()
+    assert [name for name in expected_best if not torch.equal(best[name], expected_best[name])] == []
+    assert run.best_metadata() == expected.best_metadata()
+    assert values["rng"] == expected_values["rng"]
+    assert events(run) == events(expected)
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL: nothing may be done about it."""
+
+
+def train_and_die(monkeypatch: pytest.MonkeyPatch, at_update: int, *args: Any, **kwargs: Any) -> None:
+    """Train, and die in the middle of an update: whatever was not on disk is lost."""
+    real = update_module.Updater._apply
+
+    def die(self: update_module.Updater, update: int, is_finite: bool) -> None:
+        if update == at_update:
+            raise Killed
+        real(self, update, is_finite)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(update_module.Updater, "_apply", die)
+        with pytest.raises(Killed):
+            train(*args, **kwargs)
+
+
+def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    run = train(toy_config(), run_dir=tmp_path / "run")
+    assert run.is_finished()
+    assert {"config.yaml", "environment.json", "train.log", "metrics.jsonl", "model.safetensors", "last"} <= {
+        path.name for path in run.path.iterdir()
+    }
+    assert len(list(run.path.glob("events.out.tfevents.*"))) == 1
+    assert run.config() == toy_config()
+    assert isinstance(load(run.path).translate(["Hund Katze"])[0].text, str)
+    text = (run.path / "train.log").read_text(encoding="utf-8")
+    assert "160 training pairs, 24 validation pairs, 10 updates an epoch" in text
+    assert "hypothesis" in text
+
+
+def test_metrics_have_a_line_per_event(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    run = train(toy_config(), run_dir=tmp_path / "run")
+    assert [(line["event"], line["update"]) for line in events(run)] == [
+        *[("train", 3), ("train", 6), ("train", 9), ("validation", 10)],
+        *[("train", 12), ("train", 15), ("train", 18), ("validation", 20), ("end", 20)],
+    ]
+    first = json.loads(run.metrics_path.read_text().splitlines()[0])
+    assert first["loss"] == pytest.approx(math.log(23), rel=0.1)  # before learning: all characters alike
+    assert first["learning_rate"] == 1e-3
+    assert first["teacher_forcing_ratio"] == 1.0
+    assert first["tokens_per_s"] > 0
+    validation = events(run, "validation")[-1]
+    assert validation["perplexity"] > 1
+    assert 0 <= validation["bleu"] <= 100
+    assert validation["signature"].startswith("nrefs:1|case:mixed")
+    assert validation["num_pairs"] == 24
+    assert [set(sample) for sample in validation["samples"]] == [{"source", "reference", "hypothesis"}] * 3
+    assert len({sample["source"] for sample in validation["samples"]}) > 1
+    end = events(run, "end")[0]
+    assert end["reason"] == "train.max_epochs=2 reached"
+    assert end["best_update"] in (10, 20)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    first, second = (train(toy_config(), run_dir=tmp_path / name) for name in ("a", "b"))
+    assert_same_end(second, first)
+    other = train(toy_config("seed=2"), run_dir=tmp_path / "c")
+    assert events(other, "train") != events(first, "train")
+
+
+def test_it_learns(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config(
+        *(
+            "train.max_epochs=12",
+            "train.batch.size=8",
+            "train.log_every_updates=50",
+            "train.optimizer.learning_rate=0.01",
+        ),
+        *("model.hidden_size=48", "model.encoder.hidden_size=32", "train.validation.num_pairs=10"),
+        *(f"model.dropout.{name}=0" for name in ("embedding", "encoder", "readout")),
+    )
+    run = train(config, run_dir=tmp_path / "run")
+    validations = events(run, "validation")
+    assert validations[0]["perplexity"] > 3
+    assert validations[-1]["perplexity"] < 1.7
+    assert {line["num_pairs"] for line in validations} == {10}
+
+
+ALL = (
+    "train.optimizer.average_decay=0.9",
+    "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 15}",
+    "train.schedule={name: cosine, warmup_updates: 3}",
+    "train.label_smoothing=0.1",
+    "train.batch.accumulate=2",
+    "train.batch.size=8",
+    "train.validation.every_updates=7",
+    "train.checkpoint_every_updates=3",
+)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_killed_and_resumed_equals_never_killed(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    config = toy_config(*ALL, f"train.precision={precision}")
+    expected = train(config, run_dir=tmp_path / "whole")
+    run_dir = tmp_path / "killed"
+    for at_update in (0, 5, 6, 13, 19):  # in the first update, within and at the end of a period, in the last
+        train_and_die(monkeypatch, at_update, config, run_dir=run_dir, resume=True)
+    assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
+
+
+def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    # the validation at the end of a training is one more than an uninterrupted one has: it must not disturb
+    fixed = "train.schedule={name: inverse_sqrt, warmup_updates: 3}"
+    config, half = (toy_config(*ALL, fixed, f"train.max_updates={number}") for number in (10, 5))
+    expected = train(config, run_dir=tmp_path / "whole")
+    train(half, run_dir=tmp_path / "halves")
+    resumed = train(config, run_dir=tmp_path / "halves", resume=True)
+    tensors, expected_tensors = (checkpoint.load_state(run.last_dir)[0] for run in (resumed, expected))
+    assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
+    assert events(resumed, "train") == events(expected, "train")
+
+
+@pytest.mark.parametrize("moment", ["update", "validation"])
+@pytest.mark.parametrize(
+    ("number", "error", "message"), [(signal.SIGINT, KeyboardInterrupt, "^$"), (signal.SIGTERM, SystemExit, "^143$")]
+)
+def test_a_signal_saves_and_leaves(
+    toy_config: ConfigMaker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
+    number: int,
+    error: type[BaseException],
+    message: str,
+) -> None:
+    config = toy_config("train.checkpoint_every_updates=1000")
+    expected = train(config, run_dir=tmp_path / "whole")
+    real_make, real_perplexity = update_module.Updater.make, Validator._perplexity
+
+    def make(self: update_module.Updater, *args: Any, update: int, **kwargs: Any) -> Any:
+        if moment == "update" and update == 12:
+            os.kill(os.getpid(), number)
+        return real_make(self, *args, update=update, **kwargs)
+
+    def perplexity(self: Validator, model: Any) -> float:
+        if moment == "validation":
+            os.kill(os.getpid(), number)
+        return real_perplexity(self, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(update_module.Updater, "make", make)
+        patch.setattr(Validator, "_perplexity", perplexity)
+        with pytest.raises(error, match=message):
+            train(config, run_dir=tmp_path / "stopped")
+    saved = checkpoint.read_values(tmp_path / "stopped" / "last")["state"]
+    assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
+    assert not RunDir(tmp_path / "stopped").is_finished()
+    assert_same_end(train(config, run_dir=tmp_path / "stopped", resume=True), expected)
+
+
+def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    run = train(toy_config(), run_dir=tmp_path / "run")
+    before = events(run)
+    train(toy_config(), run_dir=run.path, resume=True)
+    assert "finished (train.max_epochs=2 reached); to go on, raise that limit" in caplog.text
+    assert events(run) == before
+    train(toy_config("train.max_epochs=3"), run_dir=run.path, resume=True)
+    assert events(run)[: len(before)] == before
+    assert events(run, "end")[-1]["update"] == 30
+    assert run.config().train.max_epochs == 3
+
+
+def break_losses(monkeypatch: pytest.MonkeyPatch, is_bad: Any) -> None:
+    """Make the loss of a micro-batch not finite where `is_bad(number of the training micro-batch)`."""
+    real, calls = update_module.batch_loss, iter(range(10**6))
+
+    def broken(model: Any, batch: Any, **options: float) -> Any:
+        loss = real(model, batch, **options)
+        return loss._replace(loss_sum=loss.loss_sum * math.nan) if is_bad(next(calls)) else loss
+
+    monkeypatch.setattr(update_module, "batch_loss", broken)
+
+
+def test_a_bad_update_is_skipped_and_recorded(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_losses(monkeypatch, lambda number: number in (4, 5, 12))
+    run = train(toy_config("train.max_bad_steps=3"), run_dir=tmp_path / "run")
+    bad = events(run, "bad_update")
+    assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [(4, 1, 0), (4, 2, 0), (10, 1, 1)]
+    assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
+    assert events(run, "end")[0]["update"] == 17
+    assert events(run, "train")[-1]["num_bad"] == 3
+    assert all(torch.isfinite(tensor).all() for tensor in run.load_best().values())
+
+
+def test_bad_updates_in_a_row_end_training_with_the_last_good_state(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = train(toy_config(), run_dir=tmp_path / "whole")
+    run = RunDir(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        break_losses(patch, lambda number: number >= 5)
+        message = (
+            r"3 updates in a row skipped.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
+        )
+        with pytest.raises(UserError, match=message):
+            train(toy_config("train.max_bad_steps=3"), run_dir=run.path)
+    state = checkpoint.read_values(run.last_dir)["state"]
+    assert (state["update"], state["num_bad"]) == (4, 0)
+    assert "3 updates in a row" in (run.path / "train.log").read_text(encoding="utf-8")
+    assert_same_end(train(toy_config(), run_dir=run.path, resume=True), expected)
+
+
+def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = toy_config(
+        *("train.max_epochs=null", "train.validation={every_updates: 2, patience: 3, metric: perplexity}"),
+        "train.optimizer.learning_rate=3.0",  # gets worse and worse
+    )
+    run = train(config, run_dir=tmp_path / "run")
+    end = events(run, "end")[0]
+    assert end["reason"] == "3 validations without a better perplexity"
+    validations = events(run, "validation")
+    assert end["update"] == end["best_update"] + 3 * 2 == validations[-1]["update"]
+    assert [line["is_best"] for line in validations[-4:]] == [True, False, False, False]
+    assert run.best_metadata()["update"] == str(end["best_update"])
+
+
+def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
+    assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
+    assert events(run, "end")[0]["update"] == 1
+    tensors, values = checkpoint.load_state(run.last_dir)
+    values["state"]["elapsed_s"] = 3600.0
+    checkpoint.save_state(run.last_dir, tensors, values)
+    train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
+    last = json.loads(run.metrics_path.read_text().splitlines()[-1])
+    assert last["update"] == 20
+    assert 3600 < last["elapsed_s"] < 3660
+
+
+def test_lower_cased_models_are_scored_lower_cased(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    run = train(toy_config("data.tokenizer.lowercase=true", "train.max_updates=1"), run_dir=tmp_path / "run")
+    assert "case:lc" in events(run, "validation")[0]["signature"]
+
+
+def test_plateau_lowers_the_learning_rate(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config(
+        *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
+        *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1"),
+    )
+    run = train(config, run_dir=tmp_path / "run")
+    worse = sum(not line["is_best"] for line in events(run, "validation")[:-1])
+    assert worse > 0
+    assert events(run, "train")[-1]["learning_rate"] == pytest.approx(3.0 * 0.1**worse)
+
+
+def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "corpus"
+    shutil.copytree(toy_corpus, mine)
+    own = [f"data.{split}={mine / split}" for split in ("train", "valid")]
+    run = train(toy_config(*own, "train.max_updates=2"), run_dir=tmp_path / "run")
+    with (mine / "train.de").open("a") as source, (mine / "train.en").open("a") as target:
+        source.write("Hund\n")
+        target.write("dog\n")
+    with pytest.raises(UserError, match=r"not the corpus that .* was begun with"):
+        train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
+
+
+def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config("train.max_updates=2")
+    run = train(config, run_dir=tmp_path / "run")
+    with pytest.raises(UsageError, match="holds a run already"):
+        train(config, run_dir=run.path)
+    again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=run.path, overwrite=True)
+    assert again.config().seed == 5
+    assert len(events(again, "end")) == 1
+
+
+def test_settings_that_cannot_be_leave_nothing_behind(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    for setting, message in [
+        ("train.device=cuda:77", "device 'cuda:77'"),
+        ("model.attention.name=additiv", "additiv"),
+        ("train={schedule: {name: cosine}, max_epochs: null}", "cosine"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            train(toy_config(setting), run_dir=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_out_of_memory_says_what_to_lower(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(update_module, "batch_loss", fail)
+    with pytest.raises(UserError, match=r"out of memory with train\.batch\.size=16 sentences; try --set"):
+        train(toy_config(), run_dir=tmp_path / "run")

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pytest
+import torch
+
+from seq2seq_attn.config import BatchConfig, Config, TrainConfig, load_config
+from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.train import update as update_module
+from seq2seq_attn.train.precision import Precision
+from seq2seq_attn.train.update import Updater, UpdateResult, explained_out_of_memory
+
+CPU = torch.device("cpu")
+NUM_IDS = 19
+# lengths of the pairs differ, so that a mean of means is not the mean
+SOURCES = [[5, 6, 7], [8], [9, 10, 11, 12, 13], [14, 15], [16, 17, 5], [6]]
+TARGETS = [[7, 8], [9, 10, 11, 12, 13, 14, 15], [16], [17, 18, 5], [6], [8, 9, 10]]
+
+
+def config(*overrides: str) -> Config:
+    sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7")
+    no_dropout = tuple(f"model.dropout.{name}=0" for name in ("embedding", "encoder", "readout"))
+    return load_config((), [*sizes, *no_dropout, *overrides])
+
+
+def updater(*overrides: str, precision: Precision = "fp32") -> Updater:
+    torch.manual_seed(1)
+    settings = config(*overrides)
+    model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    return Updater(model, settings.train, device=CPU, precision=precision)
+
+
+def batch(indices: Sequence[int]) -> Batch:
+    return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices)
+
+
+def make(updater: Updater, batches: Sequence[Batch], update: int = 0, learning_rate: float = 0.1) -> UpdateResult:
+    return updater.make(batches, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
+
+
+def weights(updater: Updater) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in updater.model.named_parameters()}
+
+
+def gradients(updater: Updater) -> dict[str, torch.Tensor]:
+    return {name: p.grad.clone() for name, p in updater.model.named_parameters() if p.grad is not None}
+
+
+@pytest.fixture
+def break_loss(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The loss of update i is multiplied by the i-th number put here (1 where there is none)."""
+    factors: list[float] = []
+    real = update_module.batch_loss
+
+    def broken(model: Seq2Seq, batch: Batch, **options: float) -> object:
+        loss = real(model, batch, **options)
+        return loss._replace(loss_sum=loss.loss_sum * (factors.pop(0) if factors else 1.0))
+
+    monkeypatch.setattr(update_module, "batch_loss", broken)
+    return factors
+
+
+def test_accumulated_micro_batches_are_one_big_batch() -> None:
+    together, apart = updater("train.optimizer.clip_norm=null"), updater("train.optimizer.clip_norm=null")
+    one = make(together, [batch(range(6))])
+    several = make(apart, [batch([0, 2]), batch([1]), batch([3, 4, 5])])
+    assert several.num_tokens == one.num_tokens == sum(len(target) + 1 for target in TARGETS)
+    assert several.loss_sum == pytest.approx(one.loss_sum, rel=1e-5)
+    assert several.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-5)
+    expected = gradients(together)
+    for name, gradient in gradients(apart).items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+
+
+def test_updates_lower_the_loss() -> None:
+    learner = updater()
+    losses = [make(learner, [batch(range(6))], learning_rate=0.01).loss_sum for _ in range(40)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_clipping_bounds_what_the_optimiser_sees() -> None:
+    learner = updater("train.optimizer.clip_norm=0.01")
+    result = make(learner, [batch(range(6))])
+    assert result.gradient_norm > 0.01
+    total = math.sqrt(sum(float((g**2).sum()) for g in gradients(learner).values()))
+    assert total == pytest.approx(0.01, rel=1e-3)
+
+
+def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
+    plain = make(updater(), [batch(range(6))])
+    smooth = make(updater("train.label_smoothing=0.1"), [batch(range(6))])
+    assert plain.loss_sum == pytest.approx(plain.nll_sum)
+    assert smooth.nll_sum == pytest.approx(plain.nll_sum, rel=1e-6)
+    assert smooth.loss_sum != pytest.approx(plain.loss_sum, rel=1e-4)
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_a_loss_that_is_not_finite_changes_nothing(
+    break_loss: list[float], factor: float, precision: Precision
+) -> None:
+    learner = updater("train.optimizer.average_decay=0.9", precision=precision)
+    make(learner, [batch(range(6))])
+    before = {name: tensor.clone() for name, tensor in learner.tensors().items()}
+    break_loss += [1.0, factor]
+    result = make(learner, [batch([0, 1]), batch([2, 3])], update=1)
+    assert result.kind == "bad"
+    assert not math.isfinite(result.loss_sum)
+    after = learner.tensors()
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert make(learner, [batch(range(6))], update=1).kind == "made"
+    assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
+
+
+def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None:
+    learner = updater(precision="fp16")
+    learner.load(learner.tensors(), {"scaler": {**learner.values()["scaler"], "scale": 1e30}})
+    before = weights(learner)
+    assert make(learner, [batch(range(6))]).kind == "overflow"
+    assert learner.values()["scaler"]["scale"] == pytest.approx(5e29)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_follows_fp32(precision: Precision) -> None:
+    exact, rounded = updater(), updater(precision=precision)
+    for update in range(10):
+        a = make(exact, [batch(range(6))], update, learning_rate=0.01)
+        b = make(rounded, [batch(range(6))], update, learning_rate=0.01)
+        assert b.kind == "made"
+        assert b.loss_sum == pytest.approx(a.loss_sum, rel=0.03)
+        # clipping sees unscaled gradients: the norm is that of fp32, not 65536 times it
+        assert b.gradient_norm == pytest.approx(a.gradient_norm, rel=0.1)
+    assert {tensor.dtype for tensor in weights(rounded).values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_a_loaded_state_goes_on_bit_for_bit(precision: Precision) -> None:
+    options = ("train.optimizer.average_decay=0.9", "model.tie_embeddings=target", "model.readout_size=11")
+    learner = updater(*options, precision=precision)
+    for update in range(3):
+        make(learner, [batch(range(6))], update)
+    tensors = {name: tensor.clone() for name, tensor in learner.tensors().items()}
+    values = learner.values()
+    make(learner, [batch(range(6))], 3)
+    other = updater(*options, precision=precision)
+    other.load(tensors, values)
+    make(other, [batch(range(6))], 3)
+    expected = learner.tensors()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in other.tensors().items())
+    assert other.values() == learner.values()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("x: can't allocate memory: y")]
+)
+def test_out_of_memory_names_what_to_lower(error: Exception) -> None:
+    message = r"out of memory with train\.batch\.size=96 sentences.*train\.batch\.size=48.*train\.batch\.accumulate=4"
+    with pytest.raises(UserError, match=message), explained_out_of_memory(BatchConfig(size=96, accumulate=2)):
+        raise error
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), explained_out_of_memory(TrainConfig().batch):
+        raise RuntimeError("shapes do not fit")
