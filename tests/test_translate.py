@@ -176,10 +176,11 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 
-def run_command(run: RunDir, *, stdin: int | None = None) -> subprocess.Popen[bytes]:
+def run_command(run: RunDir) -> subprocess.Popen[bytes]:
     code = f"from seq2seq_attn.translate import translate; translate(run={str(run.path)!r}, beam_size=1, device='cpu')"
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
 
 
 def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:

@@ -248,6 +248,16 @@ def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
     assert translator.translate([line], unk="forbid")[0].text == "t0"
 
 
+def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one() -> None:
+    class LooksAtEos(FakeModel):
+        def attention(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
+            return np.array([0.1, 0.3, 0.6], dtype=np.float32)
+
+    (translation,) = fake(LooksAtEos(num_free=2, scripted=scripted().scripted)).translate(["Xyz Abc"], unk="copy")
+    assert translation.text == "Abc Abc"
+    assert translation.links() == []
+
+
 def test_copying_needs_attention_over_positions() -> None:
     translator = fake(scripted(has_weights=False))
     assert not translator.has_attention

@@ -47,7 +47,7 @@ class SpacyTokenizer:
         lines = (normalize(text, lowercase=self.lowercase) for text in texts)
         # Straight through the tokeniser: calling the pipeline would refuse lines above its `max_length`.
         with self._forgetting():
-            return [[token.text for token in doc if not token.is_space] for doc in self._nlp.pipe(lines)]
+            return [[token.text for token in doc if not token.is_space] for doc in self._nlp.tokenizer.pipe(lines)]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The words put together by the rules of the language (`text/detokenize.py`)."""

@@ -1,4 +1,7 @@
-"""Before training: which directory, new or resumed, and with which settings."""
+"""Before training: which directory, new or resumed, and with which settings.
+
+`RunDir` is imported where it is used, as it loads torch: a mistake in the settings is answered at once.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import RunDir
 
 RUNS_DIR = Path("runs")
 CONFIG = "config.yaml"
+LAST = "last"
 
 DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
 """Settings a resume cannot change: with them the saved state would mean something else."""
@@ -45,6 +48,8 @@ def newest_unfinished(runs_dir: Path) -> Path:
     Raises:
         UsageError: there is none.
     """
+    from seq2seq_attn.run_dir import RunDir
+
     runs = [path.parent for path in runs_dir.glob(f"*/{CONFIG}") if not RunDir(path.parent).is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run under {runs_dir}/; name one with --run-dir")
@@ -99,7 +104,7 @@ def _new_name(config: Config) -> Path:
 
 
 def _last_written_at(run_dir: Path) -> tuple[float, str]:
-    last_dir = RunDir(run_dir).last_dir
+    last_dir = run_dir / LAST
     return (last_dir if last_dir.exists() else run_dir).stat().st_mtime, run_dir.name
 
 

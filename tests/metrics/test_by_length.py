@@ -100,7 +100,7 @@ def test_quantile_edges_make_even_buckets_and_survive_ties():
 def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
     references = make_references(1000, seed=9, max_length=30)
     lengths = token_lengths(references, lambda texts: [text.split() for text in texts])
-    started = time.perf_counter()
+    started = time.process_time()
     buckets = make_buckets(lengths, (5, 10, 15, 20, 25))
     measure = Measure("bleu", references)
     runs = [measure.statistics(make_hypotheses(references, seed=seed, noise=0.3)) for seed in (1, 2)]
@@ -111,4 +111,4 @@ def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
         paired_bootstrap(*pair)
         paired_randomization(*pair)
         retention(*pair)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -32,3 +32,10 @@ def test_specials_that_no_translation_holds_are_forbidden() -> None:
     kept = forbid_tokens(torch.zeros(2, 6), forbid_unk=True)
     assert torch.isinf(kept[1]).nonzero().flatten().tolist() == [PAD, BOS, UNK]
     assert kept[0, EOS] == 0.0
+
+
+def test_equals_in_different_blocks_come_in_the_order_of_ids() -> None:
+    values = torch.full((1, 130), -9.0)
+    values[0, [3, 70, 100]] = torch.tensor([1.0, 1.0, 2.0])  # the block with the larger maximum has the higher ids
+    assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
+    assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]
