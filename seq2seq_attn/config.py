@@ -37,7 +37,7 @@ class Section(BaseModel):
 
 
 class CaptionsConfig(Section):
-    """The embedded corpus (`text/captions.py`): how many pairs, how long, from which seed. Lengths count source tokens."""
+    """The embedded corpus (`text/captions.py`): how many pairs, how long (source tokens), from which seed."""
 
     num_train: PositiveInt = 20_000
     num_valid: PositiveInt = 500
@@ -85,7 +85,7 @@ class DataConfig(Section):
 
 
 class BatchConfig(Section):
-    """A micro-batch holds at most `size` sentence pairs or `size` target tokens; an update sums `accumulate` of them."""
+    """A micro-batch: at most `size` sentence pairs or `size` target tokens; an update sums `accumulate` of them."""
 
     size: PositiveInt = 128
     unit: Literal["sentences", "tokens"] = "sentences"

@@ -75,21 +75,20 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
-    specs: dict[str, str | list[str] | None] = {"train": data.train, "valid": data.valid, **data.test}
-    for split in ("train", "valid"):
-        if specs[split] is None or split in data.test:
+    specs: dict[str, str | list[str]] = {}
+    for split, spec in (("train", data.train), ("valid", data.valid)):
+        if spec is None:
             raise UsageError(
                 f"data.{split} is not set: with data.corpus=files, set it to a prefix (PREFIX.{data.source_language}, "
                 f"PREFIX.{data.target_language}) or to [source file, target file]"
-                if specs[split] is None
-                else f"data.test.{split}: that name is taken; call the test set something else"
             )
-    for split in specs:
+        specs[split] = spec
+    for split, spec in data.test.items():
+        if split in specs:
+            raise UsageError(f"data.test.{split}: that name is taken; call the test set something else")
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
             raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
-    found = {
-        split: corpus.resolve_pair(spec, data.source_language, data.target_language)
-        for split, spec in specs.items()
-        if spec is not None
-    }
+        specs[split] = spec
+    languages = (data.source_language, data.target_language)
+    found = {split: corpus.resolve_pair(spec, *languages) for split, spec in specs.items()}
     return RawCorpus({split: [sha256_of(path) for path in paths] for split, paths in found.items()}, lambda: found)

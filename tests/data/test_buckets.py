@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.data.buckets import bucketed_batches, ordered_batches
@@ -26,6 +26,7 @@ def padded_share(batches, *sides):
     return 1 - sum((side[batch] + 1).sum() for batch in batches for side in sides) / cells
 
 
+@settings(deadline=None)  # the first call loads torchtext
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=120),
     size=st.integers(1, 200),

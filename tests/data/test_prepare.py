@@ -277,7 +277,7 @@ def test_what_a_configuration_must_say(make_config, tmp_path):
         prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
     with pytest.raises(UserError, match=r"nothing\.de: no such file"):
         prepare_corpus(make_config(train=str(tmp_path / "nothing")))
-    with pytest.raises(UsageError, match="captions .fr. -> .en.: the embedded corpus is German to English"):
+    with pytest.raises(UsageError, match=r"captions .fr. -> .en.: the embedded corpus is German to English"):
         prepare_corpus(make_config(corpus="captions", source_language="fr"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.errors import UsageError, UserError
@@ -74,6 +74,7 @@ def test_detokenize_is_the_inverse(tokenizer):
         assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
 
 
+@settings(deadline=None)
 @given(text=st.text(st.sampled_from("abc äß.,-'\"()0\u00a0\u2028▁é\u0301")))
 def test_detokenized_text_is_one_line(tokenizer, text):
     assert not LINE_ENDS.search(tokenizer.detokenize([*tokenizer.tokenize(text), "a\u2028b\nc\r"]))
@@ -135,6 +136,11 @@ def test_spacy_takes_a_language_not_a_trained_pipeline():
     assert SpacyTokenizer("de").tokenize("Ein T-Shirt, z.B. rot.") == ["Ein", "T-Shirt", ",", "z.B.", "rot", "."]
 
 
+def test_spacy_has_no_longest_line():
+    # calling the pipeline refuses more than a million characters
+    assert len(SpacyTokenizer("en").tokenize("snow " * 210_000)) == 210_000
+
+
 def test_spacy_refuses_a_language_it_does_not_have():
     with pytest.raises(UsageError, match=r"language 'qq'.*data.tokenizer.name=sentencepiece"):
         SpacyTokenizer("qq")
@@ -147,6 +153,12 @@ def test_spacy_keeps_nothing_of_what_it_saw():
     for i in range(50):
         tokenizer.tokenize_many([f"w{i}x{j}" for j in range(50)])
     assert len(tokenizer._nlp.vocab.strings) == strings
+
+
+def test_sentencepiece_rewrites_no_character():
+    # its default normalisation would
+    tokenizer = train_sentencepiece(ENGLISH, vocab_size=80)
+    assert tokenizer.detokenize(tokenizer.tokenize("½ cup… ﬁve² ＡＢ ™")) == "½ cup… ﬁve² ＡＢ ™"
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

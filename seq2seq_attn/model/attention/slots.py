@@ -1,0 +1,70 @@
+"""Attention over K pooled vectors: the dial between one fixed vector and full attention.
+
+    A = softmax(W_2 tanh(W_1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
+
+The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`, W_2 is
+`pool_scores`), the decoder attends to the K results additively (Cifka and Bojar 2018, section 3.2, "attentive pooling with
+compound attention"). K = 1 is a fixed vector that was chosen; the sentence's length no longer matters to the memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.model.attention.base import (
+    AdditiveScore,
+    Attention,
+    Memory,
+    State,
+    masked_softmax,
+    start_memory,
+    zero_padding,
+)
+
+
+class Slots(Attention):
+    """A memory of K positions that are none of the source's.
+
+    Args:
+        num_slots: K, the pooled vectors.
+        attention_size: A, the size of the hidden layers of pooling and of scoring.
+    """
+
+    is_positional = False
+
+    def __init__(self, query_size: int, memory_size: int, num_slots: int, attention_size: int) -> None:
+        super().__init__(memory_size)
+        self.pool_projection = nn.Linear(memory_size, attention_size, bias=False)
+        self.pool_scores = nn.Linear(attention_size, num_slots, bias=False)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size).uniform_(-1.0, 1.0) / attention_size**0.5)
+
+    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+        """Pool the values into K slots and project those to keys, once."""
+        pool_BKS, values_BSM = self.pool(values_BSM, mask_BS)
+        slots_BKM = torch.bmm(pool_BKS.to(values_BSM.dtype), values_BSM)
+        mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=mask_BS.device)
+        return start_memory(slots_BKM, mask_BK, self.key_projection(slots_BKM))
+
+    def pool(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
+        """What each slot is made of: weights [B, K, S] over source positions, and the values with padding at 0."""
+        values_BSM = zero_padding(values_BSM, mask_BS)
+        scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(values_BSM)))
+        return masked_softmax(scores_BSK.transpose(1, 2), mask_BS.unsqueeze(1)), values_BSM
+
+    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
+        """v . tanh(keys + W q), over slots."""
+        assert memory.keys_BSA is not None
+        hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        return hidden_BKA @ self.score_weight_A.to(hidden_BKA.dtype)
+
+    def fast_score(self) -> AdditiveScore:
+        """The fast unroll knows this score; it does not mind what the positions are."""
+        return AdditiveScore(self.query_projection.weight, self.score_weight_A)
+
+
+def build(*, query_size: int, memory_size: int, num_slots: int = 4, attention_size: int | None = None) -> Slots:
+    """`attention_size` defaults to the query size."""
+    return Slots(query_size, memory_size, num_slots, attention_size or query_size)
