@@ -1,0 +1,212 @@
+"""See scripts/bench_train."""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+from tutorial_model import TutorialModel, copy_weights
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.data.buckets import bucketed_batches
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.environment import describe_environment
+from seq2seq_attn.model import seq2seq
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.unroll import unroll, unroll_plain
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.optim import build_optimizer
+
+BATCH_SIZE = 128
+RANDOM, BUCKETED = "random batches", "bucketed batches"
+
+
+class Contestant:
+    """A way to train: its own model, optimiser and batches."""
+
+    def __init__(self, name, batches, model, update):
+        self.name, self.batches, self.model, self._update = name, batches, model, update
+        self.speeds = []
+
+    def turn(self, number):
+        """One update; target tokens a second, with EOS, without padding."""
+        batch = self.batches[number % len(self.batches)]
+        began_at = time.perf_counter()
+        self._update(batch)
+        self.speeds.append(batch.num_tokens / (time.perf_counter() - began_at))
+
+    @property
+    def speed(self):
+        """Median tokens a second."""
+        return statistics.median(self.speeds)
+
+
+def main():
+    """Time, compare, print, record."""
+    options = parse(sys.argv[1:])
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    config = load_config(["tutorial"], ["data.captions.num_train=4000"] if options.captions else [])
+    if options.captions:
+        config.data.corpus = "captions"
+    prepared = prepare_corpus(config)
+    pairs = prepared.pairs("train")
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    bucketed = bucketed_batches(
+        pairs.source_lengths, pairs.target_lengths, size=BATCH_SIZE, unit="sentences", seed=1, epoch=0
+    )
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
+    batches = {
+        BUCKETED: [pairs.batch(indices) for indices in bucketed[: options.batches]],
+        RANDOM: [pairs.batch(order[i * BATCH_SIZE : (i + 1) * BATCH_SIZE]) for i in range(options.batches)],
+    }
+    contestants = make_contestants(config, sizes, batches, options)
+    for contestant in contestants:
+        contestant.turn(0)
+        contestant.speeds.clear()  # the first update allocates
+    for number in range(options.batches):
+        for contestant in contestants:
+            contestant.turn(number)
+    report(contestants, gradient_differences(config, sizes), options)
+
+
+def make_contestants(config, sizes, batches, options):
+    """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one."""
+    ratio = options.teacher_forcing
+    precisions = ["fp32", "bf16"]
+    ours = [
+        Contestant(f"ours, {name}, {precision}", batches[BUCKETED], *our_update(config, sizes, way, precision, ratio))
+        for name, way in (("plain loop", unroll_plain), ("fast", unroll))
+        for precision in precisions
+    ]
+    if options.quick:
+        return ours
+    tutorials = [
+        Contestant(f"tutorial, {kind}", batches[kind], *tutorial_update(sizes, kind == BUCKETED, ratio))
+        for kind in (RANDOM, BUCKETED)
+    ]
+    return tutorials + ours
+
+
+def our_update(config, sizes, way, precision, ratio):
+    """Ours as `seq2seq train` runs it, with the unroll that is asked for."""
+    model = build_model(config.model, **sizes)
+    optimizer = build_optimizer(model, config.train.optimizer)
+
+    def update(batch):
+        seq2seq.unroll = way
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            loss = batch_loss(model, batch, teacher_forcing_ratio=ratio)
+        (loss.loss_sum / loss.num_tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return model, update
+
+
+def tutorial_update(sizes, packed, ratio):
+    """The tutorial's own update: cross-entropy over all positions, padding ignored."""
+    model = TutorialModel(*sizes.values(), packed=packed)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def update(batch):
+        logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out_BT.t().flatten(), ignore_index=0)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return model, update
+
+
+def gradient_differences(config, sizes):
+    """Relative difference of the loss and of all gradients to the tutorial's, teacher-forced, without dropout."""
+    torch.manual_seed(2)
+    model = build_model(config.model, **sizes).eval()
+    tutorial = TutorialModel(*sizes.values(), packed=True).eval()
+    copy_weights(tutorial, model)
+    generator = torch.Generator().manual_seed(3)
+    lengths = [5, 9, 12, 7, 3, 10, 8, 12]
+    source = [torch.randint(4, sizes["num_source_ids"], (n,), generator=generator).tolist() for n in lengths]
+    target = [torch.randint(4, sizes["num_target_ids"], (n,), generator=generator).tolist() for n in lengths]
+    batch = collate(source, target, range(len(lengths)))
+    logits = tutorial(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), 1.1)
+    targets = batch.tgt_out_BT.t().flatten()
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction="sum")
+    expected.backward()
+    wanted = tutorial.output.weight.grad, tutorial.decoder.weight_hh_l0.grad, tutorial.source_embedding.weight.grad
+    found = {}
+    for precision in ("fp32", "bf16"):
+        model.zero_grad()
+        seq2seq.unroll = unroll
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            loss = batch_loss(model, batch).loss_sum
+        loss.backward()
+        ours = (
+            model.decoder.output.weight.grad,
+            model.decoder.recurrent_weight_PH.grad,
+            model.encoder.embedding.weight.grad,
+        )
+        worst = max(((a - b).norm() / b.norm()).item() for a, b in zip(ours, wanted, strict=True))
+        found[precision] = {"loss": abs(loss.item() / expected.item() - 1), "gradients": worst}
+    return found
+
+
+def report(contestants, differences, options):
+    """The table, and the record."""
+    environment = describe_environment(sys.argv, "cpu")
+    print(f"{environment['cpu']}, {options.threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
+    print(f"batches of {BATCH_SIZE}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns\n")
+    base = contestants[:2]
+    print(f"{'':34}{'tokens/s':>10}" + "".join(f"   x {contestant.name}" for contestant in base))
+    rows = []
+    for contestant in contestants:
+        ratios = [paired_ratio(contestant, other) for other in base]
+        print(
+            f"{contestant.name:34}{contestant.speed:>10,.0f}"
+            + "".join(f"{r:>{5 + len(o.name)}.2f}" for r, o in zip(ratios, base, strict=True))
+        )
+        rows.append(
+            {
+                "name": contestant.name,
+                "tokens_per_s": contestant.speed,
+                "ratios": dict(zip((o.name for o in base), ratios, strict=True)),
+            }
+        )
+    print("\nfast against the tutorial's function, relative difference:")
+    for precision, values in differences.items():
+        print(f"  {precision}: loss {values['loss']:.1e}, gradients {values['gradients']:.1e}")
+    if options.record:
+        path = Path("docs/speed/train.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        value = {"options": vars(options), "rows": rows, "differences": differences, "environment": environment}
+        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def paired_ratio(a, b):
+    """Median over turns of the ratio of speeds."""
+    return statistics.median(x / y for x, y in zip(a.speeds, b.speeds, strict=True))
+
+
+def parse(arguments):
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/bench_train", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="ours only, few batches: under two minutes")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batches", type=int, default=None)
+    parser.add_argument("--teacher-forcing", type=float, default=0.5)
+    parser.add_argument("--captions", action="store_true", help="on the embedded corpus: no download")
+    parser.add_argument("--record", action="store_true", help="write docs/speed/train.json")
+    options = parser.parse_args(arguments)
+    options.batches = options.batches or (4 if options.quick else 8)
+    return options
+
+
+if __name__ == "__main__":
+    main()
