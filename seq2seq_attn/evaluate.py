@@ -56,27 +56,22 @@ def evaluate(
     reuse_hypotheses: bool = False,
     show_progress: bool = False,
 ) -> Report:
-    """Translate, score, write the report.
+    """Translate, score, write the report. The first run is what the others are compared with.
 
     Args:
-        runs: run directories; the first is what the others are compared with.
         splits: parts of the runs' corpus; none: its test sets, each apart and pooled. Or, instead of splits:
         source: one sentence a line, plain or .gz, and `reference`, its translation.
         by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
         length_of: the side whose tokens count as length.
-        beam_size: None: as each run's configuration says; so too `length_penalty` and `batch_size`.
-        measures: what to score by; add `ter` for translation edit rate.
-        json_path: where the report goes, Markdown and plots beside it; None: into the first run's directory.
-        report_path: another place for the Markdown page.
+        beam_size: None: as each run is configured; so too `length_penalty` and `batch_size`.
+        json_path: where the report goes, plots and Markdown (unless `report_path`) beside it; None: to the first run.
         reuse_hypotheses: take `hyps/<split>.txt` if the same model made it of the same lines in the same way.
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data.
         UserError: a run or a file that cannot be read.
     """
-    if not runs:
-        raise UsageError("no run to evaluate: name at least one run directory")
-    _check_report_path(report_path)
+    _check_request(runs, "run to evaluate", report_path)
     run_dirs = [RunDir(run) for run in runs]
     names = _display_names([run.path for run in run_dirs])
     configs = [run.config() for run in run_dirs]
@@ -86,20 +81,21 @@ def evaluate(
         for run, config in zip(run_dirs, configs, strict=True)
     ]
     hypotheses = {name: [task.translate(one) for one in sets] for name, task in zip(names, tasks, strict=True)}
+    descriptions = [
+        {"name": name, **_describe_run(run, config), **task.describe()}
+        for name, run, config, task in zip(names, run_dirs, configs, tasks, strict=True)
+    ]
     data = configs[0].data
     report = build_report(
         sets,
         hypotheses,
-        [
-            {"name": name, **_describe_run(run, config), **task.describe()}
-            for name, run, config, task in zip(names, run_dirs, configs, tasks, strict=True)
-        ],
+        descriptions,
         languages=Languages(data.source_language, data.target_language, "files" if source else data.corpus),
         settings=Settings(by_length, length_of, tuple(measures), resampling),
         device=str(resolve_device(device)),
     )
-    default = run_dirs[0].report_path if len(runs) == 1 else run_dirs[0].path / "report.comparison.json"
-    _write(report, json_path or default, report_path)
+    name = "report.json" if len(runs) == 1 else "report.comparison.json"
+    _write(report, json_path or run_dirs[0].path / name, report_path)
     return report
 
 
@@ -122,9 +118,7 @@ def score_files(
     Raises:
         UserError: a file that cannot be read, or files of different numbers of lines.
     """
-    if not hypotheses:
-        raise UsageError("no hypotheses to score: name at least one file")
-    _check_report_path(report_path)
+    _check_request(hypotheses, "hypotheses to score", report_path)
     if source is None:
         references = read_lines(reference)
         one = EvaluationSet(_set_name(reference), references, references)
@@ -292,7 +286,9 @@ def _write(report: Report, json_path: Path, report_path: Path | None) -> None:
     log.info("written: %s", ", ".join(str(path) for path in (json_path, page_path, *map(json_path.with_name, plots))))
 
 
-def _check_report_path(path: Path | None) -> None:
+def _check_request(paths: Sequence[str | Path], what: str, path: Path | None) -> None:
+    if not paths:
+        raise UsageError(f"no {what}: name at least one")
     if path is not None and path.suffix != ".md":
         raise UsageError(f"--report {str(path)!r}: the report is Markdown; name a file that ends in .md")
 

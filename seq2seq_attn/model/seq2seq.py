@@ -15,6 +15,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
 from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.gru import compute_dtype
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
 
@@ -91,6 +92,9 @@ class Seq2Seq(nn.Module):
         """The inputs of a pass that feeds back its own choices where `keep_TB` is False. Padding stays padding."""
         mixed_TB = tgt_in_TB.clone()
         keep_TB = keep_TB | (tgt_in_TB == PAD)
+        # cast once, not at every step: without gradient, autocast keeps no cast weights, and this is the largest matrix
+        output = self.decoder.output
+        weight, bias = (tensor.to(compute_dtype(tensor)) for tensor in (output.weight, output.bias))
         for t in range(len(tgt_in_TB) - 1):
             embedded_BE = self.decoder.embedding(mixed_TB[t])
             if embedding_mask is not None:
@@ -99,7 +103,7 @@ class Seq2Seq(nn.Module):
             features_BF = self.decoder.features(state.hidden_BH, context_BM, embedded_BE)
             if features_mask is not None:
                 features_BF = features_BF * features_mask[t]
-            choice_B = self.decoder.output(features_BF).argmax(dim=-1)
+            choice_B = nn.functional.linear(features_BF.to(weight.dtype), weight, bias).argmax(dim=-1)
             mixed_TB[t + 1] = torch.where(keep_TB[t + 1], tgt_in_TB[t + 1], choice_B)
         return mixed_TB
 

@@ -27,15 +27,16 @@ from pathlib import Path
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.text.captions_english import english_sentence
-from seq2seq_attn.text.captions_grammar import Grammar, Impossible
+from seq2seq_attn.text.captions_grammar import Grammar
 from seq2seq_attn.text.captions_growth import Growth
 from seq2seq_attn.text.captions_lexicon import load_lexicon
-from seq2seq_attn.text.captions_patterns import PATTERNS, draw_sentence
+from seq2seq_attn.text.captions_nouns import Impossible
+from seq2seq_attn.text.captions_patterns import draw_sentence, patterns_for
 from seq2seq_attn.text.captions_tree import Token
 
 MIN_LENGTH = 4
 _MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")
-_MAX_QUESTION_LENGTH = 16
+_SHORT_LENGTH = 6
 _MAX_TRIES = 2000
 
 
@@ -150,10 +151,8 @@ def _draw(
 
 def _try_pair(grammar: Grammar, length: int) -> CaptionPair | None:
     """One attempt at a sentence of this length; None if its words or its length did not work out."""
-    grammar.reset()
-    pattern = grammar.choose(PATTERNS)
-    if pattern == "question" and length > _MAX_QUESTION_LENGTH:
-        return None
+    grammar.reset(is_short=length <= _SHORT_LENGTH)
+    pattern = grammar.choose(patterns_for(length))
     try:
         sentence = draw_sentence(grammar, pattern)
     except Impossible:

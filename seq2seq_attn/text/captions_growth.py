@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seq2seq_attn.text.captions_german import german_clause, german_np, german_pp, german_sentence
-from seq2seq_attn.text.captions_grammar import Grammar, Impossible
+from seq2seq_attn.text.captions_grammar import Grammar
 from seq2seq_attn.text.captions_lexicon import Attribute
-from seq2seq_attn.text.captions_patterns import (
-    add_subordinate,
-    add_time,
-    main_clause,
-    may_have_relative,
-    phrases_of,
-    relative_clause,
-    tense_of,
-)
+from seq2seq_attn.text.captions_nouns import Impossible
+from seq2seq_attn.text.captions_patterns import add_subordinate, add_time, main_clause
+from seq2seq_attn.text.captions_relative import may_have_relative, phrases_of, relative_clause, tense_of
 from seq2seq_attn.text.captions_tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _MEASURED = frozenset({"money", "weight", "duration", "material"})

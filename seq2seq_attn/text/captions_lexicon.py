@@ -208,6 +208,8 @@ def _noun(entry: dict[str, Any]) -> Noun:
 
 
 def _english_plural(word: str) -> str:
+    if word[-1] == "y" and word[-2] not in "aeiou":
+        return f"{word[:-1]}ies"
     return word + ("es" if word.endswith(("s", "x", "ch", "sh")) else "s")
 
 

@@ -30,7 +30,7 @@ class NounPhrase:
     `determiner`: der, ein, dieser, jeder, kein, sein (possessive, of `owner`), viele/einige/mehrere, number, pronoun
     (for `owner`) or empty. `number` holds the words of a numeral in both languages, `name` the copied name, city or
     number, `label` what stands before it (nominative, other cases, English): Herr, Herrn, Mr.
-    `barred_rank` is the rank of adjectives that would contradict or repeat what a clause says of it.
+    `barred_ranks` are the ranks of adjectives that would contradict or repeat what a clause says of it.
     """
 
     uid: int
@@ -46,7 +46,7 @@ class NounPhrase:
     genitive: NounPhrase | None = None
     attribute: PrepositionalPhrase | None = None
     relative: Clause | None = None
-    barred_rank: int = 0
+    barred_ranks: set[int] = field(default_factory=set)
     following: list[NounPhrase] = field(default_factory=list)
 
     @property

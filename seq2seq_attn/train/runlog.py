@@ -54,7 +54,8 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and isinstance(error, Exception):
-            log.error("%s", error)
+            # into the file alone: on the terminal whoever catches it will say so
+            self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
         self._package_log.removeHandler(self._handler)
         self._package_log.setLevel(self._former_level)
         self._handler.close()

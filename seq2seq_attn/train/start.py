@@ -39,6 +39,8 @@ def load_settings(
     own = run_dir / CONFIG if resume and run_dir is not None else None
     if own is not None and own.exists():
         return load_config([str(own), *sources], overrides), run_dir
+    if resume and not sources:
+        raise UsageError(f"{run_dir}: nothing to resume there (no {CONFIG}); name a run, or give -c to begin one")
     return load_config(sources or ["multi30k"], overrides), run_dir
 
 

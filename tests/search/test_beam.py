@@ -15,7 +15,7 @@ A, B = UNK + 1, UNK + 2
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0, -0.5])
 @pytest.mark.parametrize("max_length", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_beam_wide_enough_finds_the_best_of_all(seed: int, max_length: int, length_penalty: float) -> None:
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
     model = FakeModel(num_free=2, seed=seed, sharpness=1.0)

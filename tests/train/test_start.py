@@ -85,8 +85,14 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
 def test_settings_without_a_name_are_those_of_multi30k() -> None:
     config, run_dir = load_settings([], [], run_dir=None, resume=False)
     assert (config.name, run_dir) == ("multi30k", None)
-    again, _ = load_settings([], [], run_dir=Path("not/there"), resume=True)
-    assert again == config
+
+
+def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
+    where = Path("not/there")
+    config, run_dir = load_settings(["tutorial"], [], run_dir=where, resume=True)
+    assert (config.name, run_dir) == ("tutorial", where)
+    with pytest.raises(UsageError, match="not/there: nothing to resume there"):
+        load_settings([], ["seed=3"], run_dir=where, resume=True)
 
 
 @pytest.mark.parametrize(

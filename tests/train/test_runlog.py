@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import logging
+import math
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.train.runlog import Progress, RunLog
+
+log = logging.getLogger("seq2seq_attn.some.module")
+
+
+def lines(directory: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_events_are_strict_json_lines(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as run_log:
+        run_log.event("train", update=3, epoch=0, loss=math.nan, parts=[{"x": math.inf}, 1.5], text="Straße\n")
+    assert lines(tmp_path) == [
+        {"event": "train", "update": 3, "epoch": 0, "loss": None, "parts": [{"x": None}, 1.5], "text": "Straße\n"}
+    ]
+    assert "NaN" not in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_resume_drops_what_came_after_its_state(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as run_log:
+        run_log.event("train", update=1, epoch=0)
+        position = run_log.position()
+        run_log.event("train", update=2, epoch=0)
+        log.info("first session")
+    with RunLog(tmp_path, position=position, update=1) as run_log:
+        assert run_log.position() == position
+        run_log.event("train", update=2, epoch=0, again=True)
+        log.info("second session")
+    assert [(line["update"], line.get("again")) for line in lines(tmp_path)] == [(1, None), (2, True)]
+    text = (tmp_path / "train.log").read_text(encoding="utf-8")
+    assert "first session" in text
+    assert "second session" in text
+
+
+def test_a_new_run_forgets_the_old_one(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        with RunLog(tmp_path) as run_log:
+            run_log.event(name, update=1, epoch=0)
+            log.info("%s", name)
+    assert [line["event"] for line in lines(tmp_path)] == ["new"]
+    assert "old" not in (tmp_path / "train.log").read_text(encoding="utf-8")
+
+
+def test_numbers_go_to_tensorboard(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with RunLog(tmp_path) as run_log:
+        run_log.event("train", update=5, epoch=0, loss=2.5, text="no number")
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert events.Tags()["scalars"] == ["train/loss"]
+    assert [(point.step, point.value) for point in events.Scalars("train/loss")] == [(5, 2.5)]
+
+
+def test_the_error_that_ends_training_is_in_its_log_and_only_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ValueError, match="the reason"), RunLog(tmp_path):
+        raise ValueError("the reason")
+    assert "ERROR the reason" in (tmp_path / "train.log").read_text(encoding="utf-8")
+    assert "the reason" not in caplog.text
+
+
+def test_the_log_level_is_put_back(tmp_path: Path) -> None:
+    package = logging.getLogger("seq2seq_attn")
+    before = (package.level, list(package.handlers))
+    with RunLog(tmp_path):
+        assert package.isEnabledFor(logging.INFO)
+    assert (package.level, list(package.handlers)) == before
+
+
+def test_there_is_no_bar_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = Progress(update=0, total_updates=10, end_s=None)
+    bar.step(update=1, epoch=0, loss=1.0, tokens_per_s=5.0)
+    bar.close()
+    assert not bar.is_shown
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("total_updates", "end_s"), [(10, None), (10, 5.0), (None, 5.0), (None, None)])
+def test_the_bar_shows_loss_speed_and_time_left(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    total_updates: int | None,
+    end_s: float | None,
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    bar = Progress(update=4, total_updates=total_updates, end_s=end_s)
+    bar._bar.mininterval = 0
+    bar.step(update=5, epoch=0, loss=1.25, tokens_per_s=1234.5)
+    bar._bar.refresh()
+    bar.close()
+    shown = capsys.readouterr().err
+    assert "epoch 1" in shown
+    assert "loss=1.250 tokens/s=1,234" in shown
+    assert ("left=00:0" in shown) is bool(total_updates or end_s)
