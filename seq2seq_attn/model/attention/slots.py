@@ -2,9 +2,10 @@
 
     A = softmax(W_2 tanh(W_1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
 
-The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`, W_2 is
-`pool_scores`), the decoder attends to the K results additively (Cifka and Bojar 2018, section 3.2, "attentive pooling with
-compound attention"). K = 1 is a fixed vector that was chosen; the sentence's length no longer matters to the memory.
+The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`,
+W_2 is `pool_scores`), the decoder attends to the K results additively (Cifka and Bojar 2018, section 3.2, "attentive
+pooling with compound attention"). K = 1 is a fixed vector that was chosen; the size of the memory does not depend on
+the sentence's length.
 """
 
 from __future__ import annotations
