@@ -28,6 +28,8 @@ from seq2seq_attn.report.build import (
     Settings,
     build_report,
 )
+from seq2seq_attn.report.html import RunTexts, html_report
+from seq2seq_attn.report.packed_map import PackedMap, pack_translation
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.run_dir import RunDir
@@ -80,6 +82,8 @@ def evaluate(
         _Translation(run, config.search, beam_size, length_penalty, batch_size, device, reuse_hypotheses, show_progress)
         for run, config in zip(run_dirs, configs, strict=True)
     ]
+    for task in tasks:
+        task.keeps_maps = _is_html(report_path)
     hypotheses = {name: [task.translate(one) for one in sets] for name, task in zip(names, tasks, strict=True)}
     descriptions = [
         {"name": name, **_describe_run(run, config), **task.describe()}
@@ -95,7 +99,11 @@ def evaluate(
         device=str(resolve_device(device)),
     )
     name = "report.json" if len(runs) == 1 else "report.comparison.json"
-    _write(report, json_path or run_dirs[0].path / name, report_path)
+    texts = [
+        RunTexts(hypotheses[of], task.maps, config.model_dump(mode="json"), task.no_map)
+        for of, task, config in zip(names, tasks, configs, strict=True)
+    ]
+    _write(report, json_path or run_dirs[0].path / name, report_path, sets, texts)
     return report
 
 
@@ -126,15 +134,16 @@ def score_files(
     else:
         one = EvaluationSet(_set_name(source), *read_pairs(source, reference))
     names = _display_names(hypotheses)
+    lines = [[read_lines(path)] for path in hypotheses]
     report = build_report(
         [one],
-        {name: [read_lines(path)] for name, path in zip(names, hypotheses, strict=True)},
+        dict(zip(names, lines, strict=True)),
         [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
         languages=languages,
         settings=Settings(by_length, length_of, tuple(measures), resampling),
     )
     if json_path is not None:
-        _write(report, json_path, report_path)
+        _write(report, json_path, report_path, [one], [RunTexts(of_system) for of_system in lines])
     return report
 
 
@@ -198,6 +207,10 @@ class _Translation:
         self._model_hash: str | None = None
         self._translator: Translator | None = None
         self._seconds = 0.0
+        self.keeps_maps = False
+        self.maps: list[list[PackedMap | None]] = []
+        """for each set translated, the attention of each line; Nones where it was not kept"""
+        self.no_map = "its attention does not look at source positions"
 
     def describe(self) -> dict[str, Any]:
         """How it translated, for the report."""
@@ -209,14 +222,20 @@ class _Translation:
         made_by = self._how_made(one.source)
         if self._reuse and (lines := _read_same(path, made_by, len(one.source))) is not None:
             log.info("%s: made by the same model in the same way, reused", path)
+            self.maps.append([None] * len(lines))
+            self.no_map = "its saved hypotheses were used, which come without attention"
             return lines
         if self._translator is None:
             self._translator = load(self._run.path, self._device)
         started = time.monotonic()
         found = self._translator.translate_lines(
-            one.source, **self._search, batch_size=self._batch_size, keep_attention=False
+            one.source, **self._search, batch_size=self._batch_size, keep_attention=self.keeps_maps
         )
-        lines = [best.text for best, *_ in self._with_bar(found, one)]
+        lines = []
+        self.maps.append([])
+        for best, *_ in self._with_bar(found, one):
+            lines.append(best.text)
+            self.maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
         self._seconds += time.monotonic() - started
         write_text(path, "".join(f"{line}\n" for line in lines))
         write_json(path.with_suffix(".json"), made_by)
@@ -268,8 +287,11 @@ def _describe_run(run: RunDir, config: Config) -> dict[str, Any]:
     }
 
 
-def _write(report: Report, json_path: Path, report_path: Path | None) -> None:
-    """report.json, and beside it the Markdown page and the plots; of several sets the pooled one is drawn."""
+def _write(
+    report: Report, json_path: Path, report_path: Path | None, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]
+) -> None:
+    """report.json, and beside it the Markdown page and the plots; of several sets the pooled one is drawn. A report
+    path that ends in .md is that of the Markdown page, one that ends in .html takes the HTML page."""
     stem = json_path.name.removesuffix(".json")
     suffix = stem.removeprefix("report")  # report.comparison.json -> bleu-by-length.comparison.png
     drawn, unit = report.sets[-1], report.page.unit
@@ -281,16 +303,25 @@ def _write(report: Report, json_path: Path, report_path: Path | None) -> None:
             plots.append(plots[0].replace("bleu", "retention", 1))
             plot_retention(json_path.with_name(plots[1]), drawn, unit=unit)
     write_json(json_path, report.data)
-    page_path = report_path or json_path.with_name(f"{stem}.md")
+    is_html = _is_html(report_path)
+    page_path = json_path.with_name(f"{stem}.md") if report_path is None or is_html else report_path
     write_text(page_path, report.markdown(plots))
-    log.info("written: %s", ", ".join(str(path) for path in (json_path, page_path, *map(json_path.with_name, plots))))
+    written = [json_path, page_path, *map(json_path.with_name, plots)]
+    if report_path is not None and is_html:
+        write_text(report_path, html_report(report, sets, runs))
+        written.append(report_path)
+    log.info("written: %s", ", ".join(map(str, written)))
+
+
+def _is_html(path: Path | None) -> bool:
+    return path is not None and path.suffix == ".html"
 
 
 def _check_request(paths: Sequence[str | Path], what: str, path: Path | None) -> None:
     if not paths:
         raise UsageError(f"no {what}: name at least one")
-    if path is not None and path.suffix != ".md":
-        raise UsageError(f"--report {str(path)!r}: the report is Markdown; name a file that ends in .md")
+    if path is not None and path.suffix not in (".md", ".html"):
+        raise UsageError(f"--report {str(path)!r}: name a file that ends in .md (Markdown) or .html (with attention)")
 
 
 def _display_names(paths: Sequence[Path]) -> list[str]:

@@ -93,7 +93,7 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
         (["train", "--resume"], "no unfinished run under runs/"),
         (["prepare", "wmt14"], "corpus 'wmt14': known by name are multi30k, captions"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
-        (["train", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
+        (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
     ],
 )
 def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -194,7 +194,7 @@ def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:
             process.stdin.flush()
             assert process.stdout.readline() == answer
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
 
 
 def test_a_closed_pipe_is_quiet(run: RunDir) -> None:
@@ -209,7 +209,7 @@ def test_a_closed_pipe_is_quiet(run: RunDir) -> None:
         process.stdin.write(b"Ein Hund\n" * 50)
         process.stdin.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
 
 
 # ---- what is written beside the text ----

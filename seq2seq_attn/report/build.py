@@ -62,6 +62,8 @@ class Report:
     sets: list[SetScores]
     data: dict[str, Any]
     page: Page
+    lengths: list[IntArray]
+    """the length of each sentence of each set, in the tokens that buckets are cut by"""
 
     @property
     def text(self) -> str:
@@ -133,7 +135,7 @@ def build_report(
         notes=[line for description in descriptions for line in _run_lines(description)],
         provenance=_provenance(environment),
     )
-    return Report(scored, data, page)
+    return Report(scored, data, page, lengths)
 
 
 def spacy_language(language: str) -> str:

@@ -31,7 +31,7 @@ def terminal_page(page: Page) -> str:
     for scores in page.sets:
         blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
         blocks += [f"{title}\n{table.to_text()}" for title, table in _length_tables(scores, page.unit, ["bleu"])]
-    blocks.append("\n".join([*_legend(page), *_signature_lines(page)]))
+    blocks.append("\n".join([*legend(page), *_signature_lines(page)]))
     return "\n\n".join(blocks)
 
 
@@ -44,7 +44,7 @@ def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
             blocks += [f"### {title}", table.to_markdown()]
     blocks += [f"![{name}]({name})" for name in plots]
     blocks += ["## How it was measured"]
-    lines = [*_legend(page), *_signature_lines(page), page.provenance]
+    lines = [*legend(page), *_signature_lines(page), page.provenance]
     blocks.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(blocks) + "\n"
 
@@ -62,7 +62,8 @@ def _length_tables(
     return tables
 
 
-def _legend(page: Page) -> list[str]:
+def legend(page: Page) -> list[str]:
+    """How to read the scores, a sentence or two a line."""
     drawn = page.resampling
     lines = [
         f"[low, high]: 95 % bootstrap interval, {drawn.num_resamples:,} resamples, seed {drawn.seed}; "

@@ -1,0 +1,212 @@
+"""Reports as one HTML file each: no network, no other file, readable in ten years.
+
+Texts and numbers travel as JSON inside the page and reach the screen as text nodes only, so that a sentence that looks
+like markup stays a sentence. The page's own style and script (`templates/`) are allowed by their hashes; the browser
+refuses everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.metrics.bleu import TITLES, Measure
+from seq2seq_attn.report.build import EvaluationSet, Report
+from seq2seq_attn.report.packed_map import PackedMap
+from seq2seq_attn.report.pages import legend
+
+MAP_CHARACTERS = 1_000
+"""what an attention map may take on average; 1,000 sentences of two runs then stay under 3 MB with their texts"""
+FLOORS = (1, 3, 8, 20, 50)
+"""least weights kept, in 255ths: the first under which the maps fit"""
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPTS = ("dom.js", "map.js", "dialog.js", "chart.js", "scores.js", "sentences.js", "setup.js", "main.js")
+
+
+@dataclass(frozen=True)
+class RunTexts:
+    """What one run made of the test sets."""
+
+    hypotheses: Sequence[Sequence[str]]
+    """for each set, a line a sentence"""
+    maps: Sequence[Sequence[PackedMap | None]] | None = None
+    """for each set, the attention of each line; None: none at all"""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """the resolved configuration as plain values"""
+    no_map: str = "no attention was kept"
+    """why a sentence has no map, to be read after the run's name and a colon"""
+
+
+@dataclass(frozen=True)
+class TranslatedLine:
+    """A line of a page of attention maps."""
+
+    number: int
+    """in the input, from 1"""
+    source: str
+    hypothesis: str
+    attention: PackedMap
+
+
+def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> str:
+    """The report as a page: scores, curves, sentences with their attention, configurations.
+
+    Args:
+        sets: the sets that were scored, without the pooled one.
+        runs: in the order of the report's systems.
+    """
+    tokens = _Interned()
+    maps, floor = _fit([_joined_maps(run, sets) for run in runs])
+    names = report.sets[0].systems
+    payload = {
+        "kind": "evaluation",
+        "report": report.data,
+        "titles": TITLES,
+        "unit": report.page.unit,
+        "legend": legend(report.page),
+        "runs": [
+            {"name": name, "config": dict(run.config), "no_map": run.no_map}
+            for name, run in zip(names, runs, strict=True)
+        ],
+        "floor": floor,
+        "sentences": {
+            "sets": [{"name": one.name, "num_pairs": len(one.references)} for one in sets],
+            "source": _join(one.source for one in sets),
+            "reference": _join(one.references for one in sets),
+            "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
+            "hypotheses": [_join(run.hypotheses) for run in runs],
+            "chrf": _sentence_chrf(sets, runs),
+            "maps": [[tokens.add(one) for one in of_run] for of_run in maps],
+        },
+        "tokens": tokens.lists,
+    }
+    return _page("Evaluation: " + ", ".join(names), payload)
+
+
+def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note: str = "") -> str:
+    """Translated lines with their attention as a page."""
+    tokens = _Interned()
+    [maps], floor = _fit([[line.attention for line in lines]])
+    payload = {
+        "kind": "maps",
+        "title": title,
+        "note": note,
+        "floor": floor,
+        "lines": [
+            {"number": line.number, "source": line.source, "hypothesis": line.hypothesis, "map": tokens.add(one)}
+            for line, one in zip(lines, maps, strict=True)
+        ],
+        "tokens": tokens.lists,
+    }
+    return _page(title, payload)
+
+
+class _Interned:
+    """Token lists, each stored once: runs that share a tokeniser share their source tokens."""
+
+    def __init__(self) -> None:
+        self.lists: list[tuple[str, ...]] = []
+        self._places: dict[tuple[str, ...], int] = {}
+
+    def add(self, one: PackedMap | None) -> list[Any] | None:
+        """The map as the page wants it: places of its source and target tokens, and its weights."""
+        if one is None:
+            return None
+        return [self._place(one.source_tokens), self._place(one.target_tokens), one.to_base64()]
+
+    def _place(self, tokens: tuple[str, ...]) -> int:
+        if tokens not in self._places:
+            self._places[tokens] = len(self.lists)
+            self.lists.append(tokens)
+        return self._places[tokens]
+
+
+def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None]], int]:
+    """The maps without weights under the lowest floor that lets them fit, and that floor. Where even the highest does
+    not, the last sentences lose theirs."""
+    budget = MAP_CHARACTERS * max(50, sum(map(len, maps)))
+    for floor in FLOORS:
+        if floor > 1:
+            maps = [[one and one.without_below(floor) for one in of_run] for of_run in maps]
+        if sum(_size(one) for of_run in maps for one in of_run) <= budget:
+            return maps, floor
+    kept: list[list[PackedMap | None]] = []
+    for of_run in maps:
+        left = budget // len(maps)
+        kept.append([])
+        for one in of_run:
+            left -= _size(one)
+            kept[-1].append(one if left >= 0 else None)
+    return kept, FLOORS[-1]
+
+
+def _size(one: PackedMap | None) -> int:
+    return 0 if one is None else len(one.packed) * 4 // 3
+
+
+def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:
+    return _join(run.maps) if run.maps is not None else [None] * sum(len(one.references) for one in sets)
+
+
+def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
+    """Each sentence's chrF under each run: what sacreBLEU's `sentence_chrf` gives."""
+    measure = Measure("chrf", _join(one.references for one in sets))
+    found = []
+    for run in runs:
+        statistics = measure.statistics(_join(run.hypotheses))
+        found.append([round(score, 2) for score in statistics.scores_of_sums(statistics.rows_ND).tolist()])
+    return found
+
+
+def _page(title: str, payload: Mapping[str, Any]) -> str:
+    style = _read("page.css")
+    script = "'use strict';\n(() => {\n" + "\n".join(_read(name) for name in _SCRIPTS) + "})();\n"
+    parts = {
+        "@STYLE_HASH@": _hash(style),
+        "@SCRIPT_HASH@": _hash(script),
+        "@TITLE@": html.escape(title.encode("utf-8", errors="replace").decode("utf-8")),
+        "@STYLE@": style,
+        "@SCRIPT@": script,
+        "@DATA@": embedded_json(payload),
+    }
+    return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], _read("page.html"))
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that can stand inside a <script> element whatever its strings hold; infinite and missing numbers as null."""
+    text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names an inline element."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _join(parts: Any) -> list[Any]:
+    return [item for part in parts for item in part]

@@ -1,0 +1,79 @@
+"""Attention maps small enough to travel by the thousand inside one HTML file: 8 bits a weight, runs of zeros counted.
+
+Shapes: T target positions, S source positions.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.translation import Translation
+
+LEVELS = 255
+"""a stored weight w stands for w / 255"""
+
+
+@dataclass(frozen=True)
+class PackedMap:
+    """An attention map in 8 bits, row by row: a weight 1 to 255 as itself, n zeros in a row as the two bytes 0, n."""
+
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    packed: bytes
+
+    def levels_TS(self) -> npt.NDArray[np.uint8]:
+        """The weights times 255, whole numbers."""
+        values: list[int] = []
+        position = 0
+        while position < len(self.packed):
+            value = self.packed[position]
+            values += [value] if value else [0] * self.packed[position + 1]
+            position += 1 if value else 2
+        return np.array(values, dtype=np.uint8).reshape(len(self.target_tokens), len(self.source_tokens))
+
+    def without_below(self, level: int) -> PackedMap:
+        """The same map with every weight under level / 255 set to 0."""
+        levels_TS = self.levels_TS()
+        levels_TS[levels_TS < level] = 0
+        return PackedMap(self.source_tokens, self.target_tokens, _pack(levels_TS))
+
+    def to_base64(self) -> str:
+        """The packed bytes as text."""
+        return base64.b64encode(self.packed).decode("ascii")
+
+
+def pack_map(attention: AttentionMap) -> PackedMap:
+    """Round the weights to 255ths and pack them; what rounds to 0 is not stored."""
+    levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(np.uint8)
+    return PackedMap(tuple(attention.source_tokens), tuple(attention.target_tokens), _pack(levels_TS))
+
+
+def pack_translation(translation: Translation) -> PackedMap | None:
+    """The packed map of a translation; None where there is nothing to show."""
+    if translation.attention is None or not translation.tokens:
+        return None
+    return pack_map(AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention))
+
+
+def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:
+    levels = levels_TS.ravel()
+    kept = np.flatnonzero(levels)
+    gaps = np.diff(kept, prepend=-1) - 1
+    packed = bytearray()
+    for gap, value in zip(gaps.tolist(), levels[kept].tolist(), strict=True):
+        _pack_zeros(packed, gap)
+        packed.append(value)
+    _pack_zeros(packed, len(levels) - 1 - (int(kept[-1]) if len(kept) else -1))
+    return bytes(packed)
+
+
+def _pack_zeros(packed: bytearray, count: int) -> None:
+    while count:
+        run = min(count, LEVELS)
+        packed += bytes((0, run))
+        count -= run

@@ -1,0 +1,88 @@
+// Lines with bands over length buckets, drawn for the width there is, again when it changes.
+const shortLabel = ({ lower, upper }) => {
+  if (upper === null) return lower > 0 ? `≥ ${lower}` : 'all';
+  if (lower <= 0) return `≤ ${upper - 1}`;
+  return upper - 1 > lower ? `${lower}–${upper - 1}` : `${lower}`;
+};
+
+function ticksTo(top) {
+  const rough = top / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const unit = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) * power;
+  const count = Math.ceil(top / unit - 1e-9);
+  const digits = Math.max(0, -Math.floor(Math.log10(unit) + 1e-9), unit / power === 2.5 ? 1 - Math.log10(power) : 0);
+  return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(Math.min(digits, 2)) }));
+}
+
+// series: [{run, name, points: [{value, low, high} or null, one for each bucket]}]
+function drawChart(width, { buckets, series, unit, label, rule }) {
+  const [left, right, top, height, bottom] = [44, 10, 12, width < 480 ? 220 : 270, 56];
+  const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high) : 0))));
+  const ticks = ticksTo(highest > 0 ? highest : 1);
+  const most = ticks[ticks.length - 1].value;
+  const x = (place) => left + ((place + 0.5) * (width - left - right)) / buckets.length;
+  const y = (value) => top + height * (1 - value / most);
+  const gridLines = ticks.map(({ value, label: text }) => [
+    svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+    svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
+  ]);
+  const axis = buckets.map((bucket, place) => [
+    svg('text', { class: 'tick strong', x: x(place), y: top + height + 20, 'text-anchor': 'middle' }, shortLabel(bucket)),
+    svg('text', { class: 'tick', x: x(place), y: top + height + 36, 'text-anchor': 'middle' },
+      `${place ? '' : 'n '}${integer(bucket.num_pairs)}${bucket.is_thin ? '*' : ''}`),
+  ]);
+  return svg(
+    'svg',
+    { class: 'chart', width, height: top + height + bottom, viewBox: `0 0 ${width} ${top + height + bottom}`, role: 'img', 'aria-label': label },
+    gridLines,
+    axis,
+    svg('text', { class: 'tick', x: width - right, y: top + height + 53, 'text-anchor': 'end' }, unit),
+    rule ? svg('line', { class: 'rule', x1: left, x2: width - right, y1: y(rule), y2: y(rule) }) : '',
+    series.map((one) => drawBand(one, x, y)),
+    series.map((one) => drawLine(one, buckets, x, y)),
+  );
+}
+
+// A gap where a bucket has no value, on both sides of which the line goes on.
+function stretches(points) {
+  const found = [[]];
+  points.forEach((point, place) => (point ? found[found.length - 1].push({ ...point, place }) : found.push([])));
+  return found.filter((stretch) => stretch.length);
+}
+
+const drawBand = ({ run, points }, x, y) =>
+  stretches(points).map((stretch) => {
+    const [over, under] = [stretch.map((p) => [x(p.place), y(p.high)]), stretch.map((p) => [x(p.place), y(p.low)])];
+    if (stretch.length === 1) {
+      return svg('line', { class: `whisker run-${run % 6}`, x1: over[0][0], x2: over[0][0], y1: over[0][1], y2: under[0][1] });
+    }
+    return svg('polygon', { class: `band run-${run % 6}`, points: [...over, ...under.reverse()].map((p) => p.join()).join(' ') });
+  });
+
+const drawLine = ({ run, name, points }, buckets, x, y) =>
+  stretches(points).map((stretch) => [
+    svg('polyline', {
+      class: `line run-${run % 6}`,
+      'stroke-dasharray': DASHES[run % 6],
+      points: stretch.map((p) => `${x(p.place)},${y(p.value)}`).join(' '),
+    }),
+    stretch.map((p) => {
+      const digits = p.value < 2 && p.high < 2.5 ? 2 : 1;
+      const text = `${name}, ${shortLabel(buckets[p.place])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]`;
+      return svg('g', {}, svg('title', {}, text), marker(run, x(p.place), y(p.value)));
+    }),
+  ]);
+
+// A figure that keeps to the width of its place.
+function chartFigure(title, chart) {
+  const place = el('div', { class: 'plot' });
+  let width = 0;
+  new ResizeObserver(([entry]) => {
+    const now = Math.floor(entry.contentRect.width);
+    if (!now || now === width) return;
+    width = now;
+    place.replaceChildren(drawChart(width, chart));
+  }).observe(place);
+  const names = el('ul', { class: 'key' }, chart.series.map((one) => el('li', {}, runLabel(one.run, one.name))));
+  return el('figure', {}, el('figcaption', {}, el('h3', {}, title), names), place);
+}

@@ -1,0 +1,74 @@
+// One dialog for all maps: the browser gives it Esc, the focus trap, and the way back to the button that opened it.
+const viewer = { dialog: null, row: 0, run: 0, neighbours: () => [] };
+
+function makeDialog() {
+  viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title' });
+  viewer.dialog.addEventListener('click', (event) => {
+    if (event.target === viewer.dialog) viewer.dialog.close(); // a click beside it
+  });
+  document.body.append(viewer.dialog);
+  onColorChange(() => viewer.dialog.open && showMap());
+  let width = window.innerWidth;
+  window.addEventListener('resize', () => {
+    if (viewer.dialog.open && window.innerWidth !== width) showMap();
+    width = window.innerWidth;
+  });
+}
+
+function openMap(row, run, neighbours) {
+  Object.assign(viewer, { row, run, neighbours });
+  showMap('close');
+  viewer.dialog.showModal();
+  element('viewer-close').focus();
+}
+
+function step(by) {
+  const rows = viewer.neighbours();
+  const next = rows[rows.indexOf(viewer.row) + by];
+  if (next === undefined) return;
+  viewer.row = next;
+  showMap(by < 0 ? 'previous' : 'next');
+}
+
+function chooseRun(run) {
+  viewer.run = run;
+  showMap(`run-${run}`);
+}
+
+function showMap(focus) {
+  const { row, run } = viewer;
+  const one = sentenceAt(row);
+  const stored = data.sentences.maps[run][row];
+  const rows = viewer.neighbours();
+  const place = rows.indexOf(row);
+  const kept = document.activeElement && viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
+  const runs = data.runs.map((of, i) =>
+    el('button', { type: 'button', id: `viewer-run-${i}`, 'aria-pressed': String(i === run), onclick: () => chooseRun(i) }, runLabel(i, of.name)),
+  );
+  const button = (id, label, text, onclick, disabled) =>
+    el('button', { type: 'button', id: `viewer-${id}`, 'aria-label': label, title: label, disabled, onclick }, text);
+  const room = Math.min(window.innerWidth * 0.96, 1180) - (window.innerWidth < 640 ? 130 : 190);
+  const picture = stored
+    ? mapView(attentionOf(stored), room)
+    : el('p', { class: 'note' }, words(data.runs[run].name), `: ${data.runs[run].no_map}.`);
+  viewer.dialog.replaceChildren(
+    el(
+      'div',
+      { class: 'viewer-head' },
+      el('h2', { id: 'viewer-title' }, 'Sentence ', String(one.number), el('small', {}, ` ${one.set}`)),
+      button('previous', 'Previous sentence', '←', () => step(-1), place <= 0),
+      button('next', 'Next sentence', '→', () => step(1), place < 0 || place >= rows.length - 1),
+      button('close', 'Close (Esc)', '✕', () => viewer.dialog.close()),
+    ),
+    data.runs.length > 1 ? el('div', { class: 'choice', role: 'group', 'aria-label': 'Run' }, runs) : '',
+    el('dl', { class: 'texts' }, textLine('source', one.source), textLine('reference', one.reference),
+      textLine('hypothesis', one.hypotheses[run], `chrF ${fixed(one.chrf[run])}`)),
+    picture,
+    stored && floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
+  );
+  const target = focus ? element(`viewer-${focus}`) : element(kept);
+  if (target) (target.disabled ? element('viewer-close') : target).focus();
+}
+
+const textLine = (kind, text, extra) =>
+  el('div', {}, el('dt', {}, kind), el('dd', {}, words(text), extra ? el('span', { class: 'quiet' }, ` ${extra}`) : ''));

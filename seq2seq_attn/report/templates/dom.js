@@ -1,0 +1,71 @@
+// Elements from tags, attributes and children. Strings become text nodes: nothing here parses markup.
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? '' : value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
+  return node;
+}
+
+const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const SVG = 'http://www.w3.org/2000/svg'; // the name of a language, never fetched
+const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+const integer = (value) => value.toLocaleString('en');
+const fixed = (value, digits = 1) => (value === null || value === undefined ? '–' : value.toFixed(digits));
+const signed = (value, digits = 1) =>
+  value === null || value === undefined ? '–' : (value < 0 ? '−' : '+') + Math.abs(value).toFixed(digits);
+const pValue = (value) => (value < 0.001 ? '<0.001' : value.toFixed(3));
+const interval = (one, digits = 1) => `${fixed(one.low, digits)} – ${fixed(one.high, digits)}`;
+
+const element = (id) => document.getElementById(id);
+
+// Text of unknown language: direction by its own characters, and not mixed with what is around it.
+const words = (text, attributes = {}) => el('bdi', { dir: 'auto', ...attributes }, text);
+
+const section = (id, title, ...content) =>
+  el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), content);
+
+// A table that scrolls inside its own box where the page is narrower than it.
+const scrolling = (label, table) => el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label }, table);
+
+const tableOf = (label, header, rows, attributes = {}) =>
+  scrolling(
+    label,
+    el(
+      'table',
+      attributes,
+      el('caption', { class: 'hidden' }, label),
+      el('thead', {}, el('tr', {}, header.map((cell) => el('th', { scope: 'col' }, cell)))),
+      el('tbody', {}, rows),
+    ),
+  );
+
+// The line style of a run: colour, dash and marker tell it apart, so that colour alone never has to.
+const DASHES = ['', '7 4', '2 3', '9 3 2 3', '12 4', '4 2'];
+const MARKERS = ['circle', 'square', 'triangle', 'diamond'];
+
+function marker(run, x, y, size = 4) {
+  const points = {
+    square: [[-1, -1], [1, -1], [1, 1], [-1, 1]],
+    triangle: [[0, -1.25], [1.15, 0.9], [-1.15, 0.9]],
+    diamond: [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]],
+  }[MARKERS[run % MARKERS.length]];
+  const attributes = { class: `marker run-${run % 6}` };
+  if (!points) return svg('circle', { ...attributes, cx: x, cy: y, r: size });
+  return svg('polygon', { ...attributes, points: points.map(([dx, dy]) => `${x + dx * size},${y + dy * size}`).join(' ') });
+}
+
+const swatch = (run) =>
+  svg(
+    'svg',
+    { class: 'swatch', width: 30, height: 12, 'aria-hidden': 'true' },
+    svg('line', { class: `line run-${run % 6}`, x1: 0, x2: 30, y1: 6, y2: 6, 'stroke-dasharray': DASHES[run % 6] }),
+    marker(run, 15, 6, 3.6),
+  );
+
+const runLabel = (run, name) => el('span', { class: 'run' }, swatch(run), words(name));

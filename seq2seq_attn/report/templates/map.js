@@ -1,0 +1,142 @@
+// Attention maps. A weight is stored in 8 bits; n zeros in a row are the two bytes 0, n.
+function unpack(packed, size) {
+  const bytes = atob(packed);
+  const levels = new Uint8Array(size);
+  let place = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const value = bytes.charCodeAt(i);
+    if (value) levels[place++] = value;
+    else place += bytes.charCodeAt(++i);
+  }
+  return levels;
+}
+
+function attentionOf(stored) {
+  const [source, target] = [data.tokens[stored[0]], data.tokens[stored[1]]];
+  return { source, target, levels: unpack(stored[2], source.length * target.length) };
+}
+
+const MAX_CANVAS = 12000; // pixels on a side that every browser can hold
+
+// The cell that shows most at once: as the labels allow, larger where there is room.
+function cellSize(count, room) {
+  const size = Math.max(15, Math.min(30, Math.floor(room / count)));
+  return Math.max(1, Math.min(size, Math.floor(MAX_CANVAS / count)));
+}
+
+function mapColors() {
+  const style = getComputedStyle(document.documentElement);
+  const [from, to] = ['--map-low', '--map-high'].map((name) => style.getPropertyValue(name).trim().split(' ').map(Number));
+  return Array.from({ length: 256 }, (_, level) => {
+    const share = (level / 255) ** 0.65; // small weights are to be seen
+    return `rgb(${from.map((low, i) => Math.round(low + share * (to[i] - low))).join(' ')})`;
+  });
+}
+
+const labels = (kind, tokens, size) =>
+  el(
+    'div',
+    { class: `map-${kind}`, 'aria-hidden': 'true' },
+    tokens.map((token) => {
+      const label = el('span', { title: token }, words(token));
+      label.style[kind === 'top' ? 'width' : 'height'] = `${size}px`;
+      return label;
+    }),
+  );
+
+function drawMap(canvas, { source, target, levels }, size, cursor) {
+  const scale = Math.min(window.devicePixelRatio || 1, MAX_CANVAS / (size * Math.max(source.length, target.length)));
+  canvas.width = Math.max(1, Math.round(source.length * size * scale));
+  canvas.height = Math.max(1, Math.round(target.length * size * scale));
+  const pen = canvas.getContext('2d');
+  const colors = mapColors();
+  pen.scale(scale, scale);
+  const gap = size > 6 ? 1 : 0;
+  for (let t = 0; t < target.length; t++) {
+    for (let s = 0; s < source.length; s++) {
+      pen.fillStyle = colors[levels[t * source.length + s]];
+      pen.fillRect(s * size, t * size, size - gap, size - gap);
+    }
+  }
+  if (!cursor) return;
+  pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue('--cursor').trim();
+  pen.lineWidth = 2;
+  pen.strokeRect(cursor[1] * size + 1, cursor[0] * size + 1, size - 3, size - 3);
+}
+
+// A map with its tokens on the axes; the arrow keys and the pointer read single weights.
+function mapView(attention, room) {
+  const { source, target, levels } = attention;
+  const size = cellSize(Math.max(source.length, 1), room);
+  const readout = el('output', { class: 'readout', 'aria-live': 'polite' }, 'Point at a cell, or use the arrow keys.');
+  const canvas = el('canvas', {
+    tabindex: '0',
+    role: 'img',
+    'aria-label': `Attention: ${target.length} target tokens (rows) by ${source.length} source tokens (columns). Arrow keys read single weights.`,
+  });
+  canvas.style.width = `${source.length * size}px`;
+  canvas.style.height = `${target.length * size}px`;
+  let cursor = null;
+  const draw = () => drawMap(canvas, attention, size, cursor);
+  const read = (t, s) => {
+    cursor = [Math.max(0, Math.min(target.length - 1, t)), Math.max(0, Math.min(source.length - 1, s))];
+    const weight = levels[cursor[0] * source.length + cursor[1]] / 255;
+    readout.replaceChildren(words(target[cursor[0]]), ' looks at ', words(source[cursor[1]]), `: ${weight.toFixed(2)}`);
+    draw();
+  };
+  const pointer = (event) => {
+    const box = canvas.getBoundingClientRect();
+    read(Math.floor((event.clientY - box.top) / size), Math.floor((event.clientX - box.left) / size));
+  };
+  canvas.addEventListener('pointermove', pointer);
+  canvas.addEventListener('pointerdown', pointer);
+  canvas.addEventListener('keydown', (event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (cursor) read(cursor[0] + move[0], cursor[1] + move[1]);
+    else read(0, 0);
+    keepInSight(grid, cursor, size);
+  });
+  const grid = el(
+    'div',
+    { class: 'map-grid', role: 'group', 'aria-label': 'Attention map' },
+    el('div', { class: 'map-corner', 'aria-hidden': 'true' }, 'target ↓ source →'),
+    labels('top', source, size),
+    labels('left', target, size),
+    canvas,
+  );
+  const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), readout));
+  view.redraw = draw;
+  draw();
+  return view;
+}
+
+// The labels stick to the edges and hide what is under them: scroll until the cell lies clear.
+function keepInSight(grid, [t, s], size) {
+  const [left, top] = [grid.querySelector('.map-left').offsetWidth, grid.querySelector('.map-top').offsetHeight];
+  const [x, y] = [s * size, t * size];
+  if (x < grid.scrollLeft) grid.scrollLeft = x;
+  if (x + size + left > grid.scrollLeft + grid.clientWidth) grid.scrollLeft = x + size + left - grid.clientWidth;
+  if (y < grid.scrollTop) grid.scrollTop = y;
+  if (y + size + top > grid.scrollTop + grid.clientHeight) grid.scrollTop = y + size + top - grid.clientHeight;
+}
+
+function scaleBar() {
+  const canvas = el('canvas', { class: 'bar', width: 128, height: 8, 'aria-hidden': 'true' });
+  const pen = canvas.getContext('2d');
+  mapColors().forEach((color, level) => {
+    pen.fillStyle = color;
+    pen.fillRect(level / 2, 0, 1, 8);
+  });
+  return el('span', { class: 'scale' }, 'weight 0', canvas, '1');
+}
+
+const floorNote = () =>
+  data.floor > 1 ? `To keep this file small, weights below ${(data.floor / 255).toFixed(2)} are left out.` : '';
+
+// Drawn pictures do not follow the colours of the page by themselves.
+function onColorChange(redraw) {
+  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+}

@@ -1,0 +1,177 @@
+// The list of sentences: filtered, sorted, some at a time.
+const PAGE = 50;
+const list = { sort: 'number', descending: false, text: '', bucket: '', differing: false, shown: PAGE, rows: [] };
+
+// Where each sentence belongs: the set it is in, and its number there.
+const places = [];
+
+function sentenceAt(row) {
+  const { sentences } = data;
+  return {
+    ...places[row],
+    source: sentences.source[row],
+    reference: sentences.reference[row],
+    length: sentences.length[row],
+    hypotheses: sentences.hypotheses.map((of) => of[row]),
+    chrf: sentences.chrf.map((of) => of[row]),
+  };
+}
+
+function placeSentences() {
+  for (const { name, num_pairs: count } of data.sentences.sets) {
+    for (let number = 1; number <= count; number++) places.push({ set: name, number });
+  }
+}
+
+const COLUMNS = () => [
+  { key: 'number', title: '#', value: (row) => row },
+  { key: 'source', title: 'Sentence', value: (row) => data.sentences.source[row] },
+  { key: 'length', title: 'Length', value: (row) => data.sentences.length[row] },
+  ...data.runs.map((run, i) => ({ key: `chrf-${i}`, title: 'chrF', run: i, value: (row) => data.sentences.chrf[i][row] })),
+  ...data.runs.slice(1).map((run, i) => ({
+    key: `difference-${i + 1}`,
+    title: 'Δ chrF',
+    run: data.runs.length > 2 ? i + 1 : null,
+    value: (row) => data.sentences.chrf[i + 1][row] - data.sentences.chrf[0][row],
+  })),
+];
+
+function chosenRows() {
+  const { sentences, report } = data;
+  const isPooled = !sentences.sets.some((one) => one.name === shownSet().name);
+  const bucket = list.bucket === '' ? null : report.sets[chosen.set].buckets[Number(list.bucket)];
+  const wanted = list.text.trim().toLowerCase();
+  const texts = [sentences.source, sentences.reference, ...sentences.hypotheses];
+  const rows = places.map((place, row) => row).filter((row) => {
+    const length = sentences.length[row];
+    if (!isPooled && places[row].set !== shownSet().name) return false;
+    if (bucket && (length < bucket.lower || (bucket.upper !== null && length >= bucket.upper))) return false;
+    if (list.differing && sentences.hypotheses.every((of) => of[row] === sentences.hypotheses[0][row])) return false;
+    return !wanted || texts.some((of) => of[row].toLowerCase().includes(wanted));
+  });
+  const { value } = COLUMNS().find((column) => column.key === list.sort);
+  const sign = list.descending ? -1 : 1;
+  const compare = list.sort === 'source' ? new Intl.Collator().compare : (a, b) => a - b;
+  return rows.sort((a, b) => sign * compare(value(a), value(b)) || a - b);
+}
+
+function sortBy(key) {
+  list.descending = list.sort === key && !list.descending;
+  list.sort = key;
+  list.shown = PAGE;
+  renderRows();
+}
+
+function mapButton(row, run) {
+  const name = data.runs[run].name;
+  const label = `Attention map of sentence ${places[row].number}, ${name}`;
+  return el(
+    'button',
+    { type: 'button', class: 'map-button', 'aria-label': label, title: label, 'data-run': run, onclick: () => openMap(row, run, () => list.rows) },
+    svg('svg', { width: 14, height: 14, 'aria-hidden': 'true' },
+      [[0, 0, 1], [5, 0, 0.3], [0, 5, 0.3], [5, 5, 1], [10, 5, 0.3], [5, 10, 0.3], [10, 10, 1]].map(([x, y, opacity]) =>
+        svg('rect', { x, y, width: 4, height: 4, opacity }))),
+    'map',
+  );
+}
+
+const isReadable = (run) => data.sentences.maps[run].some(Boolean);
+
+function sentenceRow(row) {
+  const one = sentenceAt(row);
+  const lines = one.hypotheses.map((text, run) =>
+    el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run, data.runs[run].name)),
+      el('dd', {}, words(text), ' ', isReadable(run) ? mapButton(row, run) : '')),
+  );
+  const cells = COLUMNS().filter(({ key }) => key.startsWith('chrf') || key.startsWith('difference')).map((column) => {
+    const value = column.value(row);
+    const isDifference = column.key.startsWith('difference');
+    const ofRun = column.run === undefined || column.run === null ? '' : swatch(column.run);
+    return el('td', { class: 'number', role: 'cell', 'data-label': isDifference ? 'Δ chrF' : 'chrF' }, ofRun,
+      isDifference ? signed(value) : fixed(value));
+  });
+  const open = (event) => {
+    if (event.target.closest('button') || String(window.getSelection())) return;
+    const run = data.runs.findIndex((of, i) => data.sentences.maps[i][row]);
+    if (run >= 0) openMap(row, run, () => list.rows);
+  };
+  return el(
+    'tr',
+    { role: 'row', 'data-row': row, onclick: open },
+    el('td', { class: 'number', role: 'cell' }, String(one.number),
+      data.sentences.sets.length > 1 ? el('span', { class: 'quiet set' }, one.set) : ''),
+    el('td', { role: 'cell', class: 'sentence' },
+      el('dl', { class: 'texts' }, textLine('source', one.source), textLine('reference', one.reference), lines)),
+    el('td', { class: 'number', role: 'cell', 'data-label': 'length' }, String(one.length)),
+    cells,
+  );
+}
+
+function sortHeader({ key, title, run }) {
+  const isSorted = list.sort === key;
+  const state = isSorted ? (list.descending ? 'descending' : 'ascending') : 'none';
+  return el(
+    'th',
+    { scope: 'col', role: 'columnheader', 'aria-sort': state, 'data-key': key, class: key === 'source' ? '' : 'number' },
+    el('button', { type: 'button', onclick: () => sortBy(key) }, title,
+      run === undefined || run === null ? '' : [' ', el('span', { class: 'hidden' }, data.runs[run].name), swatch(run)],
+      el('span', { class: 'arrow', 'aria-hidden': 'true' }, isSorted ? (list.descending ? '▼' : '▲') : '')),
+  );
+}
+
+function renderRows() {
+  list.rows = chosenRows();
+  const focused = document.activeElement && document.activeElement.closest('th[data-key]');
+  const total = places.length;
+  element('sentence-head').replaceChildren(...COLUMNS().map(sortHeader));
+  element('sentence-rows').replaceChildren(...list.rows.slice(0, list.shown).map(sentenceRow));
+  element('sentence-count').textContent = `${integer(list.rows.length)} of ${integer(total)} sentences`;
+  element('sentence-more').hidden = list.rows.length <= list.shown;
+  if (focused) document.querySelector(`th[data-key="${focused.dataset.key}"] button`).focus();
+}
+
+function showMore() {
+  const from = list.shown;
+  list.shown += PAGE * 4;
+  element('sentence-rows').append(...list.rows.slice(from, list.shown).map(sentenceRow));
+  element('sentence-more').hidden = list.rows.length <= list.shown;
+  const next = element('sentence-rows').children[from];
+  next.tabIndex = -1;
+  next.focus({ preventScroll: true });
+}
+
+function filterBy(change) {
+  Object.assign(list, change, { shown: PAGE });
+  renderRows();
+}
+
+function renderBuckets() {
+  const options = shownSet().buckets.map((bucket, i) => el('option', { value: String(i) }, `${bucket.label} ${data.unit}`));
+  list.bucket = '';
+  element('filter-bucket').replaceChildren(el('option', { value: '' }, 'any length'), ...options);
+}
+
+function sentenceContent() {
+  const input = el('input', { id: 'filter-text', type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'words in any text',
+    oninput: (event) => filterBy({ text: event.target.value }) });
+  const without = data.runs.map((run, i) => i).filter((run) => !isReadable(run));
+  return [
+    el('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
+      el('p', { class: 'control' }, el('label', { for: 'filter-text' }, 'Contains'), input),
+      el('p', { class: 'control' }, el('label', { for: 'filter-bucket' }, 'Length'),
+        el('select', { id: 'filter-bucket', onchange: (event) => filterBy({ bucket: event.target.value }) })),
+      data.runs.length > 1
+        ? el('p', { class: 'control' }, el('label', {},
+            el('input', { id: 'filter-differing', type: 'checkbox', onchange: (event) => filterBy({ differing: event.target.checked }) }),
+            'only where runs differ'))
+        : '',
+      el('p', { id: 'sentence-count', class: 'quiet', role: 'status' })),
+    without.map((run) => el('p', { class: 'note' }, 'No attention maps of ', words(data.runs[run].name), `: ${data.runs[run].no_map}.`)),
+    floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
+    el('table', { class: 'sentences', role: 'table' },
+      el('caption', { class: 'hidden' }, 'Sentences: buttons in the header sort'),
+      el('thead', { role: 'rowgroup' }, el('tr', { id: 'sentence-head', role: 'row' })),
+      el('tbody', { id: 'sentence-rows', role: 'rowgroup' })),
+    el('button', { type: 'button', id: 'sentence-more', onclick: showMore }, 'Show more sentences'),
+  ];
+}

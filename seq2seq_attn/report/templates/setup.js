@@ -1,0 +1,57 @@
+// What was run and where: configurations side by side, signatures, environments.
+function flatten(value, path = '', found = new Map()) {
+  const isTree = value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length;
+  if (!isTree) found.set(path, typeof value === 'string' ? value : JSON.stringify(value));
+  else for (const [key, child] of Object.entries(value)) flatten(child, path ? `${path}.${key}` : key, found);
+  return found;
+}
+
+// One row a key, one column a tree; what differs is marked, by a sign and not by colour alone.
+function sideBySide(id, label, header, trees) {
+  const columns = trees.map((tree) => flatten(tree));
+  const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))].filter(Boolean);
+  const rows = keys.map((key) => {
+    const values = columns.map((column) => column.get(key));
+    const differs = values.some((value) => value !== values[0]);
+    return el('tr', { class: differs ? 'differs' : 'same', 'data-key': key },
+      el('th', { scope: 'row' }, key, differs ? el('span', { class: 'mark', title: 'differs' }, ' ≠') : ''),
+      values.map((value) => el('td', {}, value === undefined ? el('span', { class: 'quiet' }, '–') : words(value))));
+  });
+  return tableOf(label, ['Setting', ...header], rows, { id, class: 'settings' });
+}
+
+function configurationContent() {
+  const runs = data.runs.map((run, i) => [i, run]).filter(([, run]) => Object.keys(run.config).length);
+  if (!runs.length) return null;
+  const table = sideBySide('config-table', 'Configurations', runs.map(([i, run]) => runLabel(i, run.name)), runs.map(([, run]) => run.config));
+  const count = table.querySelectorAll('tr.differs').length;
+  if (runs.length < 2) return [table];
+  const toggle = (event) => table.querySelector('table').classList.toggle('only-differences', event.target.checked);
+  table.querySelector('table').classList.toggle('only-differences', count > 0);
+  return [
+    el('p', { class: 'control' }, el('label', {}, el('input', { type: 'checkbox', id: 'only-differences', checked: count > 0, onchange: toggle }),
+      `only the ${count} settings that differ`)),
+    table,
+  ];
+}
+
+function runsTable() {
+  const facts = data.report.runs.map(({ name, training_environment: environment, ...rest }) => rest);
+  return sideBySide('run-table', 'Runs', data.runs.map((run, i) => runLabel(i, run.name)), facts);
+}
+
+function signatureContent() {
+  const rows = data.report.sets[0].measures.map((measure) =>
+    el('tr', {}, el('th', { scope: 'row' }, data.titles[measure.name]), el('td', {}, el('code', {}, measure.signature))));
+  return [
+    tableOf('Signatures', ['Measure', 'sacreBLEU signature'], rows, { id: 'signature-table' }),
+    el('ul', { class: 'legend' }, data.legend.map((line) => el('li', {}, words(line)))),
+  ];
+}
+
+function environmentTable() {
+  const trained = data.report.runs.map((run, i) => [i, run]).filter(([, run]) => run.training_environment);
+  const header = ['This evaluation', ...trained.map(([i, run]) => [runLabel(i, run.name), ' training'])];
+  const trees = [data.report.environment, ...trained.map(([, run]) => run.training_environment)];
+  return sideBySide('environment-table', 'Environment', header, trees);
+}

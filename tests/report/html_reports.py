@@ -1,0 +1,77 @@
+"""Reports with attention to look at: many sentences, two runs, weights as a trained model gives them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.report.build import EvaluationSet, Report, Settings, build_report
+from seq2seq_attn.report.html import RunTexts, html_report
+from seq2seq_attn.report.packed_map import PackedMap, pack_map
+from seq2seq_attn.report.scores import Resampling
+from tests.metrics.corpora import make_hypotheses
+
+QUICK = Resampling(num_resamples=50, num_trials=50)
+GERMAN = (
+    "ein eine der kleine große Hund Mann Frau Mädchen Straße läuft über die grüne Wiese und springt in das kalte "
+    "Wasser während Fußballspieler auf einer Bank vor dem Gebäude sitzen"
+).split()
+ENGLISH = (
+    "a an the little big dog man woman girl street runs across the green meadow and jumps into the cold water while "
+    "football players on a bench in front of the building sit"
+).split()
+
+
+def sentences(words: list[str], num_sentences: int, seed: int) -> list[str]:
+    """Captions about as long as Multi30k's: 13 words on average, some of 30 and more."""
+    draw = random.Random(seed)
+    lengths = [min(40, max(4, round(draw.lognormvariate(2.5, 0.4)))) for _ in range(num_sentences)]
+    return [" ".join(draw.choices(words, k=length)).capitalize() + "." for length in lengths]
+
+
+def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> PackedMap:
+    """Mostly diagonal, with the thin tail that a softmax leaves everywhere."""
+    source_tokens, target_tokens = [*source.split(), "<eos>"], [*hypothesis.split(), "<eos>"]
+    num_target, num_source = len(target_tokens), len(source_tokens)
+    centres_T1 = np.linspace(0, num_source - 1, num_target)[:, None] + draw.normal(0, 0.6, (num_target, 1))
+    scores_TS = 5 - np.abs(np.arange(num_source) - centres_T1) * 3 + draw.normal(0, 1.2, (num_target, num_source))
+    weights_TS = np.exp(np.maximum(scores_TS, -6))
+    return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS / weights_TS.sum(axis=1, keepdims=True)))
+
+
+def make_report(
+    num_sentences: int = 120,
+    names: tuple[str, ...] = ("additive", "none"),
+    *,
+    sets: tuple[str, ...] = ("flickr",),
+    texts: dict[int, str] | None = None,
+) -> tuple[str, Report]:
+    """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
+    every run but the second has attention, of one run alone that one."""
+    of_sets, hypotheses = [], {name: [] for name in names}
+    for place, name in enumerate(sets):
+        source = sentences(GERMAN, num_sentences, seed=place)
+        references = sentences(ENGLISH, num_sentences, seed=place)
+        outputs = [make_hypotheses(references, seed=10 + i, noise=0.15 + 0.2 * i) for i in range(len(names))]
+        for number, text in (texts or {}).items() if place == 0 else ():
+            for lines in (source, references, *outputs):
+                lines[number] = text
+        of_sets.append(EvaluationSet(name, source, references))
+        for run, lines in zip(names, outputs, strict=True):
+            hypotheses[run].append(lines)
+    descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
+    settings = Settings(by_length="9,12,15,18,21", resampling=QUICK)
+    report = build_report(of_sets, hypotheses, descriptions, settings=settings)
+    draw = np.random.default_rng(1)
+    runs = []
+    for number, name in enumerate(names):
+        maps = [
+            [trained_map(*pair, draw) for pair in zip(one.source, lines, strict=True)]
+            for one, lines in zip(of_sets, hypotheses[name], strict=True)
+        ]
+        config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
+        no_map = "its attention does not look at source positions"
+        runs.append(RunTexts(hypotheses[name], None if number == 1 else maps, config, no_map))
+    return html_report(report, of_sets, runs), report
