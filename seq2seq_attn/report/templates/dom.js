@@ -17,8 +17,11 @@ const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG,
 
 const integer = (value) => value.toLocaleString('en');
 const fixed = (value, digits = 1) => (value === null || value === undefined ? '–' : value.toFixed(digits));
-const signed = (value, digits = 1) =>
-  value === null || value === undefined ? '–' : (value < 0 ? '−' : '+') + Math.abs(value).toFixed(digits);
+function signed(value, digits = 1) {
+  if (value === null || value === undefined) return '–';
+  const size = Math.abs(value).toFixed(digits);
+  return (Number(size) === 0 ? '' : value < 0 ? '−' : '+') + size;
+}
 const pValue = (value) => (value < 0.001 ? '<0.001' : value.toFixed(3));
 const interval = (one, digits = 1) => `${fixed(one.low, digits)} – ${fixed(one.high, digits)}`;
 

@@ -20,7 +20,7 @@ const MAX_CANVAS = 12000; // pixels on a side that every browser can hold
 
 // The cell that shows most at once: as the labels allow, larger where there is room.
 function cellSize(count, room) {
-  const size = Math.max(15, Math.min(30, Math.floor(room / count)));
+  const size = Math.max(15, Math.min(38, Math.floor(room / count)));
   return Math.max(1, Math.min(size, Math.floor(MAX_CANVAS / count)));
 }
 

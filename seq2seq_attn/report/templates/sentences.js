@@ -99,7 +99,7 @@ function sentenceRow(row) {
     'tr',
     { role: 'row', 'data-row': row, onclick: open },
     el('td', { class: 'number', role: 'cell' }, String(one.number),
-      data.sentences.sets.length > 1 ? el('span', { class: 'quiet set' }, one.set) : ''),
+      data.sentences.sets.length > 1 ? el('span', { class: 'quiet set', title: one.set }, one.set) : ''),
     el('td', { role: 'cell', class: 'sentence' },
       el('dl', { class: 'texts' }, textLine('source', one.source), textLine('reference', one.reference), lines)),
     el('td', { class: 'number', role: 'cell', 'data-label': 'length' }, String(one.length)),
