@@ -182,7 +182,12 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Where the report goes.", show_default="report.json of the run")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the page to read goes.", show_default="beside the JSON")
+        Path | None,
+        typer.Option(
+            metavar="FILE.md|.html",
+            help="Where the page to read goes; .html holds sentences and attention too.",
+            show_default="beside the JSON",
+        ),
     ] = None,
     device: Device = None,
     debug: Debug = False,
@@ -238,7 +243,8 @@ def translate(
         Path | None, typer.Option(metavar="FILE", help="Write word links, a line each: 0-0 1-2 (source-target).")
     ] = None,
     attention: Annotated[
-        Path | None, typer.Option(metavar="FILE.png|FILE.npz", help="Write the attention as pictures or arrays.")
+        Path | None,
+        typer.Option(metavar="FILE.png|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
     ] = None,
     batch_size: BatchSize = None,
     device: Device = None,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn import __version__
-from seq2seq_attn.config import Config, SearchConfig
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
@@ -78,12 +78,8 @@ def evaluate(
     names = _display_names([run.path for run in run_dirs])
     configs = [run.config() for run in run_dirs]
     sets = _find_sets(run_dirs, configs, splits, source, reference, show_progress)
-    tasks = [
-        _Translation(run, config.search, beam_size, length_penalty, batch_size, device, reuse_hypotheses, show_progress)
-        for run, config in zip(run_dirs, configs, strict=True)
-    ]
-    for task in tasks:
-        task.keeps_maps = _is_html(report_path)
+    choices = (beam_size, length_penalty, batch_size, device, reuse_hypotheses, _is_html(report_path), show_progress)
+    tasks = [_Translation(run, config, *choices) for run, config in zip(run_dirs, configs, strict=True)]
     hypotheses = {name: [task.translate(one) for one in sets] for name, task in zip(names, tasks, strict=True)}
     descriptions = [
         {"name": name, **_describe_run(run, config), **task.describe()}
@@ -99,11 +95,7 @@ def evaluate(
         device=str(resolve_device(device)),
     )
     name = "report.json" if len(runs) == 1 else "report.comparison.json"
-    texts = [
-        RunTexts(hypotheses[of], task.maps, config.model_dump(mode="json"), task.no_map)
-        for of, task, config in zip(names, tasks, configs, strict=True)
-    ]
-    _write(report, json_path or run_dirs[0].path / name, report_path, sets, texts)
+    _write(report, json_path or run_dirs[0].path / name, report_path, sets, [task.texts() for task in tasks])
     return report
 
 
@@ -187,55 +179,65 @@ class _Translation:
     def __init__(
         self,
         run: RunDir,
-        defaults: SearchConfig,
+        config: Config,
         beam_size: int | None,
         length_penalty: float | None,
         batch_size: int | None,
         device: str,
         reuse: bool,
+        keep_maps: bool,
         show_progress: bool,
     ) -> None:
         self._run = run
+        self._config = config
         self._search: dict[str, Any] = {
-            "beam_size": defaults.beam_size if beam_size is None else beam_size,
-            "length_penalty": defaults.length_penalty if length_penalty is None else length_penalty,
+            "beam_size": config.search.beam_size if beam_size is None else beam_size,
+            "length_penalty": config.search.length_penalty if length_penalty is None else length_penalty,
         }
         self._batch_size = batch_size
         self._device = device
         self._reuse = reuse
+        self._keep_maps = keep_maps
         self._show_progress = show_progress
         self._model_hash: str | None = None
         self._translator: Translator | None = None
         self._seconds = 0.0
-        self.keeps_maps = False
-        self.maps: list[list[PackedMap | None]] = []
-        """for each set translated, the attention of each line; Nones where it was not kept"""
-        self.no_map = "its attention does not look at source positions"
+        self._hypotheses: list[list[str]] = []
+        self._maps: list[list[PackedMap | None]] = []
+        self._no_map = "its attention does not look at source positions"
 
     def describe(self) -> dict[str, Any]:
         """How it translated, for the report."""
         return {"search": self._search, "seconds": round(self._seconds, 1), "is_reused": self._translator is None}
 
+    def texts(self) -> RunTexts:
+        """All that was translated, set by set, for the HTML report."""
+        return RunTexts(self._hypotheses, self._maps, self._config.model_dump(mode="json"), self._no_map)
+
     def translate(self, one: EvaluationSet) -> list[str]:
         """The translation of each source line, written to `hyps/` too, with a note of how it was made."""
+        self._hypotheses.append(self._translate(one))
+        return self._hypotheses[-1]
+
+    def _translate(self, one: EvaluationSet) -> list[str]:
         path = self._run.hyps_path(one.name)
         made_by = self._how_made(one.source)
         if self._reuse and (lines := _read_same(path, made_by, len(one.source))) is not None:
             log.info("%s: made by the same model in the same way, reused", path)
-            self.maps.append([None] * len(lines))
-            self.no_map = "its saved hypotheses were used, which come without attention"
+            self._maps.append([None] * len(lines))
+            self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
         if self._translator is None:
             self._translator = load(self._run.path, self._device)
         started = time.monotonic()
         found = self._translator.translate_lines(
-            one.source, **self._search, batch_size=self._batch_size, keep_attention=self.keeps_maps
+            one.source, **self._search, batch_size=self._batch_size, keep_attention=self._keep_maps
         )
         lines = []
-        self.maps.append([])
+        self._maps.append([])
         for best, *_ in self._with_bar(found, one):
             lines.append(best.text)
-            self.maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
+            self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
         self._seconds += time.monotonic() - started
         write_text(path, "".join(f"{line}\n" for line in lines))
         write_json(path.with_suffix(".json"), made_by)

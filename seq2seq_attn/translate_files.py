@@ -19,14 +19,18 @@ from typing import BinaryIO, Protocol, cast
 import numpy as np
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, open_text_bytes
+from seq2seq_attn.files import atomic_path, open_text_bytes, write_text
 from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.report.html import TranslatedLine, html_maps
+from seq2seq_attn.report.packed_map import pack_map
 from seq2seq_attn.translator import Translation
 
 STREAM = "-"
 """standard input or output"""
 MAX_HEAT_MAPS = 20
 """lines drawn into one picture"""
+MAX_PAGE_LINES = 1_000
+"""lines shown on one HTML page"""
 _READ_BYTES = 1 << 16
 
 log = logging.getLogger(__name__)
@@ -184,14 +188,45 @@ class HeatMapWriter:
             log.warning("%s: not written, no line had anything to translate", self._path)
 
 
+class PageWriter:
+    """The first `MAX_PAGE_LINES` lines with their attention on one HTML page, written at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: list[TranslatedLine] = []
+        self._is_full = False
+
+    def write(self, number: int, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._is_full:
+            return
+        best = translations[0]
+        found = _attention_map(number, best)
+        if found is not None and len(self._lines) == MAX_PAGE_LINES:
+            self._is_full = True
+            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_PAGE_LINES)
+        elif found is not None:
+            self._lines.append(TranslatedLine(number + 1, best.text, pack_map(found)))
+
+    def flush(self) -> None:
+        """A page is written when it is complete."""
+
+    def save(self) -> None:
+        """Write the page."""
+        if self._lines:
+            write_text(self._path, html_maps(self._lines))
+        else:
+            log.warning("%s: not written, no line had anything to translate", self._path)
+
+
 def check_attention_path(path: str | Path | None) -> None:
     """Refuse an attention file of an unknown kind.
 
     Raises:
-        UsageError: it ends neither in .png nor in .npz.
+        UsageError: it ends neither in .png, .html nor .npz.
     """
-    if path is not None and Path(path).suffix not in (".png", ".npz"):
-        raise UsageError(f"--attention {path}: expected a file name that ends in .png or .npz")
+    if path is not None and Path(path).suffix not in (".png", ".html", ".npz"):
+        raise UsageError(f"--attention {path}: expected a file name that ends in .png, .html or .npz")
 
 
 @contextmanager
@@ -244,6 +279,8 @@ def open_writers(
     if attention is not None and Path(attention).suffix == ".npz":
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
+    elif attention is not None and Path(attention).suffix == ".html":
+        writers.append(stack.enter_context(_html_page(Path(attention))))
     elif attention is not None:
         writers.append(stack.enter_context(_heat_maps(Path(attention))))
     return writers
@@ -254,6 +291,13 @@ def _heat_maps(path: Path) -> Iterator[HeatMapWriter]:
     writer = HeatMapWriter(path)
     yield writer
     writer.draw()
+
+
+@contextmanager
+def _html_page(path: Path) -> Iterator[PageWriter]:
+    writer = PageWriter(path)
+    yield writer
+    writer.save()
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

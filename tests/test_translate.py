@@ -287,7 +287,7 @@ def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monk
 def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give one of them"):
         translate(["Hund"], input="lines.txt", run=run.path)
-    with pytest.raises(UsageError, match=r"--attention a.svg: expected a file name that ends in .png or .npz"):
+    with pytest.raises(UsageError, match=r"--attention a.svg: expected a file name that ends in .png, .html or .npz"):
         translate(["Hund"], attention="a.svg", run=run.path)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match="nothing to translate: give a text, -i FILE"):

@@ -1,16 +1,13 @@
-"""The attention of one translation with its tokens: what the terminal picture, the PNG and the .npz are made from."""
+"""The attention of one translation with its tokens: what the pictures of it are made from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from seq2seq_attn.files import atomic_path
 
 EOS_LABEL = "<eos>"
 
@@ -39,19 +36,3 @@ class AttentionMap:
                 raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
             labels.append([*tokens, *[EOS_LABEL] * missing])
         return cls(labels[0], labels[1], weights_TS)
-
-
-def save_npz(path: Path, maps: Sequence[AttentionMap | None]) -> None:
-    """Write maps to one .npz without pickle: `weights_I`, `source_tokens_I`, `target_tokens_I` for sentence I from 0.
-
-    A sentence without attention (None) has no entries.
-    """
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    for number, attention in enumerate(maps):
-        if attention is None:
-            continue
-        arrays[f"weights_{number}"] = attention.weights_TS
-        arrays[f"source_tokens_{number}"] = np.array(attention.source_tokens, dtype=np.str_)
-        arrays[f"target_tokens_{number}"] = np.array(attention.target_tokens, dtype=np.str_)
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, **arrays)

@@ -52,7 +52,6 @@ class TranslatedLine:
 
     number: int
     """in the input, from 1"""
-    source: str
     hypothesis: str
     attention: PackedMap
 
@@ -102,7 +101,7 @@ def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note
         "note": note,
         "floor": floor,
         "lines": [
-            {"number": line.number, "source": line.source, "hypothesis": line.hypothesis, "map": tokens.add(one)}
+            {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(one)}
             for line, one in zip(lines, maps, strict=True)
         ],
         "tokens": tokens.lists,

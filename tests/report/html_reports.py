@@ -47,9 +47,10 @@ def make_report(
     *,
     sets: tuple[str, ...] = ("flickr",),
     texts: dict[int, str] | None = None,
+    without_maps: tuple[int, ...] = (1,),
 ) -> tuple[str, Report]:
     """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
-    every run but the second has attention, of one run alone that one."""
+    `without_maps` are the places of runs that have no attention."""
     of_sets, hypotheses = [], {name: [] for name in names}
     for place, name in enumerate(sets):
         source = sentences(GERMAN, num_sentences, seed=place)
@@ -73,5 +74,5 @@ def make_report(
         ]
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
         no_map = "its attention does not look at source positions"
-        runs.append(RunTexts(hypotheses[name], None if number == 1 else maps, config, no_map))
+        runs.append(RunTexts(hypotheses[name], None if number in without_maps else maps, config, no_map))
     return html_report(report, of_sets, runs), report

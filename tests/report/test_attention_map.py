@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.report.attention_map import AttentionMap, save_npz
+from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.tables import display_width
 from seq2seq_attn.report.terminal import attention_text
 from tests.report.conftest import make_map
@@ -59,12 +59,3 @@ def test_hostile_tokens_keep_to_their_line():
 
 def test_no_target_tokens():
     assert "weight:" in attention_text(AttentionMap(["<eos>"], [], np.zeros((0, 1))))
-
-
-def test_npz_round_trip_without_pickle(tmp_path):
-    first, third = make_map(5, 4), make_map(3, 2)
-    save_npz(tmp_path / "a.npz", [first, None, third])
-    with np.load(tmp_path / "a.npz", allow_pickle=False) as loaded:
-        assert set(loaded) == {f"{kind}_{i}" for kind in ("weights", "source_tokens", "target_tokens") for i in (0, 2)}
-        np.testing.assert_array_equal(loaded["weights_2"], third.weights_TS)
-        assert loaded["source_tokens_0"].tolist() == first.source_tokens

@@ -1,16 +1,367 @@
-"""The HTML pages in a real browser: sort, filter, open maps by mouse and keyboard, dark, narrow; screenshots on the way."""
+"""The HTML pages in a real browser: sort, filter, open maps by mouse and by keyboard, dark mode, phone width.
+
+Screenshots of what was tested land in `tmp_path`.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
+from itertools import pairwise
 
 import pytest
 
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from tests.report.html_reports import make_report, trained_map
+from tests.report.test_html import HOSTILE, payload
 
-pytest.importorskip("selenium", reason="selenium is not installed: pip install -e .[dev]")
+selenium = pytest.importorskip("selenium", reason="selenium is not installed: it comes with the dev extra")
 
-from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+FLAGS = (
+    "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update "
+    "disable-sync disable-dev-shm-usage"
+).split()
+NUM_SENTENCES = 60
+LONG = " ".join(["Donaudampfschiff", "die", "Straße", "über"] * 15)
+# WCAG 2.2: the ratio of text to what lies behind it, of every text on the page
+CONTRAST = """
+const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const behind = (node) => {
+  for (; node; node = node.parentElement) {
+    const color = numbers(getComputedStyle(node).backgroundColor);
+    if (color.length < 4 || color[3] > 0) return color;
+  }
+};
+const failures = [];
+for (const node of document.querySelectorAll('body *')) {
+  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+  if (!own || !node.getClientRects().length || node.closest('script, [disabled]')) continue;
+  const style = getComputedStyle(node);
+  const isDrawn = node instanceof SVGElement;
+  const pair = [light(numbers(isDrawn ? style.fill : style.color)), light(behind(node))].sort((a, b) => a - b);
+  const ratio = (pair[1] + 0.05) / (pair[0] + 0.05);
+  if (ratio < 4.5) failures.push(`${ratio.toFixed(2)} ${node.tagName} ${node.textContent.slice(0, 30)}`);
+}
+return failures;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no chromium or chromedriver here: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in FLAGS:
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    found = webdriver.Chrome(options=options, service=Service(driver))
+    yield found
+    found.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A page of two sets; sentence 3 looks like markup."""
+    page, report = make_report(NUM_SENTENCES, sets=("flickr", "coco"), texts={2: HOSTILE})
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri(), report, payload(page)
+
+
+def show(browser, address, *, width=1280, height=900, scheme="light"):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},  # or a click would have to wait for the scrolling
+    ]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get_log("browser")  # of the page before
+    browser.get(address)
+    assert browser.get_log("browser") == []
+
+
+def one(browser, selector):
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def every(browser, selector):
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def numbers_shown(browser):
+    return [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr")]
+
+
+def header(browser, key):
+    return one(browser, f'th[data-key="{key}"]')
+
+
+def focused(browser):
+    return browser.switch_to.active_element
+
+
+def is_open(browser):
+    return browser.execute_script("return document.querySelector('dialog').open")
+
+
+def test_the_page_asks_for_nothing_but_itself(browser, report):
+    browser.get_log("performance")
+    show(browser, report[0])
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert [address for address in asked if not address.startswith("data:")] == [report[0]]
+
+
+def test_scores_are_those_of_the_report(browser, report, tmp_path):
+    address, made, _ = report
+    show(browser, address)
+    for place, values in enumerate(made.data["sets"]):
+        Select(one(browser, "#set")).select_by_index(place)
+        for measure in values["measures"]:
+            shown = [cell.text for cell in every(browser, f'#score-table tr[data-measure="{measure["name"]}"] td')]
+            assert shown == [f"{r['score']:.1f}{r['low']:.1f} – {r['high']:.1f}" for r in measure["runs"]]
+        bleu = values["measures"][0]["runs"]
+        assert [big.text for big in every(browser, "#headline .big span")] == [f"{r['score']:.1f}" for r in bleu]
+        against = [cell.text for cell in every(browser, "#significance-table tbody tr:first-child td")]
+        test, kept = bleu[1]["paired_bootstrap"], bleu[1]["retention"]
+        assert against[1] == f"{test['difference']:+.1f}".replace("-", "−")
+        assert against[2:4] == [
+            f"{bleu[1][f'paired_{kind}']['p_value']:.3f}" for kind in ("bootstrap", "randomization")
+        ]
+        assert against[4] == f"{kept['value']:.2f}{kept['low']:.2f} – {kept['high']:.2f}"
+    browser.save_screenshot(str(tmp_path / "scores.png"))
+
+
+def test_length_table_and_curves(browser, report, tmp_path):
+    address, made, _ = report
+    show(browser, address)
+    buckets = made.data["sets"][-1]["buckets"]
+    for name in ("chrf", "bleu"):
+        Select(one(browser, "#measure")).select_by_value(name)
+        rows = every(browser, "#length-table tbody tr")
+        assert len(rows) == len(buckets) + 1
+        for row, bucket in zip(rows, buckets, strict=False):
+            [measure] = [measure for measure in bucket["measures"] if measure["name"] == name]
+            assert row.find_element(By.TAG_NAME, "th").text == bucket["label"] + "*" * bucket["is_thin"]
+            cells = [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
+            scores = [f"{r['score']:.1f}{r['low']:.1f} – {r['high']:.1f}" for r in measure["runs"]]
+            assert cells[:3] == [f"{bucket['num_pairs']:,}", *scores]
+    first, second = every(browser, "svg.chart")
+    assert len(first.find_elements(By.CSS_SELECTOR, ".band")) == 2
+    assert len(first.find_elements(By.CSS_SELECTOR, "g .marker")) == 2 * len(buckets)
+    assert len(second.find_elements(By.CSS_SELECTOR, ".rule")) == 1
+    told = first.find_element(By.CSS_SELECTOR, "g title").get_attribute("textContent")
+    bleu = buckets[0]["measures"][0]["runs"][0]
+    assert told.endswith(f"{bleu['score']:.1f} [{bleu['low']:.1f}, {bleu['high']:.1f}]")
+    browser.save_screenshot(str(tmp_path / "length.png"))
+
+
+def test_markup_in_a_sentence_is_text(browser, report):
+    show(browser, report[0])
+    one(browser, "#filter-text").send_keys("onerror=alert")
+    [row] = every(browser, "#sentence-rows tr")
+    texts = [text.get_attribute("textContent") for text in row.find_elements(By.CSS_SELECTOR, "dd > bdi")]
+    assert texts == [HOSTILE] * 4
+    assert every(browser, "#main script, #main img") == []
+
+
+def test_sorting(browser, report, tmp_path):
+    address, _, inside = report
+    show(browser, address)
+    scores = inside["sentences"]["chrf"][1]
+    header(browser, "chrf-1").find_element(By.TAG_NAME, "button").click()
+    assert header(browser, "chrf-1").get_attribute("aria-sort") == "ascending"
+    rising = sorted(range(2 * NUM_SENTENCES), key=lambda row: (scores[row], row))
+    assert numbers_shown(browser) == rising[:50]
+    assert focused(browser).find_element(By.XPATH, "..").get_attribute("data-key") == "chrf-1"
+    focused(browser).send_keys(Keys.ENTER)
+    assert header(browser, "chrf-1").get_attribute("aria-sort") == "descending"
+    falling = sorted(range(2 * NUM_SENTENCES), key=lambda row: (-scores[row], row))
+    assert numbers_shown(browser) == falling[:50]
+    assert [cell.get_attribute("aria-sort") for cell in every(browser, "th[data-key]")].count("none") == 5
+    browser.save_screenshot(str(tmp_path / "sorted.png"))
+    one(browser, "#sentence-more").click()
+    assert numbers_shown(browser) == falling
+    assert not one(browser, "#sentence-more").is_displayed()
+
+
+def test_filtering(browser, report, tmp_path):
+    address, made, inside = report
+    show(browser, address)
+    assert one(browser, "#sentence-count").text == "120 of 120 sentences"
+    bucket = made.data["sets"][-1]["buckets"][1]
+    Select(one(browser, "#filter-bucket")).select_by_index(2)
+    assert one(browser, "#sentence-count").text == f"{bucket['num_pairs']} of 120 sentences"
+    Select(one(browser, "#set")).select_by_index(1)  # another set, every length again
+    assert one(browser, "#sentence-count").text == "60 of 120 sentences"
+    assert min(numbers_shown(browser)) == NUM_SENTENCES
+    one(browser, "#filter-text").send_keys("MEADOW")
+    sentences = inside["sentences"]
+    texts = [sentences["source"], sentences["reference"], *sentences["hypotheses"]]
+    with_word = [row for row in range(60, 120) if any("meadow" in of[row].lower() for of in texts)]
+    assert numbers_shown(browser) == with_word[:50]
+    one(browser, "#filter-differing").click()
+    differing = [row for row in with_word if sentences["hypotheses"][0][row] != sentences["hypotheses"][1][row]]
+    assert one(browser, "#sentence-count").text == f"{len(differing)} of 120 sentences"
+    browser.save_screenshot(str(tmp_path / "filtered.png"))
+    one(browser, "#filter-text").send_keys("no such words")
+    assert numbers_shown(browser) == []
+
+
+def test_a_map_by_mouse(browser, report, tmp_path):
+    address, _, inside = report
+    show(browser, address)
+    button = every(browser, ".map-button")[4]
+    button.click()
+    assert is_open(browser)
+    assert one(browser, "#viewer-title").text.startswith("Sentence 5")
+    source, target, _ = inside["sentences"]["maps"][0][4]
+    tokens = inside["tokens"]
+    assert [label.get_attribute("title") for label in every(browser, ".map-top span")] == tokens[source]
+    assert [label.get_attribute("title") for label in every(browser, ".map-left span")] == tokens[target]
+    browser.save_screenshot(str(tmp_path / "map.png"))
+    one(browser, "#viewer-next").click()
+    assert one(browser, "#viewer-title").text.startswith("Sentence 6")
+    one(browser, "#viewer-run-1").click()
+    assert "none: its attention does not look at source positions" in one(browser, "dialog").text
+    assert one(browser, "#viewer-run-1").get_attribute("aria-pressed") == "true"
+    one(browser, "#viewer-close").click()
+    assert not is_open(browser)
+    one(browser, '#sentence-rows tr[data-row="7"] td:first-child').click()  # anywhere on a row
+    assert one(browser, "#viewer-title").text.startswith("Sentence 8")
+
+
+def test_a_map_by_keyboard(browser, report):
+    address, _, inside = report
+    show(browser, address)
+    button = every(browser, ".map-button")[1]
+    browser.execute_script("arguments[0].focus()", button)
+    focused(browser).send_keys(Keys.ENTER)
+    assert is_open(browser)
+    assert focused(browser).get_attribute("id") == "viewer-close"
+    focused(browser).send_keys(Keys.TAB)  # run 1
+    focused(browser).send_keys(Keys.TAB)  # run 2
+    for _ in range(3):  # the scrolling box may take the focus too
+        focused(browser).send_keys(Keys.TAB)
+        if focused(browser).tag_name == "canvas":
+            break
+    assert focused(browser).tag_name == "canvas"
+    for key in (Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN):
+        focused(browser).send_keys(key)
+    source, target, _ = inside["sentences"]["maps"][0][1]
+    said = one(browser, ".readout").text
+    assert said.startswith(f"{inside['tokens'][target][1]} looks at {inside['tokens'][source][1]}: 0.")
+    focused(browser).send_keys(Keys.ESCAPE)
+    assert not is_open(browser)
+    assert focused(browser) == button
+
+
+def test_the_pixels_are_the_weights(browser, tmp_path):
+    show_map(browser, tmp_path, "a b c", "x y")
+    levels, shades = browser.execute_script(
+        """
+        const data = JSON.parse(document.getElementById('data').textContent).lines[0].map;
+        const canvas = document.querySelector('.map-grid canvas');
+        const size = canvas.width / 4, pen = canvas.getContext('2d');
+        const pixel = (t, s) => pen.getImageData((s + 0.4) * size, (t + 0.4) * size, 1, 1).data[0];
+        return [data[2], Array.from({ length: 12 }, (_, i) => pixel(Math.floor(i / 4), i % 4))];
+        """
+    )
+    assert len(levels) > 0
+    weights = trained_pair("a b c", "x y").levels_TS().ravel().tolist()
+    expected = [round(244 + (weight / 255) ** 0.65 * (10 - 244)) for weight in weights]
+    assert shades == pytest.approx(expected, abs=1)
+
+
+def trained_pair(source, target):
+    import numpy as np
+
+    return trained_map(source, target, np.random.default_rng(3))
+
+
+def show_map(browser, tmp_path, source, target, **how):
+    path = tmp_path / "map.html"
+    path.write_text(html_maps([TranslatedLine(1, target, trained_pair(source, target))] * 3), encoding="utf-8")
+    show(browser, path.as_uri(), **how)
+
+
+def test_a_page_of_maps_at_sixty_tokens(browser, tmp_path):
+    show_map(browser, tmp_path, LONG, LONG)
+    labels = every(browser, "article:first-of-type .map-top span, article:first-of-type .map-left span")
+    assert len(labels) == 122
+    for label in labels:
+        text = label.find_element(By.TAG_NAME, "bdi")
+        assert min(label.size.values()) >= 15
+        assert max(text.size["width"], text.size["height"]) < 140
+    assert (
+        browser.execute_script("return parseFloat(getComputedStyle(document.querySelector('.map-top')).fontSize)") >= 12
+    )
+    browser.save_screenshot(str(tmp_path / "sixty.png"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast(browser, report, tmp_path, scheme):
+    show(browser, report[0], scheme=scheme)
+    page = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert page == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme]
+    every(browser, ".map-button")[0].click()
+    assert browser.execute_script(CONTRAST) == []
+    browser.save_screenshot(str(tmp_path / f"{scheme}.png"))
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_narrow_screens_do_not_scroll_sideways(browser, report, tmp_path, width):
+    show(browser, report[0], width=width, height=740)
+    for scroll in ("0", "document.getElementById('sentences').offsetTop", "document.body.scrollHeight"):
+        browser.execute_script(f"scrollTo(0, {scroll})")
+        browser.save_screenshot(str(tmp_path / f"{width}-{scroll[:3]}.png"))
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert [width for width in map(chart_width, every(browser, "svg.chart")) if not 250 < width < 768] == []
+    browser.execute_script("document.getElementById('sentences').scrollIntoView()")
+    every(browser, ".map-button")[0].click()
+    assert browser.execute_script("const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth")
+    browser.save_screenshot(str(tmp_path / f"{width}-map.png"))
+    show_map(browser, tmp_path, LONG, LONG, width=width, height=740)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def chart_width(chart):
+    return float(chart.get_attribute("width"))
+
+
+def test_every_control_has_a_name_and_every_heading_its_place(browser, report):
+    show(browser, report[0])
+    controls = [control for control in every(browser, "button, select, input") if control.is_displayed()]
+    every(browser, ".map-button")[0].click()
+    viewer = every(browser, "dialog button, dialog canvas[tabindex]")
+    assert len(viewer) == 6
+    names_inside = [control.accessible_name for control in viewer]
+    focused(browser).send_keys(Keys.ESCAPE)  # what lies behind an open dialog has no name for anybody
+    assert all([*names_inside, *(control.accessible_name for control in controls)])
+    levels = [int(heading.tag_name[1]) for heading in every(browser, "h1, h2, h3")]
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    regions = every(browser, "[role=region]")
+    assert regions
+    assert all(region.accessible_name for region in regions)
+
+
+def test_configurations_show_what_differs(browser, report):
+    show(browser, report[0])
+    shown = [row.get_attribute("data-key") for row in every(browser, "#config-table tbody tr") if row.is_displayed()]
+    assert shown == ["name", "model.attention.name"]
+    one(browser, "#only-differences").click()
+    shown = [row.get_attribute("data-key") for row in every(browser, "#config-table tbody tr") if row.is_displayed()]
+    assert shown == ["seed", "name", "model.attention.name", "model.hidden_size"]

@@ -53,11 +53,13 @@ function mapsPage() {
   element('nav').remove();
   const views = [];
   const room = () => Math.min(window.innerWidth - 32, 1100) - (window.innerWidth < 640 ? 110 : 170);
-  const article = ({ number, source, hypothesis, map }) => {
-    const view = map ? mapView(attentionOf(map), room()) : el('p', { class: 'note' }, 'No map: the file would grow too large.');
+  const article = ({ number, hypothesis, map }) => {
+    const attention = map && attentionOf(map);
+    const view = map ? mapView(attention, room()) : el('p', { class: 'note' }, 'No map: the file would grow too large.');
     if (map) views.push(view);
     return el('article', { 'aria-label': `Line ${number}` }, el('h2', {}, `Line ${integer(number)}`),
-      el('dl', { class: 'texts' }, textLine('source', source), textLine('translation', hypothesis)), view);
+      el('dl', { class: 'texts' }, map ? textLine('source tokens', attention.source.join(' ')) : '', textLine('translation', hypothesis)),
+      view);
   };
   let shown = 0;
   const more = el('button', { type: 'button', id: 'more' }, 'Show more lines');

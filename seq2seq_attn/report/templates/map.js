@@ -18,10 +18,11 @@ function attentionOf(stored) {
 
 const MAX_CANVAS = 12000; // pixels on a side that every browser can hold
 
-// The cell that shows most at once: as the labels allow, larger where there is room.
-function cellSize(count, room) {
-  const size = Math.max(15, Math.min(38, Math.floor(room / count)));
-  return Math.max(1, Math.min(size, Math.floor(MAX_CANVAS / count)));
+// As large as lets the whole map be seen at once, and at least what a label needs.
+function cellSize({ source, target }, room) {
+  const fitting = Math.min(room / Math.max(1, source.length), (window.innerHeight * 0.55) / Math.max(1, target.length));
+  const size = Math.max(15, Math.min(38, Math.floor(fitting)));
+  return Math.max(1, Math.min(size, Math.floor(MAX_CANVAS / Math.max(source.length, target.length))));
 }
 
 function mapColors() {
@@ -67,7 +68,7 @@ function drawMap(canvas, { source, target, levels }, size, cursor) {
 // A map with its tokens on the axes; the arrow keys and the pointer read single weights.
 function mapView(attention, room) {
   const { source, target, levels } = attention;
-  const size = cellSize(Math.max(source.length, 1), room);
+  const size = cellSize(attention, room);
   const readout = el('output', { class: 'readout', 'aria-live': 'polite' }, 'Point at a cell, or use the arrow keys.');
   const canvas = el('canvas', {
     tabindex: '0',

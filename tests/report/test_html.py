@@ -1,0 +1,169 @@
+"""The HTML report without a browser: what is inside the file, how large it is, that it stays text and stays alone."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluate import score_files
+from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, TranslatedLine, embedded_json, html_maps
+from seq2seq_attn.report.packed_map import pack_map
+from tests.report.conftest import make_map
+from tests.report.html_reports import QUICK, make_report
+
+HOSTILE = "</script><script>alert('1')</script><img src=x onerror=alert(2)> & <!-- \u2028 \u202e \x00 \"'"
+DATA = re.compile(r'<script id="data" type="application/json">(.*?)</script>', re.DOTALL)
+
+
+def payload(page):
+    [text] = DATA.findall(page)
+    return json.loads(text)
+
+
+@pytest.fixture(scope="module")
+def two_runs():
+    return make_report(60, ("additive", HOSTILE), sets=("flickr", "coco"), texts={2: HOSTILE})
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 5), (3, 400), (60, 60)])
+def test_a_packed_map_is_the_map_in_255ths(shape):
+    draw = np.random.default_rng(0)
+    weights_TS = draw.dirichlet(np.full(shape[1], 0.05), shape[0])
+    packed = pack_map(AttentionMap(["s"] * shape[1], ["t"] * shape[0], weights_TS))
+    assert packed.levels_TS().shape == shape
+    np.testing.assert_array_equal(packed.levels_TS(), np.rint(weights_TS * 255))
+    floored = packed.without_below(20).levels_TS()
+    np.testing.assert_array_equal(floored, np.where(packed.levels_TS() < 20, 0, packed.levels_TS()))
+
+
+def test_packing_by_hand():
+    weights_TS = np.array([[0.0, 0.0, 1.0], [0.001, 0.4, 0.6]])
+    packed = pack_map(AttentionMap(["a", "b", "c"], ["x", "y"], weights_TS))
+    assert packed.packed == bytes([0, 2, 255, 0, 1, 102, 153])
+    assert pack_map(AttentionMap(["a"], ["x"], np.zeros((1, 1)))).packed == bytes([0, 1])
+
+
+def test_the_report_inside_is_report_json(two_runs):
+    page, report = two_runs
+    inside = payload(page)
+    assert inside["report"] == json.loads(json.dumps(report.data))
+    assert [run["name"] for run in inside["runs"]] == ["additive", HOSTILE]
+    assert inside["sentences"]["sets"] == [{"name": "flickr", "num_pairs": 60}, {"name": "coco", "num_pairs": 60}]
+    assert inside["sentences"]["source"][2] == HOSTILE
+
+
+def test_sentence_scores_and_lengths(two_runs):
+    page, report = two_runs
+    inside = payload(page)["sentences"]
+    assert inside["length"] == [int(length) for lengths in report.lengths[:2] for length in lengths]
+    for of_run, chrf in zip(inside["hypotheses"], inside["chrf"], strict=True):
+        expected = [
+            sacrebleu.sentence_chrf(hypothesis, [reference]).score
+            for hypothesis, reference in zip(of_run, inside["reference"], strict=True)
+        ]
+        assert chrf == pytest.approx(expected, abs=0.006)
+
+
+def test_buckets_and_the_list_cut_alike(two_runs):
+    page, report = two_runs
+    lengths = payload(page)["sentences"]["length"]
+    for bucket in report.data["sets"][-1]["buckets"]:
+        upper = bucket["upper"] or 10**9
+        assert sum(bucket["lower"] <= length < upper for length in lengths) == bucket["num_pairs"]
+
+
+def test_maps_belong_to_their_sentences(two_runs):
+    page, _ = two_runs
+    inside = payload(page)
+    with_maps, without = inside["sentences"]["maps"]
+    assert without == [None] * 120
+    for number in (0, 2, 119):
+        source, target, _ = with_maps[number]
+        assert inside["tokens"][source] == [*inside["sentences"]["source"][number].split(), "<eos>"]
+        assert inside["tokens"][target] == [*inside["sentences"]["hypotheses"][0][number].split(), "<eos>"]
+    tokens = [tuple(of) for of in inside["tokens"]]
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_hostile_text_stays_inside_its_element(two_runs):
+    page, _ = two_runs
+    assert len(re.findall("<script", page)) == 2
+    assert len(re.findall("</script", page)) == 2
+    assert "<img" not in page
+    assert "<!--" not in page
+    assert "\u2028" not in DATA.findall(page)[0]
+    assert "alert(2)" in page  # as text
+    title = page.partition("<title>")[2].partition("</title>")[0]
+    assert "&lt;/script&gt;" in title
+
+
+def test_names_like_the_templates_marks_are_names():
+    page, _ = make_report(10, ("@DATA@", "@SCRIPT@"))
+    assert [run["name"] for run in payload(page)["runs"]] == ["@DATA@", "@SCRIPT@"]
+
+
+def test_nothing_is_fetched(two_runs):
+    for page in (two_runs[0], html_maps([TranslatedLine(1, "A dog.", pack_map(make_map(3, 3)))])):
+        without_data = re.sub("<title>.*?</title>", "", DATA.sub("", page), flags=re.DOTALL)
+        # an element's namespace is a name; an address that something loads from would be another
+        assert set(re.findall(r"https?://[^\s'\"]*", without_data)) <= {"http://www.w3.org/2000/svg"}
+        assert re.findall(r"(?:src|href)=|url\(|@import|@font-face|fetch\(|XMLHttp|import\(", without_data) == [
+            "href="  # to the content, for the keyboard
+        ]
+        assert "default-src 'none'" in page
+        assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", page)
+
+
+def test_numbers_that_json_lacks_and_half_characters():
+    assert json.loads(embedded_json({"a": [float("nan"), float("inf"), 1.5]})) == {"a": [None, None, 1.5]}
+    assert json.loads(embedded_json("\udc80")) == "?"
+
+
+@pytest.mark.parametrize("names", [("additive",), ("additive", "none", "initial")])
+def test_one_run_and_three(names):
+    page, _ = make_report(30, names)
+    assert len(payload(page)["sentences"]["hypotheses"]) == len(names)
+
+
+def test_a_thousand_sentences_of_two_runs_stay_under_three_megabytes():
+    page, _ = make_report(1000, ("additive", "dot"), without_maps=())
+    inside = payload(page)
+    assert all(one is not None for of_run in inside["sentences"]["maps"] for one in of_run)
+    assert inside["floor"] == 1
+    assert len(page.encode()) < 3_000_000
+
+
+def test_maps_that_do_not_fit_are_thinned_then_left_out():
+    draw = np.random.default_rng(1)
+    tokens = ["word"] * 60
+    maps = [pack_map(AttentionMap(tokens, tokens, draw.dirichlet(np.ones(60), 60))) for _ in range(60)]
+    thinned = payload(html_maps([TranslatedLine(i, "a", one) for i, one in enumerate(maps)]))
+    assert thinned["floor"] in FLOORS[1:]
+    assert all(line["map"] for line in thinned["lines"])
+    assert sum(len(line["map"][2]) for line in thinned["lines"]) <= MAP_CHARACTERS * 60 * 1.01
+    dense = pack_map(AttentionMap(tokens, tokens, np.full((60, 60), 0.9)))
+    left = payload(html_maps([TranslatedLine(i, "a", dense) for i in range(120)]))
+    kept = [line["map"] is not None for line in left["lines"]]
+    assert kept == sorted(kept, reverse=True)
+    assert 0 < sum(kept) < 120
+
+
+def test_saved_hypotheses_make_a_page_without_maps(tmp_path):
+    for name, text in {"ref": "A dog runs.\nA cat.\n", "a": "A dog runs.\nThe cat.\n", "b": "Dogs.\nCats.\n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [tmp_path / "a", tmp_path / "b"]
+    to = {"json_path": tmp_path / "r.json", "report_path": tmp_path / "r.html"}
+    score_files(files, tmp_path / "ref", by_length="3", resampling=QUICK, **to)
+    inside = payload((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert inside["sentences"]["maps"] == [[None, None], [None, None]]
+    assert inside["runs"][0]["config"] == {}
+    assert inside["report"] == json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert (tmp_path / "r.md").exists()
+    with pytest.raises(UsageError, match=r"ends in \.md \(Markdown\) or \.html"):
+        score_files(files, tmp_path / "ref", report_path=tmp_path / "r.pdf")

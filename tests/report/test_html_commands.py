@@ -1,0 +1,82 @@
+"""The HTML pages that `evaluate --report` and `translate --attention` write, from small real runs."""
+
+from __future__ import annotations
+
+import base64
+import logging
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.evaluate import evaluate
+from seq2seq_attn.report.packed_map import PackedMap
+from seq2seq_attn.translate import translate
+from seq2seq_attn.translator import load
+from tests.report.html_reports import QUICK
+from tests.report.test_html import payload
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    (root / "src").write_text("\n".join([*SOURCE, ""]) + "\n", encoding="utf-8")  # a blank line last
+    (root / "ref").write_text("\n".join([*TARGET, "Nothing."]) + "\n", encoding="utf-8")
+    make_toy_run(root / "additive")
+    make_toy_run(root / "none", toy_config(attention="none"), seed=4)
+    return root
+
+
+def evaluated(runs, *names, **options):
+    files = {"source": runs / "src", "reference": runs / "ref", "report_path": runs / "report.html"}
+    report = evaluate(
+        [runs / name for name in names], **files, json_path=runs / "r.json", resampling=QUICK, device="cpu", **options
+    )
+    return report, payload((runs / "report.html").read_text(encoding="utf-8"))
+
+
+def levels(inside, stored):
+    source, target, packed = stored
+    tokens = [tuple(inside["tokens"][place]) for place in (source, target)]
+    return PackedMap(*tokens, base64.b64decode(packed)).levels_TS()
+
+
+def test_evaluate_keeps_the_attention_of_every_line(runs):
+    report, inside = evaluated(runs, "additive", "none")
+    assert inside["report"]["sets"] == report.data["sets"]
+    found = load(runs / "additive", "cpu").translate([*SOURCE, ""])
+    assert inside["sentences"]["hypotheses"][0] == [one.text for one in found]
+    maps = inside["sentences"]["maps"][0]
+    assert maps[-1] is None
+    for stored, one in zip(maps[:-1], found, strict=False):
+        np.testing.assert_array_equal(levels(inside, stored), np.rint(one.attention * 255))
+    assert inside["sentences"]["maps"][1] == [None] * 6
+    assert inside["runs"][1]["no_map"] == "its attention does not look at source positions"
+    assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == ["additive", "none"]
+    assert (runs / "r.md").exists()
+
+
+def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
+    evaluated(runs, "additive")
+    _, inside = evaluated(runs, "additive", reuse_hypotheses=True)
+    assert inside["sentences"]["maps"] == [[None] * 6]
+    assert inside["runs"][0]["no_map"] == "its saved hypotheses were used, which come without attention"
+
+
+def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, caplog):
+    lines = [SOURCE[0], "", SOURCE[2]]
+    to = {"run": runs / "additive", "output": tmp_path / "out", "device": "cpu"}
+    translate(lines, attention=tmp_path / "a.html", **to)
+    inside = payload((tmp_path / "a.html").read_text(encoding="utf-8"))
+    found = load(runs / "additive", "cpu").translate(lines)
+    assert [line["number"] for line in inside["lines"]] == [1, 3]
+    for line, one in zip(inside["lines"], (found[0], found[2]), strict=True):
+        assert line["hypothesis"] == one.text
+        np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
+    monkeypatch.setattr("seq2seq_attn.translate_files.MAX_PAGE_LINES", 2)
+    with caplog.at_level(logging.WARNING):
+        translate(SOURCE, attention=tmp_path / "b.html", **to)
+        translate([""], attention=tmp_path / "blank.html", **to)
+    assert f"{tmp_path / 'b.html'}: shows the first 2 lines; a .npz file takes all of them" in caplog.messages
+    assert len(payload((tmp_path / "b.html").read_text(encoding="utf-8"))["lines"]) == 2
+    assert not (tmp_path / "blank.html").exists()
