@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn import cli
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import load_config
 from tests.toy_run import make_toy_run
 
@@ -32,7 +32,7 @@ def test_readme_shows_all_four_commands():
 def test_training_commands_resolve(command, capsys):
     arguments = [a for a in shlex.split(command)[1:] if a not in ("--resume",)]
     arguments = ["quickstart" if a == "my.yaml" else a for a in arguments]
-    assert cli.run([*arguments, "--dump-config"]) == 0, capsys.readouterr().err
+    assert run_command([*arguments, "--dump-config"]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", re.findall(r"`(--set [^`]*?)`", README))
@@ -49,7 +49,7 @@ def test_translating_commands_run(tmp_path, monkeypatch, capsys):
     translating = [c for c in commands() if c.split()[1] == "translate"]
     assert len(translating) >= 2
     for command in translating:
-        assert cli.run([a if a != "..." else "Ein Hund." for a in shlex.split(command)[1:]]) == 0, command
+        assert run_command([a if a != "..." else "Ein Hund." for a in shlex.split(command)[1:]]) == 0, command
     assert (tmp_path / "out.en").read_text(encoding="utf-8").count("\n") == 3
 
 
