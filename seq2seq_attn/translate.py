@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from seq2seq_attn.allocator import keep_memory_flat
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.translate_files import (
@@ -66,6 +67,7 @@ def translate(
     if not texts and input is None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     check_attention_path(attention)
+    keep_memory_flat()
     translator = load(newest_run().path if run is None else run, device)
     for name, path in (("alignment", alignment), ("attention", attention)):
         if path is not None and not translator.has_attention:

@@ -19,7 +19,7 @@ ORDER = (
     *("run_dir", "translator", "metrics", "report", "train", "evaluate", "cli"),
 )
 SAME_AS = {"__init__": "errors", "__main__": "cli", "translation": "translator", "translate": "evaluate"}
-SAME_AS |= {"translate_files": "evaluate"}
+SAME_AS |= {"translate_files": "evaluate", "allocator": "files"}
 LAZY = {"__init__.py"}  # the package's front door imports on demand what lies to the right of it
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -47,18 +47,21 @@ def chunked_cross_entropy(
     features_NF: Tensor, weight_VF: Tensor, bias_V: Tensor, targets_N: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens."""
-    loss_sum, nll_sum = _ChunkedCrossEntropy.apply(features_NF, weight_VF, bias_V, targets_N, label_smoothing)  # type: ignore[no-untyped-call]
+    needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
+    loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad
+    )
     return loss_sum, nll_sum
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needs_grad: bool
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         wide = weight.dtype
-        needs_grad = any(ctx.needs_input_grad)
+        needs_grad = needs_grad and any(ctx.needs_input_grad)
         features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
         num_ids = weight.shape[0]
         sums = torch.zeros(2, dtype=wide, device=weight.device)
@@ -95,13 +98,14 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return loss_sum, nll_sum
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         scale = grads[0]
         return (
             (grad_features * scale.to(grad_features.dtype)).to(ctx.features_dtype),
             grad_weight * scale,
             grad_bias * scale,
+            None,
             None,
             None,
         )
