@@ -14,7 +14,7 @@ def keep_memory_flat() -> None:
 
     By default the GNU C library raises the size from which blocks do so up to 32 MB as a program runs; tensors of ever
     other sizes then leave a heap full of holes, which grows to several times what is in use. Translating for hours must
-    not: on 2,000 odd lines this took a third of the memory and a tenth more time. Nothing happens with other C libraries.
+    not: on 2,000 odd lines this took a third of the memory, and a tenth more time. Other C libraries are left alone.
     """
     if sys.platform != "linux":
         return
