@@ -38,6 +38,17 @@ class Side(StrEnum):
     REFERENCE = "reference"
 
 
+ByLength = Annotated[
+    str | None,
+    typer.Option(
+        metavar="EDGES",
+        help="First lengths of the buckets, as 9,12,15, or quantiles:N.",
+        show_default="as fits the corpus",
+    ),
+]
+LengthOf = Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
+
+
 class Unk(StrEnum):
     """The values of `--unk`."""
 
@@ -164,17 +175,8 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one a line.")
     ] = None,
     reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")] = None,
-    by_length: Annotated[
-        str | None,
-        typer.Option(
-            metavar="EDGES",
-            help="First lengths of the buckets, as 9,12,15, or quantiles:N.",
-            show_default="as fits the corpus",
-        ),
-    ] = None,
-    length_of: Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")] = (
-        Side.SOURCE
-    ),
+    by_length: ByLength = None,
+    length_of: LengthOf = Side.SOURCE,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     batch_size: BatchSize = None,

@@ -89,12 +89,16 @@ def translate(
         except BrokenPipeError:  # whoever read our output has seen enough
             _forget_stdout()
     if reader is not None and reader.num_invalid:
-        log.warning(
-            "%s: %d of %d lines held invalid UTF-8; the bytes in question were replaced by U+FFFD",
-            "standard input" if reader.name == STREAM else reader.name,
-            reader.num_invalid,
-            reader.num_lines,
-        )
+        _report_invalid(reader)
+
+
+def _report_invalid(reader: LineReader) -> None:
+    log.warning(
+        "%s: %d of %d lines held invalid UTF-8; the bytes in question were replaced by U+FFFD",
+        "standard input" if reader.name == STREAM else reader.name,
+        reader.num_invalid,
+        reader.num_lines,
+    )
 
 
 def _translate_chunks(
