@@ -69,9 +69,7 @@ def translate(
     check_attention_path(attention)
     keep_memory_flat()
     translator = load(newest_run().path if run is None else run, device)
-    for name, path in (("alignment", alignment), ("attention", attention)):
-        if path is not None and not translator.has_attention:
-            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions to write")
+    _check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
         out = stack.enter_context(open_output(output))
@@ -88,11 +86,19 @@ def translate(
             _translate_chunks(translator, chunks, writers, n_best, choices)
         except BrokenPipeError:  # whoever read our output has seen enough
             _forget_stdout()
-    if reader is not None and reader.num_invalid:
+    if reader is not None:
         _report_invalid(reader)
 
 
+def _check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
+    for name, path in paths.items():
+        if path is not None and not translator.has_attention:
+            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions to write")
+
+
 def _report_invalid(reader: LineReader) -> None:
+    if not reader.num_invalid:
+        return
     log.warning(
         "%s: %d of %d lines held invalid UTF-8; the bytes in question were replaced by U+FFFD",
         "standard input" if reader.name == STREAM else reader.name,

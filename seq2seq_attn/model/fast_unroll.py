@@ -15,21 +15,13 @@ Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from seq2seq_attn.model.attention.base import AdditiveScore, DotScore
 from seq2seq_attn.model.gru import cell_backward, cell_forward, compute_dtype
-
-
-class _Score(Protocol):
-    """Scores of one step and their gradients; `finish` gives what sums over steps."""
-
-    def forward(self, step: int, query: Tensor) -> Tensor: ...
-    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor: ...
-    def finish(self) -> tuple[Tensor, Tensor | None]: ...
 
 
 class _Additive:
@@ -107,7 +99,7 @@ class _Unroll(torch.autograd.Function):
         weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
-        score: Any
+        score: _Additive | _Dot
         if isinstance(kind, DotScore):
             score = _Dot(keys, kind.scale, num_steps)
         else:
