@@ -79,6 +79,8 @@ class DataConfig(Section):
     test: dict[str, str | list[str]] = {}
     max_length: PositiveInt = 100
     max_length_ratio: PositiveFloat = 9.0
+    stitch: dict[PositiveInt, NonNegativeFloat] = {}
+    """Training pairs joined end to end: K to the probability that an example is K pairs; empty: none are."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()

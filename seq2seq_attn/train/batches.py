@@ -7,29 +7,36 @@ thread that pads batches ahead decides nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import MappingProxyType
 from typing import TypeVar
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
+from seq2seq_attn.data.stitch import stitch_pairs
 from seq2seq_attn.data.store import PairStore
 
 ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
 
 NUM_AHEAD = 8
+NO_STITCH: Mapping[int, float] = MappingProxyType({})
 
 
 class EpochBatches:
     """The updates of an epoch: which pairs each of their micro-batches holds."""
 
-    def __init__(self, pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int) -> None:
-        self._pairs = pairs
+    def __init__(
+        self, pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int, stitch: Mapping[int, float] = NO_STITCH
+    ) -> None:
+        """`stitch`: K to the probability that an example is K pairs joined; none: every pair is an example."""
+        self._pairs = stitch_pairs(pairs, stitch, seed=seed, epoch=epoch)
         self._accumulate = config.accumulate
+        source_lengths, target_lengths = self._pairs.source_lengths, self._pairs.target_lengths
         self._indices = bucketed_batches(
-            pairs.source_lengths, pairs.target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
+            source_lengths, target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
         )
 
     def __len__(self) -> int:

@@ -249,7 +249,8 @@ class Trainer:
         return int(values["metrics_position"])
 
     def _epoch(self, epoch: int) -> EpochBatches:
-        return EpochBatches(self._pairs, self._config.train.batch, seed=self._config.seed, epoch=epoch)
+        config = self._config
+        return EpochBatches(self._pairs, config.train.batch, seed=config.seed, epoch=epoch, stitch=config.data.stitch)
 
     def _stop_reason(self) -> str | None:
         return self._state.stop_reason(self._config.train)

@@ -3,8 +3,8 @@
     c = [h->_last ; h<-_first]
 
 (Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
-fixed-vector baseline. The values are taken to be [forward ; backward] states side by side, as the encoders here make
-them.
+fixed-vector baseline. The values are taken to be [forward ; backward] states side by side, as `bigru` makes them; of an
+encoder that reads backward only, `forward_size` is 0.
 """
 
 from __future__ import annotations
@@ -16,17 +16,25 @@ from seq2seq_attn.model.attention.base import Attention, FixedContext, Memory, S
 
 
 class NoAttention(Attention):
-    """A memory of one position, the summary; its weight is always 1."""
+    """A memory of one position, the summary; its weight is always 1.
+
+    Args:
+        forward_size: how many of a value's numbers are the forward state's.
+    """
 
     is_positional = False
+
+    def __init__(self, memory_size: int, forward_size: int) -> None:
+        super().__init__(memory_size)
+        self.forward_size = forward_size
 
     def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
         """Keep the forward state of the last real position and the backward state of the first."""
         values_BSM = zero_padding(values_BSM, mask_BS)
-        half = self.memory_size // 2
+        split = self.forward_size
         last_B = mask_BS.sum(dim=1) - 1
         rows_B = torch.arange(len(last_B), device=last_B.device)
-        summary_BM = torch.cat([values_BSM[rows_B, last_B, :half], values_BSM[:, 0, half:]], dim=-1)
+        summary_BM = torch.cat([values_BSM[rows_B, last_B, :split], values_BSM[:, 0, split:]], dim=-1)
         return start_memory(summary_BM.unsqueeze(1), mask_BS[:, :1])
 
     def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
@@ -38,6 +46,6 @@ class NoAttention(Attention):
         return FixedContext()
 
 
-def build(*, query_size: int, memory_size: int) -> NoAttention:
-    """No options."""
-    return NoAttention(memory_size)
+def build(*, query_size: int, memory_size: int, forward_size: int | None = None) -> NoAttention:
+    """`forward_size` defaults to half the memory size."""
+    return NoAttention(memory_size, memory_size // 2 if forward_size is None else forward_size)

@@ -1,0 +1,118 @@
+"""What the bottleneck experiment trains: arms, inputs, seeds, and where each run lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.run_dir import RunDir
+
+RUNS = Path("runs/bottleneck")
+DROPOUTS = (0.2, 0.3)
+"""tried for each arm of Multi30k, the first seed's validation decides"""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What the decoder sees of the source. `settings` keep the number of parameters within 3 % of `additive`'s."""
+
+    name: str
+    settings: tuple[str, ...]
+    about: str
+    is_equal: bool = True
+    """whether it is meant to have as many parameters as the others"""
+
+
+def _slots(k: int) -> Arm:
+    options = f"model.attention={{name: slots, options: {{num_slots: {k}, attention_size: 96}}}}"
+    return Arm(f"slots-{k}", (options, "model.hidden_size=152"), f"{k} pooled vector{'s' * (k > 1)}, attended to")
+
+
+CAPTIONS_ARMS = (
+    Arm("additive", (), "all encoder states"),
+    Arm("none", ("model.attention.name=none", "model.hidden_size=176"), "the summary vector at every step"),
+    _slots(1),
+    _slots(2),
+    _slots(4),
+    _slots(8),
+    _slots(16),
+    Arm("initial", ("model.attention.name=initial", "model.hidden_size=240"), "its first state only"),
+    Arm("uniform", ("model.attention.name=uniform", "model.hidden_size=176"), "the mean of the states"),
+    Arm(
+        "none-reversed",
+        (
+            "model.attention={name: none, options: {forward_size: 0}}",
+            "model.encoder={name: reversed_gru, hidden_size: 176}",
+            "model.hidden_size=168",
+        ),
+        "the summary of an encoder that reads the source from its end",
+    ),
+    Arm(
+        "none-wide",
+        ("model.attention.name=none", "model.encoder.hidden_size=1024"),
+        "a summary vector of 2,048 numbers",
+        is_equal=False,
+    ),
+)
+CAPTIONS_INPUTS = ("lengths", "joined", "single")
+MULTI30K_ARMS = (
+    Arm("additive", (), "all encoder states"),
+    Arm("none", ("model.attention.name=none", "model.hidden_size=560"), "the summary vector at every step"),
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One run of the plan."""
+
+    inputs: str
+    arm: Arm
+    seed: int
+    dropout: float | None = None
+
+    @property
+    def run(self) -> RunDir:
+        """Where it lies."""
+        rate = "" if self.dropout is None else f"-d{self.dropout:g}"
+        return RunDir(RUNS / self.inputs / f"{self.arm.name}{rate}-s{self.seed}")
+
+    @property
+    def settings(self) -> list[str]:
+        """What differs from the configuration of its inputs."""
+        rates = [] if self.dropout is None else [f"model.dropout.{at}={self.dropout}" for at in _DROPOUT_PLACES]
+        return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates]
+
+    @property
+    def config(self) -> Config:
+        """All of its settings."""
+        return load_config([f"bottleneck/{self.inputs}"], [*self.settings, f"seed={self.seed}", "train.num_threads=1"])
+
+
+_DROPOUT_PLACES = ("embedding", "encoder", "readout")
+
+
+def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
+    """Seed after seed, so that an interrupted experiment has whole seeds."""
+    arms = list(arms)
+    order = sorted(arms, key=lambda arm: not arm.is_equal)  # the large ones last
+    return [Training(inputs, arm, s) for s in range(1, seeds + 1) for inputs in CAPTIONS_INPUTS for arm in order]
+
+
+def multi30k_tuning(arms: Iterable[Arm]) -> list[Training]:
+    """The first seed of every arm at every rate of dropout."""
+    return [Training("multi30k", arm, 1, rate) for rate in DROPOUTS for arm in arms]
+
+
+def multi30k_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
+    """Every seed of every arm at the rate that validated best with the first; the tuning must be done."""
+    chosen = {arm: best_dropout(multi30k_tuning([arm])) for arm in arms}
+    return [Training("multi30k", arm, seed, rate) for seed in range(1, seeds + 1) for arm, rate in chosen.items()]
+
+
+def best_dropout(tuning: Sequence[Training]) -> float:
+    """The rate of the training with the best validation score."""
+    best = max(tuning, key=lambda one: float(one.run.best_metadata()["bleu"]))
+    assert best.dropout is not None
+    return best.dropout

@@ -1,0 +1,43 @@
+"""Training pairs joined end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.data.stitch import StitchedPairs, stitch_pairs
+from seq2seq_attn.data.store import IdStore, PairStore
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    IdStore.write(tmp_path / "s", np.array([4, 5, 6, 7, 8]), np.array([2, 1, 0, 2]))
+    IdStore.write(tmp_path / "t", np.array([14, 15, 16, 17]), np.array([1, 1, 1, 1]))
+    return PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "t"))
+
+
+def test_a_group_reads_as_one_pair(pairs):
+    stitched = StitchedPairs(pairs, [(3, 0), (1,), (2,)])
+    assert len(stitched) == 3
+    assert stitched.source_lengths.tolist() == [4, 1, 0]
+    assert stitched.target_lengths.tolist() == [2, 1, 1]
+    batch = stitched.batch([0, 1])
+    assert batch.source.ids_BS.tolist() == [[7, 8, 4, 5, 2], [6, 2, 0, 0, 0]]
+    assert batch.tgt_out_BT.tolist() == [[17, 14, 2], [15, 2, 0]]
+    assert batch.indices_B.tolist() == [3, 1]
+
+
+def test_without_probabilities_pairs_stay_as_they_are(pairs):
+    assert stitch_pairs(pairs, {}, seed=1, epoch=0) is pairs
+    assert stitch_pairs(pairs, {2: 0.0}, seed=1, epoch=0) is pairs
+
+
+def test_every_epoch_joins_others(tmp_path):
+    IdStore.write(tmp_path / "s", np.arange(200), np.full(100, 2))
+    pairs = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "s"))
+    epochs = [stitch_pairs(pairs, {1: 0.5, 2: 0.5}, seed=1, epoch=epoch) for epoch in (0, 1, 1)]
+    assert [len(epoch) for epoch in epochs] == [67, 67, 67]
+    firsts = [epoch.batch(range(67)).source.ids_BS.tolist() for epoch in epochs]
+    assert firsts[0] != firsts[1]
+    assert firsts[1] == firsts[2]
+    assert sorted(i for row in firsts[0] for i in row if i > 3) == list(range(4, 200))

@@ -1,0 +1,59 @@
+"""Joined pairs: disjoint, seeded, in the proportions that were asked for; links moved along."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from seq2seq_attn.text.stitch import mixed_groups, stitch_groups, stitch_lines, stitch_links
+
+
+def test_groups_are_disjoint_and_seeded() -> None:
+    groups = stitch_groups(20, 3, seed=1)
+    flat = [index for group in groups for index in group]
+    assert [len(group) for group in groups] == [3] * 6
+    assert len(set(flat)) == 18
+    assert set(flat) <= set(range(20))
+    assert stitch_groups(20, 3, seed=1) == groups
+    assert stitch_groups(20, 3, seed=2) != groups
+
+
+def test_groups_of_one_are_the_pairs_in_order() -> None:
+    assert stitch_groups(4, 1, seed=7) == [(0,), (1,), (2,), (3,)]
+
+
+def test_groups_of_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="0 pairs joined: expected at least 1"):
+        stitch_groups(4, 0, seed=1)
+
+
+def test_mixed_groups_hold_every_pair_once() -> None:
+    groups = mixed_groups(1_000, {1: 0.5, 2: 0.25, 6: 0.25}, seed="a")
+    assert sorted(index for group in groups for index in group) == list(range(1_000))
+    sizes = Counter(map(len, groups))
+    # 1,000 pairs, 2.5 a group on average: 400 groups, 200 of them single, 100 of two, 100 of six
+    assert sizes == {1: 200, 2: 100, 6: 100}
+
+
+def test_mixed_groups_differ_by_seed_but_not_in_number() -> None:
+    one, two = (mixed_groups(997, {1: 1, 3: 2}, seed=seed) for seed in ("1/0", "1/1"))
+    assert one != two
+    assert Counter(map(len, one)) == Counter(map(len, two))
+
+
+def test_what_fills_no_group_stays_single() -> None:
+    assert Counter(map(len, mixed_groups(10, {4: 1.0}, seed=""))) == {4: 2, 1: 2}
+
+
+@pytest.mark.parametrize("probabilities", [{}, {0: 1.0}, {2: -1.0, 1: 3.0}, {2: 0.0}])
+def test_probabilities_that_are_none(probabilities: dict[int, float]) -> None:
+    with pytest.raises(ValueError, match="expected sizes from 1 on with probabilities above 0"):
+        mixed_groups(10, probabilities, seed="")
+
+
+def test_lines_and_links_of_a_group() -> None:
+    groups = [(2, 0)]
+    assert stitch_lines(["a b", "c", "d e f"], groups) == ["d e f a b"]
+    links = stitch_links(["0-1 1-0", "", "2-2"], groups, source_lengths=[2, 1, 3], target_lengths=[2, 1, 4])
+    assert links == ["2-2 3-5 4-4"]
