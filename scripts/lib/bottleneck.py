@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
 
+from bottleneck_pages import FOLDER, ROOT, load_records, render_block, render_page, replace_block
 from bottleneck_plan import (
     CAPTIONS_ARMS,
+    CAPTIONS_INPUTS,
     MULTI30K_ARMS,
+    RUNS,
     Arm,
+    Training,
     captions_trainings,
     multi30k_trainings,
     multi30k_tuning,
 )
-from bottleneck_train import train_all
+from bottleneck_train import is_finished, train_all
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.model.build import build_model, count_parameters
 
 
 def main() -> None:
     options = parse()
     arms = choose_arms(CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS, options.arms)
-    if options.corpus == "captions":
-        train_all(captions_trainings(arms, options.seeds), options.jobs)
-    else:
-        train_all(multi30k_tuning(arms), options.jobs)
-        train_all(multi30k_trainings(arms, options.seeds), options.jobs)
+    if options.parameters:
+        print_parameters(options.corpus, arms)
+        return
+    trainings = train(options, arms)
+    if not options.train_only:
+        evaluate(options.corpus, [one for one in trainings if is_finished(one)])
+        write_pages()
 
 
 def parse() -> argparse.Namespace:
@@ -31,15 +45,80 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
     parser.add_argument("--arms", help="names, separated by commas; default: all")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--parameters", action="store_true", help="print the arms' numbers of parameters and stop")
+    only.add_argument("--train-only", action="store_true")
+    only.add_argument("--report-only", action="store_true", help="of the runs that are finished")
     return parser.parse_args()
 
 
 def choose_arms(arms: tuple[Arm, ...], names: str | None) -> list[Arm]:
+    """The arms of these names, all of them without names."""
     by_name = {arm.name: arm for arm in arms}
     wanted = names.split(",") if names else list(by_name)
     if unknown := [name for name in wanted if name not in by_name]:
         raise SystemExit(f"--arms {','.join(unknown)}: arms are {', '.join(by_name)}")
     return [by_name[name] for name in wanted]
+
+
+def train(options: argparse.Namespace, arms: Sequence[Arm]) -> list[Training]:
+    """Train what is missing; the trainings whose scores are reported."""
+    if options.corpus == "captions":
+        trainings = captions_trainings(arms, options.seeds)
+    else:
+        if not options.report_only:
+            train_all(multi30k_tuning(arms), options.jobs)
+        trainings = multi30k_trainings(arms, options.seeds)
+    if not options.report_only:
+        train_all(trainings, options.jobs)
+    return trainings
+
+
+def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
+    """Write the records and plots of the finished trainings."""
+    from bottleneck_evaluate import LENGTH_EDGES, evaluate_joined, evaluate_lengths
+    from bottleneck_plots import plot
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in CAPTIONS_INPUTS if corpus == "captions" else ("multi30k",):
+        found = in_order([one for one in trainings if one.inputs == name])
+        if not found:
+            continue
+        json_path = RUNS / f"report.{name}.json"
+        record: dict[str, Any]
+        if name in ("joined", "single"):
+            record = evaluate_joined(found, json_path)
+        else:
+            record = evaluate_lengths(found, json_path, by_length=LENGTH_EDGES if name == "lengths" else None)
+        write_json(FOLDER / f"{name}.json", record)
+        plot(name, record, FOLDER / f"{name}.png")
+
+
+def in_order(trainings: Sequence[Training]) -> list[Training]:
+    """Arm after arm, as the plan lists them: the first one is what the others are compared with."""
+    order = [arm.name for arm in (*CAPTIONS_ARMS, *MULTI30K_ARMS)]
+    return sorted(trainings, key=lambda one: (order.index(one.arm.name), one.seed))
+
+
+def write_pages() -> None:
+    """docs/bottleneck/README.md and the block of the project's README, from all records there are."""
+    records = load_records()
+    write_text(FOLDER / "README.md", render_page(records))
+    readme = ROOT / "README.md"
+    write_text(readme, replace_block(readme.read_text(encoding="utf-8"), render_block(records)))
+    print(f"written: {FOLDER.relative_to(ROOT)}/", file=sys.stderr)
+
+
+def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
+    """The number of parameters of each arm, and how far it is from the first one's."""
+    inputs = "lengths" if corpus == "captions" else "multi30k"
+    prepared = prepare_corpus(load_config([f"bottleneck/{inputs}"]))
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    first = None
+    for arm in arms:
+        count = count_parameters(build_model(Training(inputs, arm, 1).config.model, **sizes))
+        first = first or count
+        print(f"{arm.name:16} {count:>12,}  {100 * (count / first - 1):+.1f} %  {arm.about}")
 
 
 if __name__ == "__main__":

@@ -94,10 +94,16 @@ _DROPOUT_PLACES = ("embedding", "encoder", "readout")
 
 
 def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
-    """Seed after seed, so that an interrupted experiment has whole seeds."""
+    """Seed after seed, so that an interrupted experiment has whole seeds; the large arms last."""
     arms = list(arms)
-    order = sorted(arms, key=lambda arm: not arm.is_equal)  # the large ones last
-    return [Training(inputs, arm, s) for s in range(1, seeds + 1) for inputs in CAPTIONS_INPUTS for arm in order]
+    return [
+        Training(inputs, arm, seed)
+        for is_equal in (True, False)
+        for seed in range(1, seeds + 1)
+        for inputs in CAPTIONS_INPUTS
+        for arm in arms
+        if arm.is_equal == is_equal
+    ]
 
 
 def multi30k_tuning(arms: Iterable[Arm]) -> list[Training]:

@@ -1,0 +1,138 @@
+"""From finished runs to a record: what each arm scores by length, how that compares, what its attention does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bottleneck_plan import Training
+
+from seq2seq_attn.evaluate import evaluate
+from seq2seq_attn.files import read_json
+from seq2seq_attn.model.build import count_parameters
+from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.scores import Resampling, SetScores
+from seq2seq_attn.translator import load
+
+MEASURES = ("bleu", "chrf")
+LENGTH_EDGES = "10,20,30,40,50"
+JOINED = (1, 2, 3, 4, 5, 6)
+RESAMPLING = Resampling(num_resamples=1000, num_trials=1000)
+
+
+def evaluate_lengths(trainings: Sequence[Training], json_path: Path, **choices: Any) -> dict[str, Any]:
+    """Single sentences, cut by source length: a point for each bucket of the pooled test sets."""
+    report = _evaluate(trainings, json_path, **choices)
+    pooled = report.sets[-1]
+    points = []
+    for row in pooled.buckets:
+        about = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
+        mean_length = float(report.lengths[-1][row.bucket.indices].mean())
+        points.append({**about, "mean_length": mean_length, "scores": _scores(trainings, pooled, row)})
+    return _record(trainings, report, pooled, points)
+
+
+def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str, Any]:
+    """One to six sentences joined: a point for each number."""
+    report = _evaluate(trainings, json_path, stitch=JOINED, by_length="1000")
+    points = []
+    for one, lengths in zip(report.sets, report.lengths, strict=True):
+        about = {"label": str(one.stitch), "num_pairs": one.num_pairs, "mean_length": float(lengths.mean())}
+        points.append({**about, "scores": _scores(trainings, one, one)})
+    return _record(trainings, report, report.sets[0], points)
+
+
+def _evaluate(trainings: Sequence[Training], json_path: Path, **choices: Any) -> Report:
+    runs = [training.run.path for training in trainings]
+    return evaluate(
+        runs, measures=MEASURES, resampling=RESAMPLING, json_path=json_path, reuse_hypotheses=True, **choices
+    )
+
+
+def _record(
+    trainings: Sequence[Training], report: Report, one: SetScores, points: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "arms": [_arm(name, members) for name, members in _by_arm(trainings).items()],
+        "signatures": dict(one.signatures),
+        "length": report.data["length"]["tokenizer"],
+        "resampling": report.data["resampling"],
+        "points": points,
+        "overall": _scores(trainings, one, one),
+        "attention": _attention(trainings, one),
+        "environment": report.data["environment"],
+    }
+
+
+def _by_arm(trainings: Sequence[Training]) -> dict[str, list[Training]]:
+    arms: dict[str, list[Training]] = {}
+    for training in trainings:
+        arms.setdefault(training.arm.name, []).append(training)
+    return arms
+
+
+def _arm(name: str, members: list[Training]) -> dict[str, Any]:
+    first = members[0]
+    environments = [read_json(one.run.path / "environment.json") for one in members]
+    finished = [read_json(one.run.path / "finished.json") for one in members]
+    return {
+        "name": name,
+        "about": first.arm.about,
+        "is_equal": first.arm.is_equal,
+        "parameters": count_parameters(load(first.run.path, "cpu").model),
+        "seeds": [one.seed for one in members],
+        "dropout": first.dropout,
+        "updates": finished[0]["update"],
+        "minutes": round(fmean(one["minutes"] for one in finished), 1),
+        "validation": [round(one["best_score"], 1) for one in finished],
+        "commits": sorted({one["git"]["commit"][:12] for one in environments if one.get("git")}),
+    }
+
+
+def _scores(trainings: Sequence[Training], one: SetScores, row: Any) -> dict[str, Any]:
+    """Arm to measure to its values: of several seeds, the mean and its spread."""
+    found: dict[str, Any] = {}
+    for measure in MEASURES:
+        if row.arm_scores.get(measure):
+            of_arms = [
+                (arm.runs, score.to_dict()) for arm, score in zip(one.arms, row.arm_scores[measure], strict=True)
+            ]
+        else:
+            of_arms = [((place,), score.to_dict()) for place, score in enumerate(row.scores[measure])]
+        for places, values in of_arms:
+            name = trainings[places[0]].arm.name
+            by_seed = [row.scores[measure][place].interval.value for place in places]
+            found.setdefault(name, {})[measure] = _short(values, by_seed)
+    return found
+
+
+def _short(values: dict[str, Any], by_seed: list[float]) -> dict[str, Any]:
+    short: dict[str, Any] = {"mean": fmean(by_seed), "by_seed": by_seed, "low": values["low"], "high": values["high"]}
+    if kept := values.get("retention"):
+        short["retention"] = {key: kept[key] for key in ("value", "low", "high")}
+    if test := values.get("paired_bootstrap"):
+        short["p"] = test["p_value"]
+    return short
+
+
+def _attention(trainings: Sequence[Training], one: SetScores) -> dict[str, Any]:
+    """Arm to the means over its seeds of what its attention does."""
+    if one.attention is None:
+        return {}
+    by_arm: dict[str, list[dict[str, Any]]] = {}
+    for training, score in zip(trainings, one.attention.overall, strict=True):
+        by_arm.setdefault(training.arm.name, []).append(score.to_dict())
+    return {name: _mean(values) for name, values in by_arm.items()}
+
+
+def _mean(values: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, first in values[0].items():
+        if key == "gold":
+            shifts = [one["shift"] for one in first]
+            found["gold"] = [_mean([one["gold"][place] for one in values]) for place in range(len(shifts))]
+        else:
+            found[key] = None if first is None else fmean(one[key] for one in values)
+    return found

@@ -1,0 +1,104 @@
+"""Plots of the bottleneck experiment, from its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bottleneck_pages import TITLES, half_quality_length
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+Record = dict[str, Any]
+# attention and the plain fixed vector stand out, the slots are one family from light to dark, controls are dashed
+STYLES: dict[str, dict[str, Any]] = {
+    "additive": {"color": "#0072B2", "marker": "o", "linewidth": 2.2},
+    "none": {"color": "#D55E00", "marker": "s", "linewidth": 2.2},
+    "slots-1": {"color": "#a6dba0", "marker": "1"},
+    "slots-2": {"color": "#7fbf7b", "marker": "2"},
+    "slots-4": {"color": "#5aae61", "marker": "^"},
+    "slots-8": {"color": "#1b7837", "marker": "v"},
+    "slots-16": {"color": "#00441b", "marker": "D"},
+    "initial": {"color": "#CC79A7", "marker": "x", "linestyle": "--"},
+    "uniform": {"color": "#E69F00", "marker": "+", "linestyle": "--"},
+    "none-reversed": {"color": "#56B4E9", "marker": "<", "linestyle": ":"},
+    "none-wide": {"color": "#555555", "marker": ">", "linestyle": ":"},
+}
+
+
+def plot(name: str, record: Record, path: Path) -> None:
+    """BLEU and retention by length; where there are slots, the half-quality length by their number too."""
+    slots = [arm["name"] for arm in record["arms"] if arm["name"].startswith("slots-")]
+    figure = Figure(figsize=(5.0 * (2 + bool(slots)), 4.4), layout="constrained")
+    axes = figure.subplots(1, 2 + bool(slots))
+    _scores(axes[0], name, record)
+    _retention(axes[1], name, record)
+    if slots:
+        _half_quality(axes[2], record, slots)
+    figure.suptitle(TITLES[name])
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def _scores(axes: Axes, name: str, record: Record) -> None:
+    for arm in (one["name"] for one in record["arms"]):
+        values = [point["scores"][arm]["bleu"] for point in record["points"]]
+        x = range(len(values))
+        style = STYLES.get(arm, {})
+        axes.plot(x, [value["mean"] for value in values], label=arm, markersize=5, **style)
+        axes.fill_between(
+            x,
+            [v["low"] for v in values],
+            [v["high"] for v in values],
+            color=style.get("color"),
+            alpha=0.12,
+            linewidth=0,
+        )
+    _finish(axes, name, record)
+    axes.set_ylabel("BLEU (sacreBLEU; mean over seeds, 95 % band)")
+    axes.set_ylim(bottom=0)
+
+
+def _retention(axes: Axes, name: str, record: Record) -> None:
+    for arm in (one["name"] for one in record["arms"]):
+        kept = [point["scores"][arm]["bleu"].get("retention") for point in record["points"]]
+        if any(value is None for value in kept):
+            continue
+        x = range(len(kept))
+        style = STYLES.get(arm, {})
+        axes.plot(x, [value["value"] for value in kept], label=arm, markersize=5, **style)
+        axes.fill_between(
+            x, [v["low"] for v in kept], [v["high"] for v in kept], color=style.get("color"), alpha=0.12, linewidth=0
+        )
+    axes.axhline(1.0, color=STYLES["additive"]["color"], linewidth=1)
+    _finish(axes, name, record)
+    axes.set_ylabel("retention: BLEU / BLEU of additive")
+    axes.set_ylim(bottom=0)
+
+
+def _half_quality(axes: Axes, record: Record, slots: list[str]) -> None:
+    places = range(len(slots))
+    found = [half_quality_length(record, arm) for arm in slots]
+    longest = record["points"][-1]["mean_length"]
+    reached = [(x, at) for x, at in zip(places, found, strict=True) if at is not None]
+    axes.plot([x for x, _ in reached], [at for _, at in reached], color="#1b7837", marker="o")
+    for x, at in zip(places, found, strict=True):
+        if at is None:
+            axes.annotate("not lost", (x, longest), ha="center", va="bottom", fontsize=8)
+    none = half_quality_length(record, "none") if "none" in record["points"][0]["scores"] else None
+    if none is not None:
+        axes.axhline(none, color=STYLES["none"]["color"], linestyle="--", label="none")
+        axes.legend(frameon=False)
+    axes.set_xticks(list(places), [arm.removeprefix("slots-") for arm in slots])
+    axes.set_xlabel("K, the pooled vectors of `slots`")
+    axes.set_ylabel("source tokens at which half of the\nfirst point's BLEU is left")
+    axes.set_ylim(0, longest * 1.1)
+    axes.grid(alpha=0.25)
+
+
+def _finish(axes: Axes, name: str, record: Record) -> None:
+    points = record["points"]
+    axes.set_xticks(range(len(points)), [f"{point['label']}\nn={point['num_pairs']}" for point in points], fontsize=8)
+    axes.set_xlabel("captions joined" if name in ("joined", "single") else "source tokens")
+    axes.grid(alpha=0.25)
