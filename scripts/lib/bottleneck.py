@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from bottleneck_pages import FOLDER, ROOT, load_records, render_block, render_page, replace_block
 from bottleneck_plan import (
@@ -76,7 +75,7 @@ def train(options: argparse.Namespace, arms: Sequence[Arm]) -> list[Training]:
 
 def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
     """Write the records and plots of the finished trainings."""
-    from bottleneck_evaluate import LENGTH_EDGES, evaluate_joined, evaluate_lengths
+    from bottleneck_evaluate import evaluate_joined, evaluate_lengths
     from bottleneck_plots import plot
 
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -85,11 +84,7 @@ def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
         if not found:
             continue
         json_path = RUNS / f"report.{name}.json"
-        record: dict[str, Any]
-        if name in ("joined", "single"):
-            record = evaluate_joined(found, json_path)
-        else:
-            record = evaluate_lengths(found, json_path, by_length=LENGTH_EDGES if name == "lengths" else None)
+        record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
 
@@ -111,7 +106,7 @@ def write_pages() -> None:
 
 def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
     """The number of parameters of each arm, and how far it is from the first one's."""
-    inputs = "lengths" if corpus == "captions" else "multi30k"
+    inputs = "joined" if corpus == "captions" else "multi30k"
     prepared = prepare_corpus(load_config([f"bottleneck/{inputs}"]))
     sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
     first = None

@@ -17,14 +17,13 @@ from seq2seq_attn.report.scores import Resampling, SetScores
 from seq2seq_attn.translator import load
 
 MEASURES = ("bleu", "chrf")
-LENGTH_EDGES = "10,20,30,40,50"
 JOINED = (1, 2, 3, 4, 5, 6)
 RESAMPLING = Resampling(num_resamples=1000, num_trials=1000)
 
 
-def evaluate_lengths(trainings: Sequence[Training], json_path: Path, **choices: Any) -> dict[str, Any]:
-    """Single sentences, cut by source length: a point for each bucket of the pooled test sets."""
-    report = _evaluate(trainings, json_path, **choices)
+def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> dict[str, Any]:
+    """Natural sentences, cut by source length: a point for each bucket of the pooled test sets."""
+    report = _evaluate(trainings, json_path)
     pooled = report.sets[-1]
     points = []
     for row in pooled.buckets:
@@ -131,8 +130,10 @@ def _mean(values: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, first in values[0].items():
         if key == "gold":
-            shifts = [one["shift"] for one in first]
-            found["gold"] = [_mean([one["gold"][place] for one in values]) for place in range(len(shifts))]
+            found["gold"] = [
+                {**_mean([one["gold"][place] for one in values]), "shift": shifted["shift"]}
+                for place, shifted in enumerate(first)
+            ]
         else:
             found[key] = None if first is None else fmean(one[key] for one in values)
     return found

@@ -15,14 +15,11 @@ END = "<!-- end of bottleneck -->"
 Record = dict[str, Any]
 
 TITLES = {
-    "lengths": "Captions of 4 to 60 tokens, one at a time",
     "joined": "One to six captions joined, trained on one to six",
     "single": "One to six captions joined, trained on single ones",
     "multi30k": "Multi30k, all test sets pooled",
 }
 INTRODUCTIONS = {
-    "lengths": "The embedded corpus with as many sentences of each length; every arm is trained on the same pairs for "
-    "the same number of updates.",
     "joined": "Captions of 4 to 10 tokens, one to six of them side by side, in training as in the test: no length is "
     "unfamiliar, so that what is lost is the vector's capacity.",
     "single": "The same test, but no joined input in training: capacity and unfamiliar length act together.",
@@ -69,7 +66,7 @@ def render_page(records: dict[str, Record]) -> str:
 
 def render_block(records: dict[str, Record]) -> str:
     """The block of the project's README: a plot, a table, and where the rest is."""
-    name = next((one for one in ("joined", "lengths", "multi30k") if one in records), None)
+    name = next((one for one in ("joined", "multi30k") if one in records), None)
     if name is None:
         return ""
     record = records[name]
@@ -213,9 +210,7 @@ def _findings(records: dict[str, Record]) -> list[str]:
     found: list[str] = []
     if "joined" in records:
         found += _joined_findings(records["joined"])
-    for name in ("lengths", "joined"):
-        if name in records:
-            found.append(_half_quality(name, records[name]))
+        found.append(_half_quality("joined", records["joined"]))
     if "multi30k" in records:
         found.append(_natural_finding(records["multi30k"]))
     return ["## What was asked, and what came out", "\n".join(f"- {line}" for line in found)] if found else []

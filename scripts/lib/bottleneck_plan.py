@@ -56,7 +56,7 @@ CAPTIONS_ARMS = (
         is_equal=False,
     ),
 )
-CAPTIONS_INPUTS = ("lengths", "joined", "single")
+CAPTIONS_INPUTS = ("joined", "single")
 MULTI30K_ARMS = (
     Arm("additive", (), "all encoder states"),
     Arm("none", ("model.attention.name=none", "model.hidden_size=560"), "the summary vector at every step"),
