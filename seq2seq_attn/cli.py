@@ -49,6 +49,36 @@ ByLength = Annotated[
 LengthOf = Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
 
 
+class Metric(StrEnum):
+    """The values of `--metric`."""
+
+    BLEU = "bleu"
+    BLEU_LOWERCASE = "bleu_lowercase"
+    BLEU_TUTORIAL = "bleu_tutorial"
+    CHRF = "chrf"
+    TER = "ter"
+
+
+Stitch = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=1,
+        metavar="K",
+        help="Join K sentence pairs to one; may be repeated, each K apart.",
+        show_default="as they are",
+    ),
+]
+Metrics = Annotated[
+    list[Metric] | None,
+    typer.Option(
+        "--metric",
+        metavar="|".join(Metric),
+        help="What to score by; may be repeated.",
+        show_default="all but ter",
+    ),
+]
+
+
 class Unk(StrEnum):
     """The values of `--unk`."""
 
@@ -79,6 +109,12 @@ BatchSize = Annotated[
     int | None,
     typer.Option(
         min=1, metavar="N", help="Sentences translated at once; changes speed, not results.", show_default="the run's"
+    ),
+]
+TranslationPrecision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision", metavar="auto|fp32|bf16|int8", help="Arithmetic of the model.", show_default="auto: fp32"
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
@@ -175,11 +211,23 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one a line.")
     ] = None,
     reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")] = None,
+    stitch: Stitch = None,
+    metric: Metrics = None,
     by_length: ByLength = None,
     length_of: LengthOf = Side.SOURCE,
+    merge_below: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbour.")
+    ] = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     batch_size: BatchSize = None,
+    reuse_hypotheses: Annotated[
+        bool,
+        typer.Option("--reuse-hypotheses", help="Take saved translations if the same model made them in the same way."),
+    ] = False,
+    no_attention: Annotated[
+        bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
+    ] = False,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the report goes.", show_default="report.json of the run")
     ] = None,
@@ -192,14 +240,16 @@ def evaluate(
         ),
     ] = None,
     device: Device = None,
+    precision: TranslationPrecision = None,
     debug: Debug = False,
 ) -> None:
     """Translate test sets and score runs, side by side.
 
     BLEU and chrF with their signatures, and BLEU by sentence length with intervals; several runs are compared with the
-    first.
+    first, and those that differ in their seed alone as one. What attention does is judged too, on gold links if any.
     """
     from seq2seq_attn.evaluate import evaluate as run_evaluation
+    from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES
     from seq2seq_attn.run_dir import newest_run
 
     found = run_evaluation(
@@ -207,14 +257,20 @@ def evaluate(
         splits=split or [],
         source=source,
         reference=reference,
+        stitch=stitch or [],
+        measures=[one.value for one in dict.fromkeys(metric)] if metric else DEFAULT_MEASURES,
         by_length=by_length,
         length_of=length_of.value,
+        merge_below=merge_below,
         beam_size=beam_size,
         length_penalty=length_penalty,
         batch_size=batch_size,
         json_path=json,
         report_path=report,
         device=device or "auto",
+        precision=precision or "auto",
+        reuse_hypotheses=reuse_hypotheses,
+        judge_attention=not no_attention,
         show_progress=_is_terminal(),
     )
     typer.echo(found.text)
@@ -250,6 +306,7 @@ def translate(
     ] = None,
     batch_size: BatchSize = None,
     device: Device = None,
+    precision: TranslationPrecision = None,
     debug: Debug = False,
 ) -> None:
     """Translate texts, a file or standard input: line i out is line i in.
@@ -271,6 +328,7 @@ def translate(
         attention=attention,
         batch_size=batch_size,
         device=device or "auto",
+        precision=precision or "auto",
     )
 
 

@@ -84,6 +84,9 @@ class DataConfig(Section):
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()
+    num_processes: PositiveInt | None = None
+    """Processes that prepare it; None: the CPUs that this process may use, one for a small corpus. The result is the
+    same."""
 
 
 class BatchConfig(Section):

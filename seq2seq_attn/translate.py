@@ -43,6 +43,7 @@ def translate(
     attention: str | Path | None = None,
     batch_size: int | None = None,
     device: str = "auto",
+    precision: str = "auto",
 ) -> None:
     """Translate texts, or a file line by line, or standard input.
 
@@ -57,6 +58,7 @@ def translate(
             the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0).
         beam_size, length_penalty, unk, batch_size: as in `Translator.translate`.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
@@ -68,7 +70,7 @@ def translate(
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     check_attention_path(attention)
     keep_memory_flat()
-    translator = load(newest_run().path if run is None else run, device)
+    translator = load(newest_run().path if run is None else run, device, precision=precision)
     _check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))

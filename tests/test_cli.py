@@ -16,7 +16,9 @@ import yaml
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.cli import Metric
 from seq2seq_attn.config import load_config
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -64,8 +66,8 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: 
 OPTIONS = {
     "prepare": "-c --config --set --data-dir --source-dir --debug",
     "train": "-c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
-    "evaluate": "--split --source --reference --by-length --length-of --beam-size --length-penalty --batch-size"
-    " --json --report --device --debug",
+    "evaluate": "--split --source --reference --stitch --metric --by-length --length-of --merge-below --beam-size"
+    " --length-penalty --batch-size --reuse-hypotheses --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
     " --batch-size --device --debug",
 }
@@ -87,6 +89,8 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
         (["translate", "--beam-size", "0", "Hund"], "Invalid value for '--beam-size'"),
         (["translate", "--unk", "drop", "Hund"], "Invalid value for '--unk'"),
         (["evaluate", "--length-of", "both"], "Invalid value for '--length-of'"),
+        (["evaluate", "--metric", "rouge"], "Invalid value for '--metric'"),
+        (["evaluate", "--stitch", "0"], "Invalid value for '--stitch'"),
         (["train", "-c", "multi30"], "did you mean 'multi30k'"),
         (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
         (["train", "--precision", "fp8"], "train.precision='fp8'"),
@@ -193,7 +197,8 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: dict[str, object] = {}
     monkeypatch.setattr("seq2seq_attn.translate.translate", lambda texts, **options: seen.update(options, texts=texts))
     arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
-    assert run(["translate", *arguments.split(), "--attention", "d.npz", "--batch-size", "9", "--device", "cpu"]) == 0
+    arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8"
+    assert run(["translate", *arguments.split()]) == 0
     assert seen == {
         "texts": [],
         "run": Path("r"),
@@ -207,6 +212,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
         "attention": Path("d.npz"),
         "batch_size": 9,
         "device": "cpu",
+        "precision": "int8",
     }
 
 
@@ -222,23 +228,35 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
 
     monkeypatch.setattr("seq2seq_attn.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
-    assert run(["evaluate", *arguments.split(), *"--batch-size 9 --json j --report r.html --device cpu".split()]) == 0
+    arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
+    arguments += " --batch-size 9 --json j --report r.html --device cpu --precision bf16"
+    assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out == "the table\n"
     assert seen == {
         "runs": [Path("a"), Path("b")],
         "splits": ["x", "y"],
         "source": None,
         "reference": None,
+        "stitch": [1, 3],
+        "measures": ["ter", "bleu"],
         "by_length": "9,12",
         "length_of": "reference",
+        "merge_below": 50,
         "beam_size": 4,
         "length_penalty": 0.5,
         "batch_size": 9,
         "json_path": Path("j"),
         "report_path": Path("r.html"),
         "device": "cpu",
+        "precision": "bf16",
+        "reuse_hypotheses": True,
+        "judge_attention": False,
         "show_progress": False,
     }
+
+
+def test_evaluate_knows_every_measure() -> None:
+    assert [one.value for one in Metric] == list(TITLES)
 
 
 @contextmanager

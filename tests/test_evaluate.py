@@ -9,10 +9,14 @@ import logging
 import pytest
 import sacrebleu
 
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluate import evaluate, score_files
+from seq2seq_attn.evaluation_sets import caption_links, find_sets
+from seq2seq_attn.judge import judge_alignment
 from seq2seq_attn.report.scores import Resampling
-from seq2seq_attn.translator import load
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translator import Translator, load
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -132,6 +136,115 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     assert "marked" not in path.read_text(encoding="utf-8")
 
 
+def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
+    options = {"stitch": [1, 2, 2], "json_path": tmp_path / "report.json", "by_length": "12,15"}
+    report = run_evaluate(workshop, "additive", "none", **options)
+    assert [(scores.name, scores.num_pairs, scores.stitch) for scores in report.sets] == [
+        *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
+        *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
+    ]
+    assert (workshop / "additive/hyps/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
+    assert (tmp_path / "retention-by-length.x2.png").exists()
+    assert (tmp_path / "retention-by-length.png").exists()
+    again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
+    assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
+    assert again.data["sets"] == report.data["sets"]
+
+
+def test_joined_pairs_are_translated_in_one_piece(workshop, monkeypatch):
+    limits = []
+    limit = Translator.with_max_source_length
+
+    def seen(self, max_source_length):
+        limits.append(max_source_length)
+        return limit(self, max_source_length)
+
+    monkeypatch.setattr(Translator, "with_max_source_length", seen)
+    run_evaluate(workshop, "additive", splits=["short"], stitch=[1, 3])
+    assert limits == [3 * 30]
+    run = RunDir(workshop / "additive")
+    [joined] = find_sets([run], [run.config()], ["short"], None, None, stitch=[3])
+    expected = load(workshop / "additive", "cpu").with_max_source_length(90).translate(joined.source)
+    written = (workshop / "additive/hyps/short.x3.txt").read_text(encoding="utf-8")
+    assert written == "".join(f"{found.text}\n" for found in expected)
+
+
+def test_each_number_of_joined_pairs_has_buckets_of_its_own(workshop):
+    report = run_evaluate(workshop, "additive", splits=["long"], stitch=[1, 2])
+    single, double = report.data["length"]["edges_by_stitch"]
+    assert (single["stitch"], double["stitch"]) == (1, 2)
+    assert min(double["edges"]) > min(single["edges"])
+    assert report.data["length"]["edges"] == single["edges"]
+
+
+def test_runs_of_one_arm_are_grouped(workshop):
+    second = workshop / "additive-s2"
+    if not second.exists():
+        config = RunDir(workshop / "additive").config()
+        config.seed = 2
+        make_toy_run(second, config, seed=9)
+    report = run_evaluate(workshop, "additive", "additive-s2", "none", splits=["long"])
+    assert report.data["groups"] == [
+        {"name": "additive", "runs": ["additive", "additive-s2"], "seeds": [1, 2]},
+        {"name": "none", "runs": ["none"], "seeds": [1]},
+    ]
+    [scores] = report.sets
+    of_runs = [score.interval.value for score in scores.scores["bleu"]]
+    assert scores.arm_scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
+    assert "means over seeds" in report.text
+    assert "groups" not in run_evaluate(workshop, "additive", "none", splits=["long"]).data
+
+
+def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
+    options = {"splits": ["long"], "measures": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
+    report = run_evaluate(workshop, "none", merge_below=8, json_path=tmp_path / "report.json", **options)
+    [scores] = report.sets
+    assert list(scores.scores) == ["ter", "bleu_lowercase"]
+    assert all(len(row.bucket) >= 8 for row in scores.buckets)
+    assert [list(row.scores) for row in scores.buckets] == [["ter"]] * len(scores.buckets)
+    assert sum(len(row.bucket) for row in scores.buckets) == 25
+    assert len(run_evaluate(workshop, "none", **options).sets[0].buckets) > len(scores.buckets)
+    assert (tmp_path / "ter-by-length.png").exists()
+    assert "TER by length" in report.text
+    only = run_evaluate(workshop, "none", **{**options, "measures": ("bleu_lowercase",)})
+    assert list(only.sets[0].buckets[0].scores) == ["bleu_lowercase"]
+
+
+def test_attention_is_judged_unless_told_otherwise(workshop):
+    report = run_evaluate(workshop, "additive", "none", splits=["short", "long"])
+    for scores, values in zip(report.sets, report.data["sets"], strict=True):
+        additive, none = values["attention"]["runs"]
+        assert additive["entropy"] > 0
+        assert (none["entropy"], none["dropped"]) == (None, None)
+        assert 0 < none["missing"] <= 1
+        assert "gold" not in additive
+        assert [row["label"] for row in values["attention"]["buckets"]] == [row.bucket.label for row in scores.buckets]
+    assert "Attention by length" in report.text
+    assert "Attention against gold links" not in report.text
+    left_out = run_evaluate(workshop, "additive", splits=["short"], judge_attention=False)
+    assert "attention" not in left_out.data["sets"][0]
+    assert "Attention by length" not in left_out.text
+
+
+def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
+    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
+    config = toy_config(corpus="captions", data_dir=str(tmp_path), captions=captions, tokenizer="spacy")
+    make_toy_run(tmp_path / "run", config)
+    report = run_evaluate(tmp_path, "run", stitch=[1, 2], beam_size=1)
+    for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
+        [run] = values["attention"]["runs"]
+        assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
+        assert run["gold"][1]["num_pairs"] == num_pairs
+        assert 0 < run["gold"][1]["mass"] < 1
+        assert sum(row["runs"][0]["gold"][1]["num_pairs"] for row in values["attention"]["buckets"]) == num_pairs
+    assert "Attention against gold links" in report.text
+    one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
+    prepared = prepare_corpus(config)
+    gold = caption_links(*prepared.text("test"), prepared.links("test"))
+    translator = load(tmp_path / "run", "cpu")
+    assert judge_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
+
+
 def test_usage_errors(workshop, tmp_path):
     file = workshop / "short.de"
     cases = [
@@ -142,6 +255,7 @@ def test_usage_errors(workshop, tmp_path):
         (["additive"], {"by_length": "9,8", "splits": ["short"]}, "--by-length '9,8': expected rising"),
         (["additive", "additive"], {}, "the same twice"),
         (["additive", "other"], {}, "different test sets"),
+        (["additive"], {"splits": ["short"], "stitch": [6]}, "--stitch 6: short has 5 sentence pairs"),
         (["additive"], {"report_path": tmp_path / "r.pdf"}, "ends in .md"),
     ]
     for names, options, message in cases:
@@ -157,7 +271,7 @@ def test_files_that_do_not_fit(workshop):
 
 
 def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
-    monkeypatch.setattr("seq2seq_attn.evaluate.load", None)
+    monkeypatch.setattr("seq2seq_attn.evaluated_run.load", None)
     references = make_references(60)
     paths = {}
     for name, lines in {
@@ -172,6 +286,11 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     assert len(report.sets[0].buckets) == 3
     assert report.sets[0].systems == ["a", "b"]
     assert sorted(tmp_path.iterdir()) == sorted(paths.values())
+    assert report.sets[0].attention.overall[1].attention.missing > 0
+    seeds = score_files([paths["a"], paths["b"]], paths["ref"], arms=["x", "x"], resampling=QUICK)
+    assert [arm.name for arm in seeds.sets[0].arms] == ["x"]
+    with pytest.raises(UsageError, match="1 arms for 2 files"):
+        score_files([paths["a"], paths["b"]], paths["ref"], arms=["x"])
     score_files([paths["a"]], paths["ref"], source=paths["b"], json_path=tmp_path / "out.json", resampling=QUICK)
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
     with pytest.raises(UsageError, match="no hypotheses to score"):

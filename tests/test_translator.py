@@ -16,7 +16,7 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translation import Translation, join_translations, split_source
-from seq2seq_attn.translator import Translator, resolve_device
+from seq2seq_attn.translator import Translator, resolve_arithmetic, resolve_device
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
@@ -171,6 +171,46 @@ def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
         assert model.training
     finally:
         model.eval()
+
+
+def test_changed_weights_are_prepared_anew(run_path: Path) -> None:
+    translator = load(run_path)
+    before = [key(t) for t in translator.translate(SOURCE)]
+    model: Any = translator.model
+    with torch.no_grad():
+        model.decoder.output.weight.neg_()
+    changed = [key(t) for t in translator.translate(SOURCE)]
+    assert changed != before
+    with torch.no_grad():
+        model.decoder.output.weight.neg_()
+    assert [key(t) for t in translator.translate(SOURCE)] == before
+
+
+# ---- precision ----
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_other_precisions_do_not_depend_on_the_batch_either(run_path: Path, precision: str, beam_size: int) -> None:
+    translator = load(run_path, device="cpu", precision=precision)
+    expected = [key(t) for t in translator.translate(LINES, beam_size=beam_size, batch_size=1)]
+    found = [key(t) for t in translator.translate(LINES, beam_size=beam_size, batch_size=64)]
+    assert found == expected
+    scores = [t.log_prob for t in translator.translate(SOURCE, beam_size=beam_size)]
+    assert scores != [t.log_prob for t in load(run_path, device="cpu").translate(SOURCE, beam_size=beam_size)]
+
+
+def test_auto_is_fp32(run_path: Path) -> None:
+    found = [load(run_path, precision=precision).translate(SOURCE) for precision in ("auto", "fp32")]
+    assert [t.log_prob for t in found[0]] == [t.log_prob for t in found[1]]
+
+
+def test_a_precision_that_is_not_there_is_refused() -> None:
+    assert resolve_arithmetic("auto", torch.device("cuda")) == "fp32"
+    with pytest.raises(UsageError, match="precision 'fp8': expected auto, fp32, bf16, int8"):
+        resolve_arithmetic("fp8", torch.device("cpu"))
+    with pytest.raises(UsageError, match="precision 'int8' on cuda: it is for CPUs; use bf16"):
+        resolve_arithmetic("int8", torch.device("cuda"))
 
 
 # ---- over-long lines ----

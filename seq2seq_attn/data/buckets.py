@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -40,10 +41,11 @@ def bucketed_batches(
         raise ValueError(f"{len(source_lengths)} source and {len(target_lengths)} target lengths")
     # A generator of its own: torchtext's iterators read the global one, in whatever state that is.
     generator = random.Random(f"{seed}/{epoch}")
-    order = list(range(len(target_lengths)))
-    generator.shuffle(order)
-    order = _by_length(np.array(order, dtype=np.int64), source_lengths + 1, target_lengths + 1)
-    count = _count_pairs if unit == "sentences" else _padded_tokens((target_lengths + 1).tolist())
+    # an array takes 4 bytes an index and is shuffled as a list, of 36, would be
+    shuffled = array("i", range(len(target_lengths)))
+    generator.shuffle(shuffled)
+    order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
+    count = _count_pairs if unit == "sentences" else _padded_tokens(target_lengths + 1)
     # Before a first pair over the budget, torchtext emits an empty batch.
     batches = [indices for indices in import_torchtext().data.batch(order, size, count) if indices]
     generator.shuffle(batches)
@@ -58,7 +60,7 @@ def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def _by_length(order: npt.NDArray[np.int64], source: Lengths, target: Lengths) -> list[int]:
+def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
     """Sort so that neighbours are alike on both sides; pairs of the same two lengths stay in the given order.
 
     First by the longer side, then by the difference, up and down in turn: where one length ends and the next begins,
@@ -68,18 +70,19 @@ def _by_length(order: npt.NDArray[np.int64], source: Lengths, target: Lengths) -
     longer = np.maximum(source, target)[order]
     difference = (source - target)[order]
     keys = (np.where(longer % 2 == 1, difference, -difference), longer)
-    sorted_order: list[int] = order[np.lexsort(keys)].tolist()
-    return sorted_order
+    return iter(array("i", order[np.lexsort(keys)].astype(np.intc).tobytes()))
 
 
 def _count_pairs(_index: int, count: int, _so_far: int) -> int:
     return count
 
 
-def _padded_tokens(lengths: Sequence[int]) -> Callable[[int, int, int], int]:
+def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
+    in_array = array("q", lengths.astype(np.int64).tobytes())  # reading one of numpy's takes several times as long
+
     def padded_tokens(index: int, count: int, so_far: int) -> int:
         # so_far is the padded size without this pair: (count - 1) * the longest of the others
         longest = so_far // (count - 1) if count > 1 else 0
-        return count * max(longest, lengths[index])
+        return count * max(longest, in_array[index])
 
     return padded_tokens

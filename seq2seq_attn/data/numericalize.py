@@ -1,68 +1,181 @@
-"""Tokenising one side of a corpus once, in 4 bytes a token, before its vocabulary is known."""
+"""From tokenised chunks to ids on disk. What grows in memory is the list of different tokens, nothing else.
+
+The vocabulary is known only after the last training pair. Until then a token is its position in the list of different
+tokens seen so far, 4 bytes in a file; `Draft.finish` replaces these by ids.
+"""
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
-from seq2seq_attn.data.batch import IdArray
-from seq2seq_attn.text.corpus import SideAudit
-from seq2seq_attn.text.tokenizers import Tokenizer
+from seq2seq_attn.data.array_file import append_raw, read_raw
+from seq2seq_attn.data.chunks import Chunk, TokenizedChunk, TokenizedSide
+from seq2seq_attn.data.store import IdWriter
+from seq2seq_attn.text.corpus import SideAudit, SplitAudit
+from seq2seq_attn.text.overlap import count_duplicates, count_overlap
+from seq2seq_attn.text.tokenizers import SIDES, Side
 from seq2seq_attn.text.vocab import UNK, Vocab
 
-_LINES_AT_A_TIME = 2_000
+_VALUES_AT_A_TIME = 1 << 18
 
 
-class TokenizedSide:
-    """The tokens of one side of each split, each as its position in the list of different tokens seen so far."""
+class Draft:
+    """The splits of a corpus on their way to ids: every chunk in order, then `finish`, then `audit`."""
 
-    def __init__(
-        self, lines: Mapping[str, Sequence[str]], tokenizer: Tokenizer, *, progress: str | None = None
-    ) -> None:
-        """Tokenise the lines of each split, under a tqdm bar if `progress` names it."""
-        self._positions: dict[str, int] = {}
-        self._tokens: dict[str, npt.NDArray[np.int32]] = {}
-        self.lengths: dict[str, npt.NDArray[np.int64]] = {}
-        """of each split, tokens of each line"""
-        num_lines = sum(map(len, lines.values()))
-        with tqdm(total=num_lines, desc=progress, unit="line", disable=progress is None) as bar:
-            for split, of_split in lines.items():
-                self._add(split, of_split, tokenizer, bar)
+    def __init__(self, directory: Path, draft_dir: Path, splits: Sequence[str]) -> None:
+        """Take the folder of the prepared corpus, and one for what is needed only on the way."""
+        self.splits = {split: SplitDraft(split, directory, draft_dir) for split in splits}
+        self._tokens: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        """of each side, the different tokens seen so far, with their positions"""
 
-    def _add(self, split: str, lines: Sequence[str], tokenizer: Tokenizer, bar: tqdm[Any]) -> None:
-        positions, flat, lengths = self._positions, array("i"), array("q")
-        for start in range(0, len(lines), _LINES_AT_A_TIME):
-            tokenized = tokenizer.tokenize_many(lines[start : start + _LINES_AT_A_TIME])
-            for tokens in tokenized:
-                flat.extend(positions.setdefault(token, len(positions)) for token in tokens)
-                lengths.append(len(tokens))
-            bar.update(len(tokenized))
-        self._tokens[split] = np.array(flat, dtype=np.int32)
-        self.lengths[split] = np.array(lengths, dtype=np.int64)
+    def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
+        """Write a chunk's pairs, count what is in it."""
+        positions = []
+        for seen, side in zip(self._tokens, tokenized.sides, strict=True):
+            in_list = [seen.setdefault(token, len(seen)) for token in side.tokens]
+            positions.append(np.array(in_list, dtype=np.int32))
+        self.splits[chunk.split].add(chunk, tokenized, positions)
 
-    def counts(self, split: str, keep: npt.NDArray[np.bool_]) -> Counter[str]:
-        """How often each token occurs in the lines to keep."""
-        kept = self._tokens[split][np.repeat(keep, self.lengths[split])]
-        counts = np.bincount(kept, minlength=len(self._positions))
-        return Counter({token: int(count) for token, count in zip(self._positions, counts, strict=True) if count})
+    def counts(self, split: str) -> list[Counter[str]]:
+        """Of each side, how often each token occurs in the pairs of a split that are kept."""
+        counts = []
+        for tokens, side in zip(self._tokens, self.splits[split].sides, strict=True):
+            of_side = side.kept_counts.up_to(len(tokens)).tolist()
+            counts.append(Counter({token: count for token, count in zip(tokens, of_side, strict=True) if count}))
+        return counts
 
-    def ids(self, split: str, vocab: Vocab) -> IdArray:
-        """The ids of a split's tokens, all lines one after the other."""
-        by_position = np.array(vocab.ids_of(self._positions), dtype=np.int32)
-        return by_position[self._tokens[split]]
+    def finish(self, vocabs: Sequence[Vocab]) -> None:
+        """Replace positions by ids."""
+        for i, by_position in enumerate(self._ids(vocabs)):
+            for split in self.splits.values():
+                split.sides[i].finish(by_position)
 
-    def audit(self, split: str, vocab: Vocab) -> SideAudit:
-        """Token figures of a split, all lines."""
-        lengths = self.lengths[split]
-        return SideAudit(
-            tokens=int(lengths.sum()),
-            types=len(np.unique(self._tokens[split])),
-            unknown=int((self.ids(split, vocab) == UNK).sum()),
-            longest=int(lengths.max(initial=0)),
+    def audit(self, vocabs: Sequence[Vocab]) -> dict[str, SplitAudit]:
+        """What was found in each split."""
+        is_unknown = [by_position == UNK for by_position in self._ids(vocabs)]
+        train = self.splits["train"]
+        return {name: split.audit(is_unknown, None if split is train else train) for name, split in self.splits.items()}
+
+    def _ids(self, vocabs: Sequence[Vocab]) -> list[npt.NDArray[np.int32]]:
+        sides = zip(self._tokens, vocabs, strict=True)
+        return [np.array(vocab.ids_of(tokens), dtype=np.int32) for tokens, vocab in sides]
+
+
+class SplitDraft:
+    """One split of a `Draft`."""
+
+    def __init__(self, split: str, directory: Path, draft_dir: Path) -> None:
+        self.sides = tuple(SideDraft(split, side, directory, draft_dir) for side in SIDES)
+        self.pairs_read = 0
+        self.pairs_kept = 0
+        self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
+        self._first_faults = Counter(blank=0, over_long=0, ratio=0)
+        self._digests_path = draft_dir / f"{split}.digests"
+        self._keep_path = draft_dir / f"{split}.keep"
+        for path in (self._digests_path, self._keep_path):
+            path.touch()
+
+    def add(self, chunk: Chunk, tokenized: TokenizedChunk, positions: Sequence[npt.NDArray[np.int32]]) -> None:
+        """Write a chunk's pairs; `positions` of its tokens in the list of each side."""
+        for side, text, of_side, in_list in zip(self.sides, chunk.text, tokenized.sides, positions, strict=True):
+            side.add(text, tokenized.keep, of_side, in_list)
+        append_raw(self._digests_path, tokenized.digests)
+        append_raw(self._keep_path, tokenized.keep)
+        self.pairs_read += chunk.num_pairs
+        self.pairs_kept += int(tokenized.keep.sum())
+        self._faults.update(tokenized.faults)
+        self._first_faults.update(tokenized.first_faults)
+
+    def kept(self) -> Iterator[bool]:
+        """Of each pair that was read, whether it is kept."""
+        for keep in read_raw(self._keep_path, np.bool_, _VALUES_AT_A_TIME):
+            yield from keep.tolist()
+
+    def audit(self, is_unknown: Sequence[npt.NDArray[np.bool_]], train: SplitDraft | None) -> SplitAudit:
+        """What was found; `train` to look for overlap, None if this is the training split."""
+        overlap = count_overlap(self._digests_path, train._digests_path) if train is not None else (0, 0)
+        source, target = (side.audit(unknown) for side, unknown in zip(self.sides, is_unknown, strict=True))
+        return SplitAudit(
+            pairs_read=self.pairs_read,
+            pairs_kept=self.pairs_kept,
+            **self._faults,
+            duplicates=count_duplicates(self._digests_path),
+            dropped=dict(self._first_faults) if train is None else dict.fromkeys(self._first_faults, 0),
+            overlap_pairs=overlap[0],
+            overlap_sources=overlap[1],
+            source=source,
+            target=target,
         )
+
+
+class SideDraft:
+    """One side of a split."""
+
+    def __init__(self, split: str, side: Side, directory: Path, draft_dir: Path) -> None:
+        prefix = directory / f"{split}.{side}"
+        self._text_path = Path(f"{prefix}.txt")
+        self._positions_path = draft_dir / f"{split}.{side}.positions"
+        for path in (self._text_path, self._positions_path):
+            path.touch()
+        self._writer = IdWriter(prefix)
+        self._counts = TokenCounts()
+        self.kept_counts = TokenCounts() if split == "train" else self._counts
+        self._longest = 0
+
+    def add(
+        self, text: bytes, keep: npt.NDArray[np.bool_], tokenized: TokenizedSide, in_list: npt.NDArray[np.int32]
+    ) -> None:
+        """Write the lines to keep, count the tokens of all."""
+        lines = text if keep.all() else b"\n".join(compress(text.split(b"\n"), keep.tolist()))
+        if keep.any():
+            with self._text_path.open("ab") as stream:
+                stream.write(lines + b"\n")
+        append_raw(self._positions_path, in_list[tokenized.positions])
+        self._writer.add_lengths(tokenized.lengths)
+        self._counts.add(in_list, tokenized.counts)
+        if self.kept_counts is not self._counts:
+            self.kept_counts.add(in_list, tokenized.kept_counts)
+        self._longest = max(self._longest, tokenized.longest)
+
+    def finish(self, ids: npt.NDArray[np.int32]) -> None:
+        """Write the ids, given those of the list of tokens."""
+        for positions in read_raw(self._positions_path, np.int32, _VALUES_AT_A_TIME):
+            self._writer.add_ids(ids[positions])
+        self._writer.finish()
+
+    def audit(self, is_unknown: npt.NDArray[np.bool_]) -> SideAudit:
+        """Token figures of all lines that were read."""
+        counts = self._counts.up_to(len(is_unknown))
+        return SideAudit(
+            tokens=int(counts.sum()),
+            types=int(np.count_nonzero(counts)),
+            unknown=int(counts[is_unknown].sum()),
+            longest=self._longest,
+        )
+
+
+class TokenCounts:
+    """How often each token of a growing list occurs."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(1024, dtype=np.int64)
+
+    def add(self, positions: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> None:
+        """Add to the counts at these positions, all different."""
+        self._grow(int(positions.max(initial=-1)) + 1)
+        self._counts[positions] += counts
+
+    def up_to(self, size: int) -> npt.NDArray[np.int64]:
+        """[size], the counts of the first `size` tokens."""
+        self._grow(size)
+        return self._counts[:size]
+
+    def _grow(self, size: int) -> None:
+        if size > len(self._counts):
+            self._counts = np.concatenate([self._counts, np.zeros(size, dtype=np.int64)])

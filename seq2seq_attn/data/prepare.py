@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import logging
+import random
 import shutil
 import tempfile
 import time
@@ -15,20 +16,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
-from seq2seq_attn.data.numericalize import TokenizedSide
+from seq2seq_attn.data.chunks import ChunkTokenizer, read_chunks
+from seq2seq_attn.data.numericalize import Draft
+from seq2seq_attn.data.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, IdStore, PreparedCorpus, vocab_path
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.files import write_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers import SIDES, Tokenizer, build_tokenizers
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 Log = Callable[[str], None]
+SMALL_CORPUS = 100_000
+"""Pairs below which one process is done before others have started."""
+MAX_TRAINING_LINES = 100_000
+"""Of each side: about as many lines a tokeniser learns from."""
 _STALE_AFTER_S = 24 * 3600.0
 """A half-made folder this old belongs to a process that was killed."""
 
@@ -125,61 +131,64 @@ def _open(directory: Path, digest: str) -> PreparedCorpus:
 
 
 def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, Any], show_progress: bool) -> None:
-    lines = {split: corpus.read_pairs(*paths) for split, paths in raw.files().items()}
-    tokenizers = _tokenizers(data, lines["train"])
-    sides = _tokenize(lines, tokenizers, show_progress)
-    limits = (data.max_length, data.max_length_ratio)
-    faults = {split: corpus.find_faults(sides[0].lengths[split], sides[1].lengths[split], *limits) for split in lines}
-    keep = {
-        split: found.is_good if split == "train" else np.ones_like(found.is_good) for split, found in faults.items()
-    }
-    if not keep["train"].any():
-        raise UserError(
-            f"train: none of its {len(keep['train'])} pairs is left without the blank and over-long ones and the ratio "
-            f"outliers; look at the files, or raise data.max_length={data.max_length}"
-        )
-    vocabs = _vocabs(data, [side.counts("train", keep["train"]) for side in sides])
-    audit = {
-        split: corpus.audit_split(
-            lines[split],
-            faults[split],
-            [side.audit(split, vocab) for side, vocab in zip(sides, vocabs, strict=True)],
-            train=None if split == "train" else lines["train"],
-        ).to_dict()
-        for split in lines
-    }
+    files = raw.files()
+    num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
+    tokenizers = _tokenizers(data, files["train"], num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
-        for name, tokenizer, vocab in zip(SIDES, tokenizers, vocabs, strict=True):
+        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(temporary, name)
+        with tempfile.TemporaryDirectory(prefix="draft.", dir=temporary) as draft_dir:
+            draft = Draft(temporary, Path(draft_dir), list(files))
+            _tokenize(draft, files, temporary, data, sum(num_pairs.values()), show_progress)
+            if not draft.splits["train"].pairs_kept:
+                raise UserError(
+                    f"train: none of its {num_pairs['train']} pairs is left without the blank and over-long ones and "
+                    f"the ratio outliers; look at the files, or raise data.max_length={data.max_length}"
+                )
+            vocabs = _vocabs(data, draft.counts("train"))
+            draft.finish(vocabs)
+            audit = {split: found.to_dict() for split, found in draft.audit(vocabs).items()}
+            for split, path in raw.links().items():
+                _write_links(temporary / f"{split}.links", path, draft.splits[split].kept())
+        for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
-        for split, kept in keep.items():
-            _write_split(temporary, split, kept, lines[split], sides, vocabs)
-        for split, path in raw.links().items():
-            _write_lines(temporary / f"{split}.links", corpus.read_lines(path), keep[split])
         sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-        write_json(temporary / META_NAME, {**meta, "splits": list(lines), "audit": audit, "files": sizes})
+        write_json(temporary / META_NAME, {**meta, "splits": list(files), "audit": audit, "files": sizes})
 
 
-def _tokenizers(data: DataConfig, train: tuple[list[str], list[str]]) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> tuple[Tokenizer, Tokenizer]:
+    source_lines, target_lines = (_sample(path, num_pairs) for path in train)
     return build_tokenizers(
-        *train,
+        source_lines,
+        target_lines,
         source_language=data.source_language,
         target_language=data.target_language,
         **data.tokenizer.model_dump(),
     )
 
 
+def _sample(path: Path, num_lines: int) -> Iterator[str]:
+    """All lines of a file, or about as many as a tokeniser learns from, always the same."""
+    generator = random.Random("tokeniser")
+    for line in corpus.iter_lines(path):
+        if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
+            yield line
+
+
 def _tokenize(
-    lines: Mapping[str, tuple[list[str], list[str]]], tokenizers: Sequence[Tokenizer], show_progress: bool
-) -> list[TokenizedSide]:
-    return [
-        TokenizedSide(
-            {split: pair[i] for split, pair in lines.items()},
-            tokenizer,
-            progress=f"tokenising {SIDES[i]}" if show_progress else None,
-        )
-        for i, tokenizer in enumerate(tokenizers)
-    ]
+    draft: Draft,
+    files: Mapping[str, tuple[Path, Path]],
+    tokenizer_dir: Path,
+    data: DataConfig,
+    num_pairs: int,
+    show_progress: bool,
+) -> None:
+    tokenize = ChunkTokenizer(tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio)
+    num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
+    with tqdm(total=2 * num_pairs, desc="tokenising", unit="line", disable=not show_progress) as bar:
+        for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
+            draft.add(chunk, tokenized)
+            bar.update(2 * chunk.num_pairs)
 
 
 def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
@@ -191,23 +200,11 @@ def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
     ]
 
 
-def _write_split(
-    directory: Path,
-    split: str,
-    keep: npt.NDArray[np.bool_],
-    lines: tuple[list[str], list[str]],
-    sides: Sequence[TokenizedSide],
-    vocabs: Sequence[Vocab],
-) -> None:
-    for name, of_side, side, vocab in zip(SIDES, lines, sides, vocabs, strict=True):
-        lengths = side.lengths[split]
-        ids = side.ids(split, vocab)[np.repeat(keep, lengths)]
-        IdStore.write(directory / f"{split}.{name}", ids, lengths[keep])
-        _write_lines(directory / f"{split}.{name}.txt", of_side, keep)
-
-
-def _write_lines(path: Path, lines: Sequence[str], keep: npt.NDArray[np.bool_]) -> None:
-    write_text(path, "".join(f"{line}\n" for line, kept in zip(lines, keep.tolist(), strict=True) if kept))
+def _write_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
+    with path.open("wb") as stream:
+        for line, is_kept in zip(corpus.iter_raw_lines(raw_path), kept, strict=True):
+            if is_kept:
+                stream.write(line + b"\n")
 
 
 @contextmanager

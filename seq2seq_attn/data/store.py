@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.data.array_file import ArrayWriter
 from seq2seq_attn.data.batch import Batch, IdArray, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
@@ -65,8 +66,35 @@ class IdStore:
     def write(prefix: Path, ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]) -> None:
         """Write the two files: flat ids and the length of each sequence."""
         prefix.parent.mkdir(parents=True, exist_ok=True)
-        np.save(f"{prefix}.ids.npy", ids.astype(np.int32))
-        np.save(f"{prefix}.offsets.npy", np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+        writer = IdWriter(prefix)
+        writer.add_lengths(lengths)
+        writer.add_ids(ids)
+        writer.finish()
+
+
+class IdWriter:
+    """Writes the files of an `IdStore` bit by bit."""
+
+    def __init__(self, prefix: Path) -> None:
+        self._ids = ArrayWriter(Path(f"{prefix}.ids.npy"), np.int32)
+        self._offsets = ArrayWriter(Path(f"{prefix}.offsets.npy"), np.int64)
+        self._offsets.append(np.zeros(1, dtype=np.int64))
+        self._end = 0
+
+    def add_lengths(self, lengths: npt.NDArray[Any]) -> None:
+        """Add sequences, by their lengths."""
+        offsets = self._end + np.cumsum(lengths, dtype=np.int64)
+        self._offsets.append(offsets)
+        self._end = int(offsets[-1]) if len(offsets) else self._end
+
+    def add_ids(self, ids: npt.NDArray[Any]) -> None:
+        """Add the next ids of all sequences, which need not end where a sequence ends."""
+        self._ids.append(ids)
+
+    def finish(self) -> None:
+        """Make the files readable."""
+        self._ids.finish()
+        self._offsets.finish()
 
 
 class PairStore:

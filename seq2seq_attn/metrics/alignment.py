@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 
+_BLANK = "▁"  # SentencePiece's, which character tokens have too
+
 Link = tuple[int, int]
 Weights = npt.NDArray[np.floating[Any]]
 
@@ -75,6 +77,38 @@ def shift_weights(weights_TS: Weights, shift: int) -> Weights:
         if 0 <= position + shift < length:
             shifted[position] = weights_TS[position + shift]
     return shifted
+
+
+def words_from_tokens(
+    weights_TS: Weights,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> npt.NDArray[np.float64]:
+    """The weights between words from those between a model's tokens, [target words, source words].
+
+    Both are cuts of the same text, matched by its characters (blanks, SentencePiece's mark of them and case aside). The
+    weights of a word's source tokens are added, those of its target tokens averaged; a token that runs over several
+    words is shared out by characters, one that is only a blank belongs to the word after it. Nothing is renormalised:
+    what EOS took stays taken.
+
+    Args:
+        weights_TS: a row for each target token, a column for each source token; a row or column after them, EOS's, is
+            left out.
+
+    Raises:
+        ValueError: tokens and words that are not the same text, or weights that do not fit the tokens.
+    """
+    num_target, num_source = len(target_tokens), len(source_tokens)
+    if weights_TS.shape[0] - num_target not in (0, 1) or weights_TS.shape[1] - num_source not in (0, 1):
+        raise ValueError(f"weights of shape {weights_TS.shape} do not fit {num_target} and {num_source} tokens")
+    if not num_target or not num_source:  # a blank side: the other was not read either
+        return np.zeros((len(target_words), len(source_words)))
+    of_source, of_target = _shares(source_tokens, source_words), _shares(target_tokens, target_words)
+    num_tokens = of_target.sum(axis=0)
+    averaging = (of_target / np.where(num_tokens > 0, num_tokens, 1.0)).T
+    return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
 
 
 def score_links(
@@ -137,6 +171,27 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     return AlignmentScore(
         score.error_rate, score.precision, score.recall, mass_on_links(shifted, gold), score.num_pairs
     )
+
+
+def _shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The share of each token's characters that lie in each word, [tokens, words]."""
+    token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
+    if sum(token_sizes) != sum(word_sizes):
+        raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
+    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
+    word_of_character = np.repeat(np.arange(len(words)), word_sizes)
+    shares = np.zeros((len(tokens), len(words)))
+    np.add.at(shares, (token_of_character, word_of_character), 1.0)
+    shares /= np.maximum(token_sizes, 1)[:, None]
+    for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
+        if size == 0 and start < len(word_of_character):
+            shares[row, word_of_character[start]] = 1.0
+    return shares
+
+
+def _num_characters(text: str) -> int:
+    # Lower-cased, as tokens may be: a letter can become two then.
+    return len(text.lower().replace(_BLANK, ""))
 
 
 def _check_lengths(*lengths: int) -> None:

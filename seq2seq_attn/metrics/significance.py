@@ -102,9 +102,16 @@ def paired_bootstrap(
     if np.array_equal(baseline.rows_ND, system.rows_ND):
         return PairedTest("bootstrap", difference, 1.0, num_resamples, seed)
     of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
+    return bootstrap_test(difference, of_baseline, of_system, seed=seed)
+
+
+def bootstrap_test(
+    difference: float, of_baseline: FloatArray, of_system: FloatArray, *, seed: int = DEFAULT_SEED
+) -> PairedTest:
+    """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus."""
     differences = np.abs(of_system - of_baseline)
     p_value = _p_value(differences - differences.mean(), abs(difference))
-    return PairedTest("bootstrap", difference, p_value, num_resamples, seed)
+    return PairedTest("bootstrap", difference, p_value, len(differences), seed)
 
 
 def paired_randomization(
@@ -120,11 +127,12 @@ def paired_randomization(
     difference = system.score().score - baseline.score().score
     if np.array_equal(baseline.rows_ND, system.rows_ND):
         return PairedTest("randomization", difference, 1.0, num_trials, seed)
-    both_ND = (baseline.rows_ND + system.rows_ND).astype(np.float64)
+    of_baseline_D, of_system_D = (one.rows_ND.sum(axis=0).astype(np.float64) for one in (baseline, system))
+    gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
     differences = []
     for keeps_RN in _swap_masks(num_pairs, num_trials, seed):
-        mixed_RD = keeps_RN @ baseline.rows_ND.astype(np.float64) + ~keeps_RN @ system.rows_ND.astype(np.float64)
-        other_RD = both_ND.sum(axis=0) - mixed_RD
+        mixed_RD = of_system_D + keeps_RN @ gained_ND  # counts: exact in float64
+        other_RD = of_baseline_D + of_system_D - mixed_RD
         differences.append(np.abs(baseline.scores_of_sums(mixed_RD) - system.scores_of_sums(other_RD)))
     p_value = _p_value(np.concatenate(differences), abs(difference))
     return PairedTest("randomization", difference, p_value, num_trials, seed)
@@ -140,11 +148,15 @@ def retention(
     """The share of the baseline's score that the system keeps, system / baseline, with its paired bootstrap interval;
     None where the baseline scores 0."""
     of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
-    score = baseline.score().score
-    if score == 0 or not of_baseline.all():
+    return ratio_interval(baseline.score().score, system.score().score, of_baseline, of_system)
+
+
+def ratio_interval(baseline: float, system: float, of_baseline: FloatArray, of_system: FloatArray) -> Interval | None:
+    """system / baseline with the interval of that ratio over the same resamples, [R] each; None where a baseline is
+    0."""
+    if baseline == 0 or not of_baseline.all():
         return None
-    ratios = of_system.astype(np.float64) / of_baseline.astype(np.float64)
-    return percentile_interval(system.score().score / score, ratios)
+    return percentile_interval(system / baseline, of_system.astype(np.float64) / of_baseline.astype(np.float64))
 
 
 def _p_value(samples: FloatArray, difference: float) -> float:

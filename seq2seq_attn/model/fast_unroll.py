@@ -56,7 +56,7 @@ class _Additive:
 
 
 class _Dot:
-    """scale * keys . q."""
+    """scale * keys . q, where q is the query's projection or the query itself."""
 
     def __init__(self, keys_BSA: Tensor, scale: float, num_steps: int) -> None:
         self.keys, self.scale = keys_BSA, scale
@@ -207,7 +207,7 @@ def unroll_attention_gru(
         mask_BS,
         recurrent_weight_PH,
         recurrent_bias_P,
-        score.query_weight_AH if isinstance(score, AdditiveScore) else None,
+        score.query_weight_AH,
         score.score_weight_A if isinstance(score, AdditiveScore) else None,
     )
     return result

@@ -6,6 +6,7 @@ H hidden size, F readout features, V target vocabulary.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -14,12 +15,15 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
-from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.gru import compute_dtype
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
 
 Fields = TypeVar("Fields", Memory, State)
+ROW_MULTIPLE = 16
+"""Rows of the readout are rounded up to this: oneDNN compiles a product for every number of rows, and what it compiled
+stays in memory."""
 
 
 class SearchState(NamedTuple):
@@ -56,6 +60,8 @@ class Seq2Seq(nn.Module):
         below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per
         token (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one
         is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes.
+
+        There may be up to `ROW_MULTIPLE - 1` more rows of features than targets, for the loss to leave out.
         """
         hidden_BH, memory, state = self.encode(batch.source)
         tgt_in_TB = batch.tgt_in_BT.t().contiguous()
@@ -71,6 +77,8 @@ class Seq2Seq(nn.Module):
         unrolled = unroll(self.decoder, embedded_TBE, hidden_BH, memory, state)
         real_TB = (batch.tgt_out_BT != PAD).t()
         positions_N = real_TB.flatten().nonzero().squeeze(1)
+        targets_N = batch.tgt_out_BT.t().flatten()[positions_N]
+        positions_N = nn.functional.pad(positions_N, (0, -len(positions_N) % ROW_MULTIPLE))
         features_NF = self.decoder.features(
             _rows(unrolled.states_TBH, positions_N),
             _rows(unrolled.contexts_TBM, positions_N),
@@ -78,7 +86,7 @@ class Seq2Seq(nn.Module):
         )
         if features_mask is not None:
             features_NF = features_NF * features_mask.flatten(0, 1)[positions_N]
-        return features_NF, batch.tgt_out_BT.t().flatten()[positions_N]
+        return features_NF, targets_N
 
     def _mix_inputs(
         self,
@@ -100,20 +108,28 @@ class Seq2Seq(nn.Module):
             if embedding_mask is not None:
                 embedded_BE = embedded_BE * embedding_mask[t]
             context_BM, state = self.decoder.step(embedded_BE, state, memory)
-            features_BF = self.decoder.features(state.hidden_BH, context_BM, embedded_BE)
+            # the readout is most of a step's work: only rows that feed back go through it
+            rows_R = (~keep_TB[t + 1]).nonzero().squeeze(1)
+            fed_back = (tensor.index_select(0, rows_R) for tensor in (state.hidden_BH, context_BM, embedded_BE))
+            features_RF = self.decoder.features(*fed_back)
             if features_mask is not None:
-                features_BF = features_BF * features_mask[t]
-            choice_B = nn.functional.linear(features_BF.to(weight.dtype), weight, bias).argmax(dim=-1)
-            mixed_TB[t + 1] = torch.where(keep_TB[t + 1], tgt_in_TB[t + 1], choice_B)
+                features_RF = features_RF * features_mask[t].index_select(0, rows_R)
+            choice_R = nn.functional.linear(features_RF.to(weight.dtype), weight, bias).argmax(dim=-1)
+            mixed_TB[t + 1].index_copy_(0, rows_R, choice_R)
         return mixed_TB
 
     def encode(self, source: SourceBatch) -> tuple[Tensor, Memory, State]:
         """The decoder's first state, the attention's memory and first state of a source batch."""
-        ids_SB = source.ids_BS.t()
-        embedded_SBE = _masked(self.encoder.embedding(ids_SB), self._embedding_mask(ids_SB))
-        encoded = self.encoder(embedded_SBE.transpose(0, 1), source.lengths_B)
+        encoded = self.encode_source(source)
         memory, state = self.decoder.attention.prepare(encoded.values_BSM, source.mask_BS)
         return self.decoder.start(encoded.final_BM), memory, state
+
+    def encode_source(self, source: SourceBatch) -> Encoded:
+        """What the encoder makes of a source batch: one value per position, and the summary."""
+        ids_SB = source.ids_BS.t()
+        embedded_SBE = _masked(self.encoder.embedding(ids_SB), self._embedding_mask(ids_SB))
+        encoded: Encoded = self.encoder(embedded_SBE.transpose(0, 1), source.lengths_B)
+        return encoded
 
     def _embedding_mask(self, ids_TB: Tensor) -> Tensor | None:
         """Factors of embedding and token dropout, [T, B, E], drawn from the global generator; None: no dropout."""
@@ -147,8 +163,12 @@ class Seq2Seq(nn.Module):
         embedded_RE = self.decoder.embedding(prev_ids_R)
         context_RM, decoder = self.decoder.step(embedded_RE, state.decoder, state.memory)
         features_RF = self.decoder.features(decoder.hidden_BH, context_RM, embedded_RE)
-        log_probs_RV = torch.log_softmax(self.decoder.output(features_RF).float(), dim=-1)
-        return log_probs_RV, state._replace(decoder=decoder)
+        return features_RF, state._replace(decoder=decoder)
+
+    def logits(self, features_NF: Tensor) -> Tensor:
+        """See `StepModel.logits`."""
+        logits_NV: Tensor = self.decoder.output(features_NF)
+        return logits_NV.float()
 
     def reorder(self, state: SearchState, index_R: Tensor) -> SearchState:
         """See `StepModel.reorder`. The memory is the same for all rows of a sentence: it moves only when sentences
@@ -169,8 +189,15 @@ def _masked(embedded: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _bernoulli(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:
-    """1 / (1 - rate) with probability 1 - rate, else 0."""
-    return torch.empty(shape, device=device).bernoulli_(1.0 - rate).div_(1.0 - rate)
+    """1 / (1 - rate) with probability 1 - rate, else 0; on a CPU the rate is rounded to a 65,536th."""
+    if device.type != "cpu":
+        return torch.empty(shape, device=device).bernoulli_(1.0 - rate).div_(1.0 - rate)
+    # `bernoulli_` draws a number for each element; here 64 random bits make four, in a tenth of the time
+    count = math.prod(shape)
+    bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
+    num_dropped = round(rate * 65_536)
+    keep = (bits >= num_dropped - 32_768).view(shape)
+    return keep.to(torch.get_default_dtype()).mul_(65_536 / (65_536 - num_dropped))
 
 
 def _rows(tensor_TBX: Tensor, positions_N: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
-"""Two ways through the decoder, one function: all steps of target sentences whose inputs are known.
+"""Ways through the decoder, one function: all steps of target sentences whose inputs are known.
 
 `unroll_plain` is the reference, step after step, for every variant; `unroll_fast` takes what can leave the recurrence
-out of it, for the variants whose score it knows (`Attention.fast_score`). `unroll` chooses.
+out of it, for the variants whose score it knows (`Attention.fast_score`); `unroll_deferred` is the plain loop with
+weight gradients at its end, for those it does not know. `unroll` chooses.
 
 Shapes: T steps, B sentence pairs, S source positions, H hidden size, M memory size, E embedding size.
 """
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from seq2seq_attn.model.attention.base import FixedContext, Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
+from seq2seq_attn.model.deferred import deferred_weight_gradients
 from seq2seq_attn.model.fast_unroll import unroll_attention_gru
 from seq2seq_attn.model.gru import gru_unroll
 
@@ -29,7 +31,7 @@ class Unrolled(NamedTuple):
 
 def unroll(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State) -> Unrolled:
     """The fastest way that the decoder's attention allows."""
-    way = unroll_plain if decoder.attention.fast_score() is None else unroll_fast
+    way = unroll_deferred if decoder.attention.fast_score() is None else unroll_fast
     return way(decoder, embedded_TBE, hidden_BH, memory, state)
 
 
@@ -43,6 +45,14 @@ def unroll_plain(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memo
         contexts.append(context_BM)
         weights.append(decoder_state.attention.weights_BS)
     return Unrolled(torch.stack(states), torch.stack(contexts), torch.stack(weights))
+
+
+def unroll_deferred(
+    decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State
+) -> Unrolled:
+    """The plain loop, each weight's gradient one product over all steps."""
+    with deferred_weight_gradients():
+        return unroll_plain(decoder, embedded_TBE, hidden_BH, memory, state)
 
 
 def unroll_fast(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State) -> Unrolled:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,8 +15,13 @@ from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
+from seq2seq_attn.report.arms import Arm
+from seq2seq_attn.report.attention_scores import GoldLinks, Judgement, join_judgements, score_attentions
 from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
 from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
+
+if TYPE_CHECKING:
+    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
 
 LengthOf = Literal["source", "reference"]
 POOLED = "all test sets"
@@ -30,6 +36,10 @@ class EvaluationSet:
     name: str
     source: list[str]
     references: list[str]
+    gold: GoldLinks | None = None
+    """None: the corpus has no word alignments"""
+    stitch: int = 1
+    """how many of the corpus's pairs are joined to one of these"""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,8 @@ class Settings:
     length_of: LengthOf = "source"
     measures: tuple[MeasureName, ...] = DEFAULT_MEASURES
     resampling: Resampling = DEFAULT_RESAMPLING
+    merge_below: int = 0
+    """a bucket of fewer sentence pairs is joined to its smaller neighbour; 0: none is, thin ones are marked"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,11 @@ class Report:
     page: Page
     lengths: list[IntArray]
     """the length of each sentence of each set, in the tokens that buckets are cut by"""
+
+    @property
+    def drawn(self) -> list[SetScores]:
+        """What plots show: for each number of joined pairs the pooled set, or the last where none is pooled."""
+        return list({scores.stitch: scores for scores in self.sets}.values())
 
     @property
     def text(self) -> str:
@@ -85,44 +102,63 @@ def build_report(
     *,
     languages: Languages = GERMAN_TO_ENGLISH,
     settings: Settings = DEFAULT_SETTINGS,
+    arms: Sequence[Arm] = (),
+    judgements: Sequence[Sequence[Judgement]] | None = None,
     device: str = "cpu",
 ) -> Report:
     """Score the hypotheses (system -> lines for each set; the first system is the baseline). Several sets are scored
-    apart and pooled, in the same buckets. `descriptions` goes into the values, one for each system.
+    apart and pooled, in the same buckets; only sets with equally many pairs joined to one are pooled, and share buckets
+    unless `settings` says which. `descriptions` goes into the values, one for each system.
+
+    Args:
+        arms: the systems grouped, to be scored as arms too.
+        judgements: what the attention of each system did on each set; None: not judged.
 
     Raises:
         UsageError: edges that are none.
         UserError: another number of hypotheses than of references.
     """
     is_of_source = settings.length_of == "source"
-    tokenize_many, tokenizer_name = _length_tokenizer(languages.source if is_of_source else languages.target)
+    tokenizer, tokenizer_name = _length_tokenizer(languages.source if is_of_source else languages.target)
     texts = [one.source if is_of_source else one.references for one in sets]
-    lengths = [token_lengths(lines, tokenize_many) for lines in texts]
-    of_systems = {name: list(of_sets) for name, of_sets in hypotheses.items()}
-    sets = list(sets)
-    if len(sets) > 1:
-        sets.append(EvaluationSet(POOLED, _join(one.source for one in sets), _join(one.references for one in sets)))
-        lengths.append(np.concatenate(lengths))
-        for of_sets in of_systems.values():
-            of_sets.append(_join(of_sets))
-    edges = _choose_edges(settings, lengths[-1], languages)
-    scored = [
-        score_set(
+    lengths = [token_lengths(lines, tokenizer.tokenize_many) for lines in texts]
+    pools = _pools(sets)
+    edges_of = {
+        sets[places[0]].stitch: _choose_edges(settings, _pooled(lengths, places), languages, sets[places[0]].stitch)
+        for places in pools
+    }
+    scored, all_lengths = [], []
+    for places in [*((place,) for place in range(len(sets))), *(places for places in pools if len(places) > 1)]:
+        one = _pool([sets[place] for place in places])
+        all_lengths.append(_pooled(lengths, places))
+        buckets = make_buckets(all_lengths[-1], edges_of[one.stitch], merge_below=settings.merge_below)
+        scores = score_set(
             one.name,
-            {name: of_sets[position] for name, of_sets in of_systems.items()},
+            {name: _join(of_sets[place] for place in places) for name, of_sets in hypotheses.items()},
             one.references,
-            make_buckets(lengths[position], edges),
+            buckets,
             measures=settings.measures,
             target_language=spacy_language(languages.target),
             resampling=settings.resampling,
+            arms=arms,
+            stitch=one.stitch,
         )
-        for position, one in enumerate(sets)
-    ]
+        if judgements is not None:
+            judged = [join_judgements([of_run[place] for place in places]) for of_run in judgements]
+            scores = replace(scores, attention=score_attentions(judged, buckets))
+        scored.append(scores)
     environment = describe_environment(sys.argv, device)
     data = {
         "format": FORMAT_VERSION,
         "runs": list(descriptions),
-        "length": {"of": settings.length_of, "tokenizer": tokenizer_name, "edges": list(edges)},
+        **({"groups": [arm.to_dict(list(hypotheses)) for arm in arms]} if arms else {}),
+        "length": {
+            "of": settings.length_of,
+            "tokenizer": tokenizer_name,
+            "edges": list(next(iter(edges_of.values()))),
+            "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
+            "merge_below": settings.merge_below,
+        },
         "resampling": asdict(settings.resampling),
         "sets": [scores.to_dict() for scores in scored],
         "environment": environment,
@@ -135,33 +171,66 @@ def build_report(
         notes=[line for description in descriptions for line in _run_lines(description)],
         provenance=_provenance(environment),
     )
-    return Report(scored, data, page, lengths)
+    return Report(scored, data, page, all_lengths)
 
 
+def word_tokenizer(language: str) -> SpacyTokenizer:
+    """What counts as a word of a language, for lengths and for what attention is judged by: spaCy's tokens; those of
+    `xx`, any language, where spaCy has no tokeniser for it."""
+    return _spacy(spacy_language(language))
+
+
+def stitched_name(name: str, stitch: int) -> str:
+    """The name of a set with several pairs joined to one, `test.x3`."""
+    return name if stitch == 1 else f"{name}.x{stitch}"
+
+
+@lru_cache(maxsize=16)
 def spacy_language(language: str) -> str:
     """The language itself if `spacy.blank` has a tokeniser for it, else `xx`, spaCy's for any language."""
-    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
-
     try:
-        SpacyTokenizer(language)
+        _spacy(language)
     except UsageError:
         return "xx"
     return language
 
 
-def _length_tokenizer(language: str) -> tuple[Callable[[list[str]], list[list[str]]], str]:
+@lru_cache(maxsize=16)
+def _spacy(code: str) -> SpacyTokenizer:
     from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
 
-    code = spacy_language(language)
-    return SpacyTokenizer(code).tokenize_many, f"spacy.blank:{code}:{version('spacy')}"
+    return SpacyTokenizer(code)
 
 
-def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages) -> tuple[int, ...]:
+def _length_tokenizer(language: str) -> tuple[SpacyTokenizer, str]:
+    return word_tokenizer(language), f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
+
+
+def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages, stitch: int) -> tuple[int, ...]:
     if settings.by_length is not None:
         return parse_edges(settings.by_length, lengths)
-    if (languages.corpus, languages.source, settings.length_of) == ("multi30k", "de", "source"):
+    if (languages.corpus, languages.source, settings.length_of, stitch) == ("multi30k", "de", "source", 1):
         return MULTI30K_EDGES
     return quantile_edges(lengths)
+
+
+def _pools(sets: Sequence[EvaluationSet]) -> list[tuple[int, ...]]:
+    """Places of the sets that are pooled: those with equally many pairs joined to one."""
+    places: dict[int, list[int]] = {}
+    for place, one in enumerate(sets):
+        places.setdefault(one.stitch, []).append(place)
+    return [tuple(of_stitch) for of_stitch in places.values()]
+
+
+def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
+    if len(sets) == 1:
+        return sets[0]
+    source, references = _join(one.source for one in sets), _join(one.references for one in sets)
+    return EvaluationSet(stitched_name(POOLED, sets[0].stitch), source, references, stitch=sets[0].stitch)
+
+
+def _pooled(lengths: Sequence[IntArray], places: Sequence[int]) -> IntArray:
+    return np.concatenate([lengths[place] for place in places])
 
 
 def _join(parts: Any) -> list[str]:
@@ -173,6 +242,7 @@ def _run_lines(description: Mapping[str, Any]) -> list[str]:
     if search := description.get("search"):
         lines.append(
             f"{description['name']}: beam size {search['beam_size']}, length penalty {search['length_penalty']:g}"
+            + (f", {precision}" if (precision := description.get("precision", "fp32")) != "fp32" else "")
         )
     if description.get("lowercases"):
         lines.append(

@@ -18,9 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from seq2seq_attn.metrics.bleu import TITLES, Measure
+from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import EvaluationSet, Report
 from seq2seq_attn.report.packed_map import PackedMap
+from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
 
 MAP_CHARACTERS = 1_000
@@ -29,7 +34,20 @@ FLOORS = (1, 3, 8, 20, 50)
 """least weights kept, in 255ths: the first under which the maps fit"""
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SCRIPTS = ("dom.js", "map.js", "dialog.js", "chart.js", "scores.js", "sentences.js", "setup.js", "main.js")
+_STYLES = ("page.css", "panels.css")
+_SCRIPTS = (
+    "dom.js",
+    "map.js",
+    "dialog.js",
+    "chart.js",
+    "scores.js",
+    "arms.js",
+    "attention.js",
+    "sentences.js",
+    "vectors.js",
+    "setup.js",
+    "main.js",
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +62,8 @@ class RunTexts:
     """the resolved configuration as plain values"""
     no_map: str = "no attention was kept"
     """why a sentence has no map, to be read after the run's name and a colon"""
+    vectors: Sequence[npt.NDArray[np.float32]] | None = None
+    """for each set, the encoder's summary of each source line [N, M], zeros for a blank one; None: not computed"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +77,7 @@ class TranslatedLine:
 
 
 def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> str:
-    """The report as a page: scores, curves, sentences with their attention, configurations.
+    """The report as a page: scores, curves, sentences with their attention and vectors, configurations.
 
     Args:
         sets: the sets that were scored, without the pooled one.
@@ -72,13 +92,14 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "titles": TITLES,
         "unit": report.page.unit,
         "legend": legend(report.page),
+        "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": [
             {"name": name, "config": dict(run.config), "no_map": run.no_map}
             for name, run in zip(names, runs, strict=True)
         ],
         "floor": floor,
         "sentences": {
-            "sets": [{"name": one.name, "num_pairs": len(one.references)} for one in sets],
+            "sets": [{"name": one.name, "num_pairs": len(one.references), "stitch": one.stitch} for one in sets],
             "source": _join(one.source for one in sets),
             "reference": _join(one.references for one in sets),
             "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
@@ -86,6 +107,7 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
             "chrf": _sentence_chrf(sets, runs),
             "maps": [[tokens.add(one) for one in of_run] for of_run in maps],
         },
+        "vectors": pack_vectors(_joined_vectors(runs, [arm.runs[0] for arm in report.sets[0].arms])),
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
@@ -156,6 +178,14 @@ def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap
     return _join(run.maps) if run.maps is not None else [None] * sum(len(one.references) for one in sets)
 
 
+def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> list[npt.NDArray[np.float32] | None]:
+    """Those of each run, all sets together; where runs are grouped, of the first run of each arm only."""
+    return [
+        None if run.vectors is None or (first_of_arms and place not in first_of_arms) else np.concatenate(run.vectors)
+        for place, run in enumerate(runs)
+    ]
+
+
 def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
     """Each sentence's chrF under each run: what sacreBLEU's `sentence_chrf` gives."""
     measure = Measure("chrf", _join(one.references for one in sets))
@@ -167,7 +197,7 @@ def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> l
 
 
 def _page(title: str, payload: Mapping[str, Any]) -> str:
-    style = _read("page.css")
+    style = "\n".join(_read(name) for name in _STYLES)
     script = "'use strict';\n(() => {\n" + "\n".join(_read(name) for name in _SCRIPTS) + "})();\n"
     parts = {
         "@STYLE_HASH@": _hash(style),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
+from seq2seq_attn.metrics.significance import Interval
 from seq2seq_attn.report.attention_map import AttentionMap
-from seq2seq_attn.report.scores import SetScores, SystemScore
+from seq2seq_attn.report.scores import SetScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,14 +27,31 @@ _CELL_INCHES = 0.21  # of a heat map: a label of 8 points fits
 _MAX_INCHES = 60.0
 
 
+class _Point(NamedTuple):
+    """A bucket: its place, a value with its band, and the least and the most that a seed has (0: one seed)."""
+
+    x: int
+    value: float
+    low: float
+    high: float
+    least: float = 0.0
+    most: float = 0.0
+
+
 def plot_by_length(
     path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens", title: str = ""
 ) -> None:
-    """Write the score by length: a line a run with its 95 % band, n under each bucket."""
+    """Write the score by length: a line a run with its 95 % band, n under each bucket.
+
+    Where runs are grouped, a line an arm: the mean of its seeds, their extremes as bars, the band over sentences.
+    """
     figure = _figure(max(6.0, 1.1 * len(scores.buckets) + 2), 4.5)
     axes = figure.add_subplot()
-    _draw_runs(axes, scores, measure)
-    axes.set_ylabel(f"{TITLES[measure]} (sacreBLEU, 95 % bootstrap band)")
+    if scores.arms:
+        _draw_arms(axes, scores, measure)
+    else:
+        _draw_runs(axes, scores, measure)
+    axes.set_ylabel(f"{TITLES[measure]} (sacreBLEU, 95 % bootstrap band{_bars_note(scores)})")
     axes.set_ylim(bottom=0)
     _finish(axes, scores, unit, title or f"{TITLES[measure]} by sentence length, {scores.name}")
     _save(figure, path)
@@ -42,17 +60,24 @@ def plot_by_length(
 def plot_retention(
     path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens"
 ) -> None:
-    """Write the share of the first run's score that each other run keeps, by length, with its paired band."""
+    """Write the share of the first run's score that each other run keeps, by length, with its paired band.
+
+    Where runs are grouped, of arms: the share of the first one's mean, the extremes of the seeds as bars.
+    """
     figure = _figure(max(6.0, 1.1 * len(scores.buckets) + 2), 4.5)
     axes = figure.add_subplot()
-    for position in range(1, len(scores.systems)):
-        kept = [(x, row.scores[measure][position].retention) for x, row in enumerate(scores.buckets)]
-        points = [(x, r.value, r.low, r.high) for x, r in kept if r is not None]
-        _draw_band(axes, position, scores.systems[position], points)
+    names = [arm.name for arm in scores.arms] or scores.systems
+    for position in range(1, len(names)):
+        if scores.arms:
+            points = _kept_by_arm(scores, measure, position)
+        else:
+            kept = [row.scores[measure][position].retention for row in scores.buckets]
+            points = [_Point(x, r.value, r.low, r.high) for x, r in enumerate(kept) if r is not None]
+        _draw_band(axes, position, names[position], points)
     axes.axhline(1.0, color="0.4", linewidth=1)
-    axes.set_ylabel(f"{TITLES[measure]} / that of {scores.systems[0]} (95 % paired band)", parse_math=False)
+    axes.set_ylabel(f"{TITLES[measure]} / that of {names[0]} (95 % paired band{_bars_note(scores)})", parse_math=False)
     axes.set_ylim(bottom=0)
-    _finish(axes, scores, unit, f"Share of {scores.systems[0]}'s score kept, {scores.name}")
+    _finish(axes, scores, unit, f"Share of {names[0]}'s score kept, {scores.name}")
     _save(figure, path)
 
 
@@ -75,20 +100,47 @@ def plot_attention(path: Path, maps: Sequence[AttentionMap]) -> None:
 
 def _draw_runs(axes: Axes, scores: SetScores, measure: MeasureName) -> None:
     for position, system in enumerate(scores.systems):
-        of_buckets: list[SystemScore] = [row.scores[measure][position] for row in scores.buckets]
-        points = [(x, s.interval.value, s.interval.low, s.interval.high) for x, s in enumerate(of_buckets)]
-        _draw_band(axes, position, system, points)
+        intervals = [row.scores[measure][position].interval for row in scores.buckets]
+        _draw_band(axes, position, system, [_Point(x, i.value, i.low, i.high) for x, i in enumerate(intervals)])
 
 
-def _draw_band(axes: Axes, position: int, label: str, points: Sequence[tuple[int, float, float, float]]) -> None:
+def _draw_arms(axes: Axes, scores: SetScores, measure: MeasureName) -> None:
+    for position, arm in enumerate(scores.arms):
+        points = []
+        for x, row in enumerate(scores.buckets):
+            score = row.arm_scores[measure][position]
+            points.append(_Point(x, *_band(score.interval), score.spread.min, score.spread.max))
+        _draw_band(axes, position, arm.name, points)
+
+
+def _kept_by_arm(scores: SetScores, measure: MeasureName, position: int) -> list[_Point]:
+    points = []
+    for x, row in enumerate(scores.buckets):
+        baseline, score = row.arm_scores[measure][0], row.arm_scores[measure][position]
+        if score.retention is not None:
+            extremes = (score.spread.min / baseline.spread.mean, score.spread.max / baseline.spread.mean)
+            points.append(_Point(x, *_band(score.retention), *extremes))
+    return points
+
+
+def _band(interval: Interval) -> tuple[float, float, float]:
+    return interval.value, interval.low, interval.high
+
+
+def _bars_note(scores: SetScores) -> str:
+    return "; bars: seeds" if scores.arms else ""
+
+
+def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> None:
     if not points:
         return
-    style = position % len(_COLORS)
-    x, values, low, high = (list(column) for column in zip(*points, strict=True))
-    axes.fill_between(x, low, high, color=_COLORS[style], alpha=0.18, linewidth=0)
-    axes.plot(
-        x, values, color=_COLORS[style], marker=_MARKERS[style], linestyle=_DASHES[style], linewidth=1.8, label=label
-    )
+    # Beyond six the colours come again, with other markers and dashes.
+    color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
+    x, values, low, high, least, most = (list(column) for column in zip(*points, strict=True))
+    axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)
+    axes.plot(x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label)
+    if any(low < high for low, high in zip(least, most, strict=True)):
+        axes.vlines(x, least, most, color=_COLORS[color], linewidth=1.2)
 
 
 def _finish(axes: Axes, scores: SetScores, unit: str, title: str) -> None:

@@ -10,22 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, CorpusStatistics, Measure, MeasureName
+import numpy as np
+
+from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, Measure, MeasureName
 from seq2seq_attn.metrics.by_length import Bucket
+from seq2seq_attn.metrics.seeds import Drawn, draw, mean_difference, mean_interval, mean_retention
 from seq2seq_attn.metrics.significance import (
     DEFAULT_SEED,
     NUM_RESAMPLES,
     NUM_TRIALS,
     Interval,
     PairedTest,
-    bootstrap_interval,
-    paired_bootstrap,
     paired_randomization,
-    retention,
 )
+from seq2seq_attn.report.arms import Arm, ArmScore, score_arms
+from seq2seq_attn.report.attention_scores import AttentionScores
 
 BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter")
-"""what buckets are scored by, where it was asked for at all"""
+"""what buckets are scored by, where it was asked for at all; where none of them was, by all that was"""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class BucketScores:
 
     bucket: Bucket
     scores: dict[MeasureName, list[SystemScore]]
+    arm_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
+    """in the order of the arms; empty where runs are not grouped"""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,12 @@ class SetScores:
     details: dict[MeasureName, list[str]]
     """sacreBLEU's verbose part for each system: precisions, brevity penalty, lengths"""
     buckets: list[BucketScores] = field(default_factory=list)
+    arms: list[Arm] = field(default_factory=list)
+    """empty unless some arm has several runs"""
+    arm_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
+    stitch: int = 1
+    """sentence pairs of the corpus that are joined to one of this set"""
+    attention: AttentionScores | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -96,12 +106,15 @@ class SetScores:
                 {"run": system, **score.to_dict(), "details": details}
                 for system, score, details in zip(self.systems, scores, self.details[name], strict=True)
             ]
-            measures.append({"name": name, "signature": self.signatures[name], "runs": of_systems})
+            groups = self._groups(self.arm_scores.get(name))
+            measures.append({"name": name, "signature": self.signatures[name], "runs": of_systems, **groups})
         return {
             "name": self.name,
             "num_pairs": self.num_pairs,
+            "stitch": self.stitch,
             "measures": measures,
             "buckets": [self._bucket_to_dict(row) for row in self.buckets],
+            **self._attention(),
         }
 
     def _bucket_to_dict(self, row: BucketScores) -> dict[str, Any]:
@@ -115,9 +128,25 @@ class SetScores:
                 {
                     "name": name,
                     "runs": [{"run": run, **score.to_dict()} for run, score in zip(self.systems, scores, strict=True)],
+                    **self._groups(row.arm_scores.get(name)),
                 }
                 for name, scores in row.scores.items()
             ],
+        }
+
+    def _attention(self) -> dict[str, Any]:
+        if self.attention is None:
+            return {}
+        return {"attention": self.attention.to_dict(self.systems, [row.bucket.label for row in self.buckets])}
+
+    def _groups(self, scores: Sequence[ArmScore] | None) -> dict[str, Any]:
+        if not scores:
+            return {}
+        return {
+            "groups": [
+                {"arm": arm.name, "seeds": list(arm.seeds), **score.to_dict()}
+                for arm, score in zip(self.arms, scores, strict=True)
+            ]
         }
 
 
@@ -130,41 +159,58 @@ def score_set(
     measures: Sequence[MeasureName] = DEFAULT_MEASURES,
     target_language: str = "en",
     resampling: Resampling = DEFAULT_RESAMPLING,
+    arms: Sequence[Arm] = (),
+    stitch: int = 1,
 ) -> SetScores:
     """Score the hypotheses of each system (name -> lines, the baseline first) against the references.
+
+    Args:
+        arms: the systems grouped, to be scored as arms too; none: they are not.
+        stitch: how many pairs of the corpus are joined to one of this set.
 
     Raises:
         UserError: no lines, or another number of hypotheses than of references.
     """
-    scores: dict[MeasureName, list[SystemScore]] = {}
-    details: dict[MeasureName, list[str]] = {}
-    signatures: dict[MeasureName, str] = {}
-    rows = [BucketScores(bucket, {}) for bucket in buckets]
+    found = SetScores(name, len(references), list(systems), {}, {}, {}, arms=list(arms), stitch=stitch)
+    found.buckets.extend(BucketScores(bucket, {}) for bucket in buckets)
     for measure_name in measures:
         measure = Measure(measure_name, references, target_language=target_language)
         statistics = [measure.statistics(hypotheses) for hypotheses in systems.values()]
-        signatures[measure_name] = statistics[0].signature
-        scores[measure_name] = compare(statistics, resampling)
-        details[measure_name] = [system.score().details for system in statistics]
-        if measure_name in BUCKET_MEASURES:
-            for row in rows:
-                inside = [system.subset(row.bucket.indices) for system in statistics]
-                row.scores[measure_name] = compare(inside, resampling)
-    return SetScores(name, len(references), list(systems), signatures, scores, details, rows)
+        found.signatures[measure_name] = statistics[0].signature
+        found.details[measure_name] = [system.score().details for system in statistics]
+        rows = [(np.arange(len(references)), found.scores, found.arm_scores)]
+        if measure_name in bucket_measures(measures):
+            rows += [(row.bucket.indices, row.scores, row.arm_scores) for row in found.buckets]
+        for indices, scores, arm_scores in rows:
+            drawn = draw(
+                [system.subset(indices) for system in statistics],
+                num_resamples=resampling.num_resamples,
+                seed=resampling.seed,
+            )
+            scores[measure_name] = compare(drawn, resampling)
+            if arms:
+                arm_scores[measure_name] = score_arms(drawn, arms, seed=resampling.seed)
+    return found
 
 
-def compare(statistics: Sequence[CorpusStatistics], resampling: Resampling) -> list[SystemScore]:
+def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
+    """Those of the measures that buckets are scored by."""
+    chosen = [name for name in measures if name in BUCKET_MEASURES]
+    return chosen or list(measures)
+
+
+def compare(drawn: Sequence[Drawn], resampling: Resampling) -> list[SystemScore]:
     """Each system's score with its interval, and paired tests of all but the first against the first."""
-    draws = {"num_resamples": resampling.num_resamples, "seed": resampling.seed}
-    baseline = statistics[0]
-    scores = [SystemScore(bootstrap_interval(baseline, **draws))]
-    for system in statistics[1:]:
+    baseline = drawn[0]
+    scores = [SystemScore(mean_interval(baseline))]
+    for system in drawn[1:]:
+        pair = (baseline.runs[0], system.runs[0])
         scores.append(
             SystemScore(
-                bootstrap_interval(system, **draws),
-                paired_bootstrap(baseline, system, **draws),
-                paired_randomization(baseline, system, num_trials=resampling.num_trials, seed=resampling.seed),
-                retention(baseline, system, **draws),
+                mean_interval(system),
+                mean_difference(baseline, system, seed=resampling.seed),
+                paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed),
+                mean_retention(baseline, system),
             )
         )
     return scores

@@ -5,8 +5,8 @@ one that ends with EOS is finished and keeps its slot, so that the beam narrows 
 own decoder). K = 1 is therefore greedy search whatever the length penalty. A sentence leaves the batch when no alive
 hypothesis can come to beat the worst of its `n_best` finished ones, or when it reaches its length limit.
 
-Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, V target vocabulary, J candidates of a
-row, N hypotheses returned per sentence.
+Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, F features, J candidates of a row,
+N hypotheses returned per sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.candidates import forbid_tokens, top_tokens
+from seq2seq_attn.search.candidates import best_tokens
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.text.vocab import BOS, EOS
@@ -71,9 +71,12 @@ def beam_search(
     state = model.start(source, beam_size)
     steps: list[Step] = []
     while True:
-        log_probs_RV, state = model.step(beam.ids_BK.flatten(), state)
+        features_RF, state = model.step(beam.ids_BK.flatten(), state)
+        if not steps:  # the slots of a sentence are still the same
+            features_RF = features_RF[::beam_size]
+        best = best_tokens(model, features_RF, beam_size, forbid_unk=forbid_unk)
         weights_RS = model.weights(state) if keep_weights else None
-        beam, step = _advance(beam, forbid_tokens(log_probs_RV, forbid_unk), weights_RS, len(steps) + 1, length_penalty)
+        beam, step = _advance(beam, *best, weights_RS, len(steps) + 1, length_penalty)
         steps.append(step)
         places_B = _is_open(beam, len(steps), length_penalty).nonzero().squeeze(1)
         if len(places_B) == 0:
@@ -100,15 +103,18 @@ def _start(max_lengths_B: Sequence[int], beam_size: int, n_best: int, device: to
 
 
 def _advance(
-    beam: Beam, log_probs_RV: Tensor, weights_RS: Tensor | None, length: int, length_penalty: float
+    beam: Beam, top_RJ: Tensor, top_ids_RJ: Tensor, weights_RS: Tensor | None, length: int, length_penalty: float
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the best continuations, which are now `length` tokens long.
+    """One step: fill the free slots with the best continuations, which are now `length` tokens long. `top_RJ` are the
+    log-probabilities of the best next tokens of each row, `top_ids_RJ` those tokens; one row for each sentence if
+    its slots are all the same.
 
     Equal continuations go in the order of their slots, then of their ids.
     """
     num_sentences, beam_size = beam.log_probs_BK.shape
-    top_RJ, top_ids_RJ = top_tokens(log_probs_RV, beam_size)
     num_candidates = top_RJ.shape[1]
+    if len(top_RJ) == num_sentences:  # one row for all slots
+        top_RJ, top_ids_RJ = (best.repeat_interleave(beam_size, dim=0) for best in (top_RJ, top_ids_RJ))
     # [B, K * J]: slot by slot, in each slot best first
     candidates = (beam.log_probs_BK.view(-1, 1) + top_RJ).view(num_sentences, -1)
     ordered, order = candidates.sort(dim=-1, descending=True, stable=True)

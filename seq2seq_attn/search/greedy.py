@@ -1,6 +1,6 @@
 """Greedy search: the most probable token at each step.
 
-Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary.
+Shapes: B sentences, R rows = sentences still in the batch, F features.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.candidates import forbid_tokens
+from seq2seq_attn.search.candidates import best_tokens
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.text.vocab import BOS, EOS
@@ -42,9 +42,9 @@ def greedy_search(
     state = model.start(source, 1)
     steps: list[Step] = []
     while True:
-        next_log_probs_RV, state = model.step(prev_ids_R, state)
-        prev_ids_R = forbid_tokens(next_log_probs_RV, forbid_unk).argmax(dim=-1)
-        log_probs_R = log_probs_R + next_log_probs_RV.gather(1, prev_ids_R.unsqueeze(1)).squeeze(1)
+        features_RF, state = model.step(prev_ids_R, state)
+        best_R1, ids_R1 = best_tokens(model, features_RF, 1, forbid_unk=forbid_unk)
+        prev_ids_R, log_probs_R = ids_R1.squeeze(1), log_probs_R + best_R1.squeeze(1)
         is_ended_R = prev_ids_R == EOS
         is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
         steps.append(

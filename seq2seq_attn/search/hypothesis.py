@@ -1,6 +1,7 @@
 """What the searches search over, and what they find.
 
-Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V target vocabulary.
+Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, N of those rows, S source positions,
+F features, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ class StepModel(Protocol[StateT]):
         ...
 
     def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Feed the previous tokens (BOS at first): `log_probs_RV` (float32, normalised) and the next state."""
+        """Feed the previous tokens (BOS at first): `features_RF`, from which the next tokens are told, and the next
+        state."""
+        ...
+
+    def logits(self, features_NF: Tensor) -> Tensor:
+        """`logits_NV` of some rows' features, in float32: log-probabilities of all tokens up to a constant of the row.
+        Few rows at a time stay in the processor's cache, so search asks for few."""
         ...
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:

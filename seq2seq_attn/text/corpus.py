@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,8 @@ from seq2seq_attn.files import open_text_bytes
 Lengths = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+_BLOCK_BYTES = 1 << 20
+
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 text, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also cut at U+2028 and
@@ -25,24 +29,68 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         UserError: the file is missing, is not gzip though it is called so, or is not UTF-8 (with file and line).
     """
+    return list(iter_lines(path))
+
+
+def iter_lines(path: Path) -> Iterator[str]:
+    """The same lines one by one: no more than a buffer of the file is in memory.
+
+    Raises:
+        UserError: as `read_lines`, when the place is reached.
+    """
+    for number, line in enumerate(iter_raw_lines(path), 1):
+        yield _decode(path, number, line)
+
+
+def iter_raw_lines(path: Path) -> Iterator[bytes]:
+    """The same lines as bytes, unchecked.
+
+    Raises:
+        UserError: the file is missing, or is not gzip though it is called so.
+    """
+    with _open(path) as stream:
+        for line in stream:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def count_lines(path: Path) -> int:
+    """The number of lines, after all of the file was checked.
+
+    Raises:
+        UserError: as `read_lines`.
+    """
+    count = 0
+    with _open(path) as stream:
+        while lines := stream.readlines(_BLOCK_BYTES):
+            try:
+                b"".join(lines).decode("utf-8")
+            except UnicodeDecodeError:
+                for number, line in enumerate(lines, count + 1):
+                    _decode(path, number, line)
+            count += len(lines)
+    return count
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
     try:
-        with open_text_bytes(path) as stream:
-            content = stream.read()
+        # gzip's own lines are read by Python code; the buffer's are not
+        with open_text_bytes(path) as stream, io.BufferedReader(stream, _BLOCK_BYTES) as buffered:  # type: ignore[type-var]
+            yield buffered
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: cannot be read ({error})") from None
+
+
+def _decode(path: Path, number: int, line: bytes) -> str:
     try:
-        lines = content.decode("utf-8").split("\n")
+        return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}); convert the file, "
+            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}); convert the file, "
             "for example with iconv -t UTF-8"
         ) from None
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
 
 
 def resolve_pair(spec: str | Sequence[str], source_language: str, target_language: str) -> tuple[Path, Path]:
@@ -79,12 +127,27 @@ def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[st
         UserError: as `read_lines`; or the files have different numbers of lines.
     """
     source, target = read_lines(source_path), read_lines(target_path)
-    if len(source) != len(target):
+    _check_aligned(source_path, len(source), target_path, len(target))
+    return source, target
+
+
+def count_pairs(source_path: Path, target_path: Path) -> int:
+    """The number of pairs, after all of both files was checked, in constant memory.
+
+    Raises:
+        UserError: as `read_pairs`.
+    """
+    num_source, num_target = count_lines(source_path), count_lines(target_path)
+    _check_aligned(source_path, num_source, target_path, num_target)
+    return num_source
+
+
+def _check_aligned(source_path: Path, num_source: int, target_path: Path, num_target: int) -> None:
+    if num_source != num_target:
         raise UserError(
-            f"{source_path} has {len(source)} lines and {target_path} has {len(target)}: "
+            f"{source_path} has {num_source} lines and {target_path} has {num_target}: "
             "line i of one must translate line i of the other"
         )
-    return source, target
 
 
 @dataclass(frozen=True)
@@ -102,6 +165,14 @@ class Faults:
     def is_good(self) -> Bools:
         """Nothing is wrong with the pair."""
         return ~(self.is_blank | self.is_over_long | self.is_ratio_outlier)
+
+    def counts(self) -> dict[str, int]:
+        """Number of pairs with each fault."""
+        return {
+            "blank": int(self.is_blank.sum()),
+            "over_long": int(self.is_over_long.sum()),
+            "ratio_outliers": int(self.is_ratio_outlier.sum()),
+        }
 
     def first(self) -> dict[str, int]:
         """Number of pairs by the first fault of each: the reason to drop it."""
@@ -165,54 +236,6 @@ class SplitAudit:
         for side, audit in (("source", self.source), ("target", self.target)):
             values[side]["oov_rate"] = audit.oov_rate
         return values
-
-
-def audit_split(
-    lines: tuple[Sequence[str], Sequence[str]],
-    faults: Faults,
-    sides: Sequence[SideAudit],
-    *,
-    train: tuple[Sequence[str], Sequence[str]] | None,
-) -> SplitAudit:
-    """Count what was found in a split.
-
-    Args:
-        lines: source and target lines, all that were read.
-        faults: what is wrong with which pair.
-        sides: figures of the source and of the target.
-        train: the training split's lines, to look for overlap; None if this is the training split.
-    """
-    dropped = faults.first() if train is None else dict.fromkeys(faults.first(), 0)
-    overlap_pairs, overlap_sources = (0, 0) if train is None else count_overlap(*lines, *train)
-    return SplitAudit(
-        pairs_read=len(lines[0]),
-        pairs_kept=len(lines[0]) - sum(dropped.values()),
-        blank=int(faults.is_blank.sum()),
-        over_long=int(faults.is_over_long.sum()),
-        ratio_outliers=int(faults.is_ratio_outlier.sum()),
-        duplicates=count_duplicates(*lines),
-        dropped=dropped,
-        overlap_pairs=overlap_pairs,
-        overlap_sources=overlap_sources,
-        source=sides[0],
-        target=sides[1],
-    )
-
-
-def count_duplicates(source: Sequence[str], target: Sequence[str]) -> int:
-    """Pairs that are equal to an earlier one."""
-    return len(source) - len(set(zip(source, target, strict=True)))
-
-
-def count_overlap(
-    source: Sequence[str], target: Sequence[str], train_source: Sequence[str], train_target: Sequence[str]
-) -> tuple[int, int]:
-    """Pairs of a split that are in the training split: (both sides, source side)."""
-    sources = set(train_source)
-    candidates = [(s, t) for s, t in zip(source, target, strict=True) if s in sources and s.strip()]
-    wanted = set(candidates)
-    known = {pair for pair in zip(train_source, train_target, strict=True) if pair in wanted}
-    return sum(pair in known for pair in candidates), len(candidates)
 
 
 def audit_lines(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class SentencePieceTokenizer:
 
 
 def train_sentencepiece(
-    lines: Sequence[str], *, lowercase: bool = False, vocab_size: int = 8_000, model_type: str = "unigram"
+    lines: Iterable[str], *, lowercase: bool = False, vocab_size: int = 8_000, model_type: str = "unigram"
 ) -> SentencePieceTokenizer:
     """Train a model on training text. Same lines, same model, byte for byte. A text too small for `vocab_size` gives
     as many subwords as it has.
@@ -64,8 +65,9 @@ def train_sentencepiece(
     from sentencepiece import SentencePieceTrainer
 
     written = io.BytesIO()
-    normalized = [text for text in (normalize(line, lowercase=lowercase) for line in lines) if text]
-    if not normalized:
+    normalized = filter(None, (normalize(line, lowercase=lowercase) for line in lines))
+    first = next(normalized, None)
+    if first is None:
         raise UserError("SentencePiece: no text to learn from; all training lines are blank")
     options: dict[str, Any] = {
         "vocab_size": vocab_size,
@@ -84,7 +86,7 @@ def train_sentencepiece(
         "minloglevel": 2,
     }
     try:
-        SentencePieceTrainer.train(sentence_iterator=iter(normalized), model_writer=written, **options)
+        SentencePieceTrainer.train(sentence_iterator=chain([first], normalized), model_writer=written, **options)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,13 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.detokenize import detokenize
 from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.spacy_spans import Seams, Tokens
 from seq2seq_attn.text.tokenizers import Side
+
+_FEW = 32
+"""Lines that are not worth reading the special cases for."""
+_MOST_CHARACTERS = 1 << 18
+"""Of spans that are remembered: some 30,000 of them, 10 MB."""
 
 
 class SpacyTokenizer:
@@ -37,17 +44,57 @@ class SpacyTokenizer:
                 f"language {language!r}: spaCy cannot tokenise it ({reason}); "
                 "choose data.tokenizer.name=sentencepiece or characters"
             ) from None
+        self._known: dict[str, Tokens] = {}
+        self._known_characters = 0
+        self._may_start: set[str] = set()
+        self._seams: Seams | None = None
 
     def tokenize(self, text: str) -> list[str]:
         """The words and punctuation marks of one line."""
-        return self.tokenize_many([text])[0]
+        with self._forgetting():
+            return self._tokens(normalize(text, lowercase=self.lowercase))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words and punctuation marks of each line."""
-        lines = (normalize(text, lowercase=self.lowercase) for text in texts)
-        # Straight through the tokeniser: calling the pipeline would refuse lines above its `max_length`.
+        """The words and punctuation marks of each line. Many lines at once share the work on what is between blanks."""
+        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._forgetting():
-            return [[token.text for token in doc if not token.is_space] for doc in self._nlp.tokenizer.pipe(lines)]
+            # some languages (Japanese, Thai) have a tokeniser of another kind
+            if len(lines) < _FEW or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
+                return [self._tokens(line) for line in lines]
+            return self._by_spans(lines)
+
+    def _tokens(self, line: str) -> list[str]:
+        # Straight through the tokeniser: calling the pipeline would refuse lines above its `max_length`.
+        return [token.text for token in self._nlp.tokenizer(line) if not token.is_space]
+
+    def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
+        """The same for each line, with the tokens of spans that were seen before looked up."""
+        if self._seams is None:
+            self._seams = Seams(self._nlp.tokenizer)
+        split = [line.split(" ") if line else [] for line in lines]
+        for span in set(chain.from_iterable(split)).difference(self._known):
+            tokens = self._known[span] = tuple(self._tokens(span))
+            self._known_characters += len(span)
+            if self._seams.may_start(tokens):
+                self._may_start.add(span)
+        tokenized = [
+            self._tokens(line)
+            if not self._may_start.isdisjoint(spans) and self._is_joined(spans)
+            else list(chain.from_iterable(map(self._known.__getitem__, spans)))
+            for line, spans in zip(lines, split, strict=True)
+        ]
+        if self._known_characters > _MOST_CHARACTERS:
+            self._known.clear()
+            self._may_start.clear()
+            self._known_characters = 0
+        return tokenized
+
+    def _is_joined(self, spans: Sequence[str]) -> bool:
+        assert self._seams is not None
+        return any(
+            right in self._may_start and self._seams.may_join(self._known[left], self._known[right])
+            for left, right in pairwise(spans)
+        )
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The words put together by the rules of the language (`text/detokenize.py`)."""

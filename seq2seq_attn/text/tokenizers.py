@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -39,8 +40,8 @@ class Tokenizer(Protocol):
 
 
 def build_tokenizers(
-    source_lines: Sequence[str],
-    target_lines: Sequence[str],
+    source_lines: Iterable[str],
+    target_lines: Iterable[str],
     *,
     name: str,
     source_language: str,
@@ -59,7 +60,7 @@ def build_tokenizers(
     if name == "sentencepiece":
         from seq2seq_attn.text.sentencepiece_tokenizer import train_sentencepiece
 
-        texts = [[*source_lines, *target_lines]] if joint else [source_lines, target_lines]
+        texts = [chain(source_lines, target_lines)] if joint else [source_lines, target_lines]
         trained = [
             train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
             for lines in texts

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from seq2seq_attn.allocator import keep_few_primitives
 from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -50,6 +51,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: (143) on SIGTERM, after saving.
     """
+    keep_few_primitives()
     path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
     prepared = prepare_corpus(config, show_progress=sys.stderr.isatty())
     if config.train.num_threads:
@@ -267,6 +269,9 @@ class Trainer:
         log.info("%s: %s", self.run.path, "begins" if is_new else f"goes on after update {self._state.update}")
         threads = f", {torch.get_num_threads()} threads" if self._device.type == "cpu" else ""
         log.info("torch %s on %s%s, %s", torch.__version__, self._device, threads, self._precision)
+        if self._model.decoder.attention.fast_score() is None:
+            name = self._config.model.attention.name
+            log.info("attention %s: its score is none that the fast unroll knows; a loop, step after step", name)
         sizes = (
             count_parameters(self._model),
             len(self._pairs),

@@ -46,7 +46,10 @@ def batch_loss(
 def chunked_cross_entropy(
     features_NF: Tensor, weight_VF: Tensor, bias_V: Tensor, targets_N: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens."""
+    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
+
+    Rows of features beyond the targets do not count, so that their number can be rounded up.
+    """
     needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad
@@ -64,6 +67,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         needs_grad = needs_grad and any(ctx.needs_input_grad)
         features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
         num_ids = weight.shape[0]
+        num_targets = len(targets)
+        targets = torch.nn.functional.pad(targets, (0, len(features) - num_targets))
         sums = torch.zeros(2, dtype=wide, device=weight.device)
         grad_features = torch.empty_like(features_low) if needs_grad else None
         grad_weight, grad_bias = (torch.zeros_like(weight), torch.zeros_like(bias)) if needs_grad else (None, None)
@@ -74,8 +79,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 logits = torch.addmm(bias_low, features_low[chunk], weight_low.t()).to(wide)
                 log_norm = torch.logsumexp(logits, dim=-1, keepdim=True)
                 targets_1 = targets[chunk].unsqueeze(1)
-                nll = (log_norm - logits.gather(1, targets_1)).sum()
-                uniform = (log_norm.sum() * num_ids - logits.sum()) / num_ids if smoothing else nll
+                count = slice(0, max(0, num_targets - first))
+                nll = (log_norm - logits.gather(1, targets_1))[count].sum()
+                uniform = (log_norm[count].sum() * num_ids - logits[count].sum()) / num_ids if smoothing else nll
                 sums += torch.stack([(1.0 - smoothing) * nll + smoothing * uniform, nll])
                 if not needs_grad:
                     continue
@@ -86,6 +92,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 if smoothing:
                     grad -= smoothing / num_ids
                 grad.scatter_add_(1, targets_1, torch.full_like(targets_1, -(1.0 - smoothing), dtype=wide))
+                grad[count.stop :] = 0.0
                 grad_bias += grad.sum(dim=0)
                 grad = grad.to(low)
                 grad_features[chunk] = grad @ weight_low

@@ -20,7 +20,7 @@ LAST = "last"
 
 DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
 """Settings a resume cannot change: with them the saved state would mean something else."""
-MAY_MOVE = ("data.data_dir", "data.source_dir")
+MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
 

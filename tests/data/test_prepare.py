@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import random
 import time
 
 import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data import prepare
+from seq2seq_attn.data import chunks, prepare
+from seq2seq_attn.data.numericalize import Draft
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.tokenizers import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
 TRAIN = [
@@ -217,14 +221,10 @@ def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage):
 
 
 def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):
-    real = prepare._write_split
+    def interrupted(*_):
+        raise KeyboardInterrupt
 
-    def interrupted(directory, split, *rest):
-        if split == "valid":
-            raise KeyboardInterrupt
-        real(directory, split, *rest)
-
-    monkeypatch.setattr(prepare, "_write_split", interrupted)
+    monkeypatch.setattr(Draft, "finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare_corpus(make_config())
     assert list((tmp_path / "data" / "prepared").iterdir()) == []
@@ -241,7 +241,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
 
 
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
-    real = prepare._write_split
+    real = Draft.finish
     others = []
 
     def overtaken(*arguments):
@@ -250,20 +250,102 @@ def test_two_at_once_give_one_folder(make_config, monkeypatch):
             others.append(prepare_corpus(make_config()))
         real(*arguments)
 
-    monkeypatch.setattr(prepare, "_write_split", overtaken)
+    monkeypatch.setattr(Draft, "finish", overtaken)
     mine = prepare_corpus(make_config())
     assert mine.directory == others[1].directory
     assert [path.name for path in mine.directory.parent.iterdir()] == [mine.directory.name]
 
 
-def test_the_same_bytes_every_time(make_config, tmp_path):
-    contents = []
-    for name in ("a", "b"):
-        config = make_config(
-            data_dir=str(tmp_path / name), tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90
-        )
-        contents.append({path.name: path.read_bytes() for path in prepare_corpus(config).directory.iterdir()})
-    assert contents[0] == contents[1]
+@pytest.fixture
+def prepared_bytes(make_config, tmp_path):
+    """The files of a folder that is prepared anew each time."""
+    numbers = iter(range(99))
+
+    def prepare_anew(**data):
+        config = make_config(data_dir=str(tmp_path / str(next(numbers))), **data)
+        return {path.name: path.read_bytes() for path in prepare_corpus(config).directory.iterdir()}
+
+    return prepare_anew
+
+
+def test_the_same_bytes_every_time(prepared_bytes):
+    settings = {"tokenizer": {"name": "sentencepiece", "vocab_size": 60}, "max_length": 90}
+    assert prepared_bytes(**settings) == prepared_bytes(**settings)
+
+
+@pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
+def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, name):
+    settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
+    expected = prepared_bytes(**settings)
+    for max_pairs, max_bytes in ((1, 10**9), (3, 10**9), (10**9, 25)):
+        monkeypatch.setattr(chunks, "MAX_PAIRS", max_pairs)
+        monkeypatch.setattr(chunks, "MAX_BYTES", max_bytes)
+        assert prepared_bytes(**settings) == expected
+
+
+@pytest.mark.parametrize("name", [pytest.param("spacy", marks=pytest.mark.slow), "sentencepiece"])
+def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name):
+    settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
+    expected = prepared_bytes(**settings, num_processes=1)
+    monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
+    assert prepared_bytes(**settings, num_processes=2) == expected
+
+
+def test_the_bytes_are_those_of_numpy_and_of_the_lines(prepared_bytes):
+    files = prepared_bytes()
+    assert files["train.source.txt"].decode() == "".join(f"{source}\n" for source, _ in TRAIN[:3])
+    written = io.BytesIO()
+    np.save(written, np.cumsum([0, 4, 4, 4]))
+    assert files["train.source.offsets.npy"] == written.getvalue()
+    written = io.BytesIO()
+    np.save(written, np.load(io.BytesIO(files["train.source.ids.npy"])))
+    assert files["train.source.ids.npy"] == written.getvalue()
+
+
+def test_processes_are_no_part_of_the_corpus(make_config):
+    first = prepare_corpus(make_config(num_processes=1))
+    notices: list[str] = []
+    assert prepare_corpus(make_config(num_processes=7), log=notices.append).directory == first.directory
+    assert "reused" in notices[0]
+
+
+def test_a_big_corpus_is_shared_among_the_cpus(make_config, monkeypatch):
+    asked = []
+
+    def map_here(function, items, *, num_processes):
+        asked.append(num_processes)
+        return ((item, function(item)) for item in items)
+
+    monkeypatch.setattr(prepare, "map_in_order", map_here)
+    monkeypatch.setattr(prepare, "num_available_cpus", lambda: 5)
+    prepare_corpus(make_config())
+    monkeypatch.setattr(prepare, "SMALL_CORPUS", 12)
+    prepare_corpus(make_config(max_length=6))
+    prepare_corpus(make_config(max_length=7, num_processes=3))
+    assert asked == [1, 5, 3]
+
+
+def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):
+    rng = random.Random(1)
+    lines = ["".join(rng.choice("abcdef ") for _ in range(12)) for _ in range(400)]
+    for language in ("de", "en"):
+        (tmp_path / f"big.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    learnt = []
+
+    def build(source_lines, target_lines, **options):
+        learnt.append((list(source_lines), list(target_lines)))
+        return build_tokenizers(*learnt[-1], **options)
+
+    monkeypatch.setattr(prepare, "build_tokenizers", build)
+    settings = {"train": str(tmp_path / "big"), "tokenizer": {"name": "sentencepiece", "vocab_size": 20}}
+    for number, most in enumerate((400, 399, 100, 100)):
+        monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", most)
+        prepare_corpus(make_config(**settings, data_dir=str(tmp_path / f"sample{number}"), max_length=30))
+    assert learnt[0] == (lines, lines)
+    assert 60 < len(learnt[2][0]) < 140
+    assert learnt[2][0] == learnt[2][1] == [line for line in lines if line in set(learnt[2][0])]
+    assert learnt[2] == learnt[3]
+    assert learnt[2][0] != lines[: len(learnt[2][0])]
 
 
 def test_what_a_configuration_must_say(make_config, tmp_path):
@@ -288,6 +370,23 @@ def test_different_line_counts(make_config, tmp_path):
     assert not list((tmp_path / "data").rglob("*.npy"))
 
 
+def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
+    (tmp_path / "more.en.gz").unlink()
+    (tmp_path / "more.en").write_bytes(b"\xff\n")
+    monkeypatch.setattr(prepare, "build_tokenizers", None)
+    with pytest.raises(UserError, match=r"more\.en, line 1: not UTF-8"):
+        prepare_corpus(make_config(test={"more": str(tmp_path / "more")}))
+
+
+def test_an_empty_test_set(make_config, tmp_path):
+    for language in ("de", "en"):
+        (tmp_path / f"none.{language}").write_bytes(b"")
+    prepared = prepare_corpus(make_config(test={"none": str(tmp_path / "none")}))
+    assert len(prepared.pairs("none")) == 0
+    assert prepared.text("none") == ([], [])
+    assert prepared.audit["none"]["dropped"] == {"blank": 0, "over_long": 0, "ratio": 0}
+
+
 def test_nothing_left_to_train_on(make_config):
     with pytest.raises(UserError, match=r"train: none of its 8 pairs is left .* raise data\.max_length=1"):
         prepare_corpus(make_config(max_length=1))
@@ -299,7 +398,8 @@ def test_bars_only_on_request(make_config, capsys):
     prepare_corpus(make_config(max_length=6), show_progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "tokenising source" in err
+    assert "tokenising: 100%" in err
+    assert "24/24" in err
 
 
 def test_captions_bring_their_gold_links(make_config):

@@ -6,6 +6,7 @@ import torch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.train.loss import batch_loss
@@ -69,6 +70,7 @@ def test_searches_find_what_the_cpu_finds(variant):
         greedy = [hyp.ids for hyp in greedy_search(model, source, max_lengths_B=limits)]
         beam = [hyps[0].ids for hyps in beam_search(model, source, beam_size=3, max_lengths_B=limits)]
         model.to(CUDA)
-        assert [h.ids for h in greedy_search(model, source.to(CUDA), max_lengths_B=limits)] == greedy
-        found = beam_search(model, source.to(CUDA), beam_size=3, max_lengths_B=limits)
-    assert [hyps[0].ids for hyps in found] == beam
+        for step in (model, step_model(model)):
+            assert [h.ids for h in greedy_search(step, source.to(CUDA), max_lengths_B=limits)] == greedy
+            found = beam_search(step, source.to(CUDA), beam_size=3, max_lengths_B=limits)
+            assert [hyps[0].ids for hyps in found] == beam

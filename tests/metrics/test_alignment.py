@@ -16,6 +16,7 @@ from seq2seq_attn.metrics.alignment import (
     score_attention,
     score_links,
     shift_weights,
+    words_from_tokens,
 )
 
 
@@ -101,3 +102,76 @@ def test_lists_of_different_lengths_are_refused():
         score_links([[]], [[], []])
     with pytest.raises(ValueError, match="different lengths"):
         mass_on_links([np.eye(2)], [])
+
+
+def cut(text: str, rng: random.Random) -> list[str]:
+    """A text without blanks in pieces of one to four characters."""
+    pieces = []
+    while text:
+        size = rng.randint(1, 4)
+        pieces, text = [*pieces, text[:size]], text[size:]
+    return pieces
+
+
+def plain_word_weights(weights, source_tokens, target_tokens, source_words, target_words):
+    """Character by character: a token's weight is spread evenly over its characters."""
+    of_source, of_target = (
+        [place for place, token in enumerate(tokens) for _ in token] for tokens in (source_tokens, target_tokens)
+    )
+    found, row_start = [], 0
+    for target_word in target_words:
+        inside = of_target[row_start : row_start + len(target_word)]
+        row_start += len(target_word)
+        parts = {token: inside.count(token) / len(target_tokens[token]) for token in set(inside)}
+        row, column_start = [], 0
+        for source_word in source_words:
+            columns = of_source[column_start : column_start + len(source_word)]
+            column_start += len(source_word)
+            mass = sum(
+                part * sum(weights[token][column] / len(source_tokens[column]) for column in columns)
+                for token, part in parts.items()
+            )
+            row.append(mass / sum(parts.values()))
+        found.append(row)
+    return found
+
+
+def test_word_weights_equal_a_plain_reference():
+    rng = random.Random(8)
+    for _ in range(25):
+        texts = ["".join(rng.choices("abcdef", k=rng.randint(1, 25))) for _ in range(2)]
+        (source_tokens, source_words), (target_tokens, target_words) = ((cut(t, rng), cut(t, rng)) for t in texts)
+        weights = np.random.default_rng(rng.randint(0, 99)).random((len(target_tokens) + 1, len(source_tokens) + 1))
+        sides = (source_tokens, target_tokens, source_words, target_words)
+        found = words_from_tokens(weights, *sides)
+        np.testing.assert_allclose(found, plain_word_weights(weights.tolist(), *sides), rtol=0, atol=1e-9)
+
+
+def test_word_weights_add_over_the_source_and_average_over_the_target():
+    weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.2, 0.2, 0.5, 0.1]])
+    found = words_from_tokens(weights, ["▁Wi", "ese", "."], ["▁mea", "dow"], ["Wiese", "."], ["Meadow"])
+    np.testing.assert_allclose(found, [[0.45, 0.2]], rtol=0, atol=1e-12)
+    same = words_from_tokens(weights[:2, :3], ["a", "b", "c"], ["d", "e"], ["a", "b", "c"], ["d", "e"])
+    np.testing.assert_array_equal(same, weights[:2, :3])  # without EOS on either side
+
+
+def test_a_blank_belongs_to_the_word_after_it():
+    weights = np.array([[0.1, 0.2, 0.3, 0.1, 0.3], [0.4, 0.0, 0.0, 0.6, 0.0]])
+    found = words_from_tokens(weights, ["▁", "a", "▁", "b", "▁"], ["c", "d"], ["a", "b"], ["c", "d"])
+    np.testing.assert_allclose(found, [[0.3, 0.4], [0.4, 0.6]], rtol=0, atol=1e-12)
+    averaged = words_from_tokens(weights.T, ["c", "d"], ["▁", "a", "▁", "b", "▁"], ["c", "d"], ["a", "b"])
+    np.testing.assert_allclose(averaged, [[0.15, 0.2], [0.2, 0.3]], rtol=0, atol=1e-12)
+
+
+def test_lower_cased_tokens_that_grew_are_still_found():
+    weights = np.array([[0.25, 0.75]])
+    found = words_from_tokens(weights, ["i̇st", "rot"], ["x"], ["İst", "Rot"], ["X"])
+    np.testing.assert_array_equal(found, weights)
+
+
+def test_word_weights_of_blank_sides_and_of_other_texts():
+    np.testing.assert_array_equal(words_from_tokens(np.zeros((0, 1)), [], [], ["a", "b"], []), np.zeros((0, 2)))
+    with pytest.raises(ValueError, match="not the same text"):
+        words_from_tokens(np.ones((1, 1)), ["ab"], ["c"], ["a"], ["c"])
+    with pytest.raises(ValueError, match=r"shape \(1, 3\) do not fit 1 and 1 tokens"):
+        words_from_tokens(np.ones((1, 3)), ["a"], ["c"], ["a"], ["c"])

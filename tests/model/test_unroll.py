@@ -5,8 +5,9 @@ import torch
 
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import seq2seq as seq2seq_module
+from seq2seq_attn.model import unroll as unroll_module
 from seq2seq_attn.model.attention import variant_names
-from seq2seq_attn.model.unroll import unroll, unroll_plain
+from seq2seq_attn.model.unroll import unroll, unroll_deferred, unroll_plain
 from seq2seq_attn.train.loss import batch_loss
 
 
@@ -41,7 +42,30 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, with_way, n
 
 def test_known_scores_take_the_fast_way(make_model):
     known = {name for name in variant_names() if make_model(name).decoder.attention.fast_score() is not None}
-    assert {"additive", "dot", "bilinear", "uniform", "none", "initial"} <= known
+    assert {"additive", "dot", "scaled_dot", "bilinear", "slots", "uniform", "none", "initial"} <= known
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("name", variant_names())
+def test_deferred_gradients_equal_the_plain_loops(make_model, batch, with_way, name, ratio):
+    model = make_model(name)
+    with_way(unroll_plain)
+    plain, plain_gradients = loss_and_gradients(model, batch, ratio)
+    with_way(unroll_deferred)
+    deferred, deferred_gradients = loss_and_gradients(model, batch, ratio)
+    torch.testing.assert_close(deferred.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(deferred_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+def test_an_unknown_score_takes_the_deferred_way(make_model, batch, monkeypatch):
+    model = make_model("dot")
+    _, known = loss_and_gradients(model, batch, 1.0)
+    monkeypatch.setattr(type(model.decoder.attention), "fast_score", lambda self: None)
+    ways = []
+    monkeypatch.setattr(unroll_module, "unroll_deferred", lambda *inputs: ways.append(1) or unroll_deferred(*inputs))
+    _, unknown = loss_and_gradients(model, batch, 1.0)
+    assert len(ways) == 1
+    torch.testing.assert_close(unknown, known, rtol=1e-9, atol=1e-12)
 
 
 def test_single_precision_is_close(make_model, batch, with_way):
@@ -112,7 +136,8 @@ def test_sampled_inputs_are_the_models_own_choices(make_model, batch):
     state = model.start(batch.source, 1)
     previous, total = batch.tgt_in_BT[:, 0], 0.0
     for t in range(batch.tgt_out_BT.shape[1]):
-        log_probs, state = model.step(previous, state)
+        features, state = model.step(previous, state)
+        log_probs = torch.log_softmax(model.logits(features), dim=-1)
         wanted = batch.tgt_out_BT[:, t]
         total -= (log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1) * (wanted != 0)).sum().item()
         previous = log_probs.argmax(dim=1)

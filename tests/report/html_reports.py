@@ -6,7 +6,10 @@ import random
 
 import numpy as np
 
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
+from seq2seq_attn.report.arms import named_arms
 from seq2seq_attn.report.attention_map import AttentionMap
+from seq2seq_attn.report.attention_scores import GoldReadings, Judgement
 from seq2seq_attn.report.build import EvaluationSet, Report, Settings, build_report
 from seq2seq_attn.report.html import RunTexts, html_report
 from seq2seq_attn.report.packed_map import PackedMap, pack_map
@@ -41,6 +44,37 @@ def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> Pack
     return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS / weights_TS.sum(axis=1, keepdims=True)))
 
 
+def summaries_of(lines: list[str], *, seed: int, size: int = 64) -> np.ndarray:
+    """As an encoder might: the words' vectors, later ones more, and zeros for a blank line."""
+    draw = np.random.default_rng(seed)
+    words = sorted({word for line in [*lines, " ".join(GERMAN)] for word in line.lower().split()})
+    vector_of = {word: draw.normal(size=size) for word in words}
+    bent = [
+        sum((vector_of[word] * 0.97**place for place, word in enumerate(line.lower().split())), np.zeros(size))
+        for line in lines
+    ]
+    return np.tanh(np.array(bent) / 4.0).astype(np.float32)
+
+
+def made_up_judgement(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> Judgement:
+    """Attention that is mostly right, against links along the diagonal; no draw: a run without attention."""
+    overlap_N4 = np.array([overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)])
+    if draw is None:
+        return Judgement(AttentionStatistics(overlap_N4))
+    shapes = [
+        (len(target.split()), len(source.split())) for source, target in zip(one.source, one.references, strict=True)
+    ]
+    weights = [draw.dirichlet(np.ones(num_source), num_target) for num_target, num_source in shapes]
+    links = []
+    for weights_TS in weights:
+        diagonal = np.arange(len(weights_TS)) * weights_TS.shape[1] // len(weights_TS)
+        weights_TS[np.arange(len(weights_TS)), diagonal] += draw.choice([0.0, 2.0], len(weights_TS), p=[0.3, 0.7])
+        weights_TS /= weights_TS.sum(axis=1, keepdims=True)
+        links.append([(int(source), target) for target, source in enumerate(diagonal)])
+    counts_N5 = draw.uniform(size=(len(weights), 5)) * [20.0, 0.0, 2.0, 1.0, 0.0] + [0.0, 13.0, 0.0, 0.0, 12.0]
+    return Judgement(AttentionStatistics(overlap_N4, counts_N5), GoldReadings(weights, links))
+
+
 def make_report(
     num_sentences: int = 120,
     names: tuple[str, ...] = ("additive", "none"),
@@ -48,9 +82,13 @@ def make_report(
     sets: tuple[str, ...] = ("flickr",),
     texts: dict[int, str] | None = None,
     without_maps: tuple[int, ...] = (1,),
+    with_vectors: bool = True,
+    arms: tuple[str, ...] = (),
+    judged: bool = False,
 ) -> tuple[str, Report]:
     """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
-    `without_maps` are the places of runs that have no attention."""
+    `without_maps` are the places of runs that have no attention; `arms` names the arm of each run; `judged`: with
+    attention held against gold links."""
     of_sets, hypotheses = [], {name: [] for name in names}
     for place, name in enumerate(sets):
         source = sentences(GERMAN, num_sentences, seed=place)
@@ -64,8 +102,22 @@ def make_report(
             hypotheses[run].append(lines)
     descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
     settings = Settings(by_length="9,12,15,18,21", resampling=QUICK)
-    report = build_report(of_sets, hypotheses, descriptions, settings=settings)
     draw = np.random.default_rng(1)
+    judgements = [
+        [
+            made_up_judgement(one, lines, None if number in without_maps else draw)
+            for one, lines in zip(of_sets, made, strict=True)
+        ]
+        for number, made in enumerate(hypotheses.values())
+    ]
+    report = build_report(
+        of_sets,
+        hypotheses,
+        descriptions,
+        settings=settings,
+        arms=named_arms(arms),
+        judgements=judgements if judged else None,
+    )
     runs = []
     for number, name in enumerate(names):
         maps = [
@@ -74,5 +126,6 @@ def make_report(
         ]
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
         no_map = "its attention does not look at source positions"
-        runs.append(RunTexts(hypotheses[name], None if number in without_maps else maps, config, no_map))
+        vectors = [summaries_of(one.source, seed=number) for one in of_sets] if with_vectors else None
+        runs.append(RunTexts(hypotheses[name], None if number in without_maps else maps, config, no_map, vectors))
     return html_report(report, of_sets, runs), report

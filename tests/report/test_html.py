@@ -54,7 +54,7 @@ def test_the_report_inside_is_report_json(two_runs):
     inside = payload(page)
     assert inside["report"] == json.loads(json.dumps(report.data))
     assert [run["name"] for run in inside["runs"]] == ["additive", HOSTILE]
-    assert inside["sentences"]["sets"] == [{"name": "flickr", "num_pairs": 60}, {"name": "coco", "num_pairs": 60}]
+    assert inside["sentences"]["sets"] == [{"name": name, "num_pairs": 60, "stitch": 1} for name in ("flickr", "coco")]
     assert inside["sentences"]["source"][2] == HOSTILE
 
 
@@ -136,6 +136,7 @@ def test_a_thousand_sentences_of_two_runs_stay_under_three_megabytes():
     inside = payload(page)
     assert all(one is not None for of_run in inside["sentences"]["maps"] for one in of_run)
     assert inside["floor"] == 1
+    assert all(len(of_run["nearest"]) == 1000 for of_run in inside["vectors"]["runs"])
     assert len(page.encode()) < 3_000_000
 
 

@@ -6,68 +6,17 @@ Screenshots of what was tested land in `tmp_path`.
 from __future__ import annotations
 
 import json
-import shutil
 from itertools import pairwise
 
 import pytest
 
 from seq2seq_attn.report.html import TranslatedLine, html_maps
+from tests.report.browsing import CONTRAST, By, Keys, Select, every, focused, one, show
 from tests.report.html_reports import make_report, trained_map
 from tests.report.test_html import HOSTILE, payload
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed: it comes with the dev extra")
-
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
-
-FLAGS = (
-    "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update "
-    "disable-sync disable-dev-shm-usage"
-).split()
 NUM_SENTENCES = 60
 LONG = " ".join(["Donaudampfschiff", "die", "Straße", "über"] * 15)
-# WCAG 2.2: the ratio of text to what lies behind it, of every text on the page
-CONTRAST = """
-const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
-const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-const behind = (node) => {
-  for (; node; node = node.parentElement) {
-    const color = numbers(getComputedStyle(node).backgroundColor);
-    if (color.length < 4 || color[3] > 0) return color;
-  }
-};
-const failures = [];
-for (const node of document.querySelectorAll('body *')) {
-  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-  if (!own || !node.getClientRects().length || node.closest('script, [disabled]')) continue;
-  const style = getComputedStyle(node);
-  const isDrawn = node instanceof SVGElement;
-  const pair = [light(numbers(isDrawn ? style.fill : style.color)), light(behind(node))].sort((a, b) => a - b);
-  const ratio = (pair[1] + 0.05) / (pair[0] + 0.05);
-  if (ratio < 4.5) failures.push(`${ratio.toFixed(2)} ${node.tagName} ${node.textContent.slice(0, 30)}`);
-}
-return failures;
-"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no chromium or chromedriver here: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in FLAGS:
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(driver))
-    yield found
-    found.quit()
 
 
 @pytest.fixture(scope="module")
@@ -79,37 +28,12 @@ def report(tmp_path_factory):
     return path.as_uri(), report, payload(page)
 
 
-def show(browser, address, *, width=1280, height=900, scheme="light"):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},  # or a click would have to wait for the scrolling
-    ]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    browser.get_log("browser")  # of the page before
-    browser.get(address)
-    assert browser.get_log("browser") == []
-
-
-def one(browser, selector):
-    return browser.find_element(By.CSS_SELECTOR, selector)
-
-
-def every(browser, selector):
-    return browser.find_elements(By.CSS_SELECTOR, selector)
-
-
 def numbers_shown(browser):
     return [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr")]
 
 
 def header(browser, key):
     return one(browser, f'th[data-key="{key}"]')
-
-
-def focused(browser):
-    return browser.switch_to.active_element
 
 
 def is_open(browser):
@@ -158,7 +82,7 @@ def test_length_table_and_curves(browser, report, tmp_path):
             cells = [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
             scores = [f"{r['score']:.1f}{r['low']:.1f} – {r['high']:.1f}" for r in measure["runs"]]
             assert cells[:3] == [f"{bucket['num_pairs']:,}", *scores]
-    first, second = every(browser, "svg.chart")
+    first, second = every(browser, "#length svg.chart")
     assert len(first.find_elements(By.CSS_SELECTOR, ".band")) == 2
     assert len(first.find_elements(By.CSS_SELECTOR, "g .marker")) == 2 * len(buckets)
     assert len(second.find_elements(By.CSS_SELECTOR, ".rule")) == 1

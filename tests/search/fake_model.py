@@ -70,6 +70,9 @@ class FakeModel:
         next_state = FakeState(state.sources, prefixes, state.num_positions, state.rows_per_sentence)
         return torch.from_numpy(np.stack(rows)), next_state
 
+    def logits(self, features_NF: Tensor) -> Tensor:
+        return features_NF.clone()
+
     def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
         index = index_R.tolist()
         assert len(index) % state.rows_per_sentence == 0

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.search.candidates import forbid_tokens, top_tokens
+from seq2seq_attn.search.candidates import best_tokens, forbid_tokens, top_tokens
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+from tests.search.fake_model import FakeModel
 
 
 @pytest.mark.parametrize("vocab_size", [1, 3, 63, 64, 65, 200, 1031])
@@ -16,9 +17,9 @@ def test_the_largest_first_and_the_lower_id_among_equals(
 ) -> None:
     generator = np.random.default_rng([vocab_size, num_candidates, num_values or 0])
     if num_values is None:
-        values = generator.normal(size=(11, vocab_size)).astype(np.float32)
+        values = -np.abs(generator.normal(size=(11, vocab_size))).astype(np.float32)
     else:  # mostly ties, -inf and both zeros among them
-        pool = np.array([-1.5, 0.0, -0.0, -np.inf, 2.0], dtype=np.float32)[:num_values]
+        pool = np.array([-1.5, 0.0, -0.0, -np.inf, -2.0], dtype=np.float32)[:num_values]
         values = generator.choice(pool, size=(11, vocab_size))
     expected_ids = np.argsort(-values, axis=1, kind="stable")[:, :num_candidates]
     found, ids = top_tokens(torch.from_numpy(values), num_candidates)
@@ -36,6 +37,18 @@ def test_specials_that_no_translation_holds_are_forbidden() -> None:
 
 def test_equals_in_different_blocks_come_in_the_order_of_ids() -> None:
     values = torch.full((1, 130), -9.0)
-    values[0, [3, 70, 100]] = torch.tensor([1.0, 1.0, 2.0])  # the block with the larger maximum has the higher ids
+    values[0, [3, 70, 100]] = torch.tensor([-2.0, -2.0, -1.0])  # the block with the larger maximum has the higher ids
     assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
     assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]
+
+
+@pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
+@pytest.mark.parametrize("num_candidates", [1, 5])
+def test_the_best_tokens_are_those_of_the_normalised_logits(num_rows: int, num_candidates: int) -> None:
+    logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
+    expected = torch.log_softmax(logits, dim=-1)
+    expected[:, [PAD, BOS, UNK]] = -torch.inf
+    log_probs, ids = best_tokens(FakeModel(), logits, num_candidates, forbid_unk=True)
+    top = expected.topk(num_candidates, dim=-1)
+    torch.testing.assert_close(log_probs, top.values)
+    assert torch.equal(ids, top.indices)

@@ -10,11 +10,12 @@ import pytest
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import (
     SideAudit,
+    SplitAudit,
     audit_lines,
-    audit_split,
-    count_duplicates,
-    count_overlap,
+    count_lines,
+    count_pairs,
     find_faults,
+    iter_lines,
     read_lines,
     read_pairs,
     resolve_pair,
@@ -42,15 +43,28 @@ def test_only_a_newline_ends_a_line(tmp_path, name):
     ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"a\n\n", ["a", ""])]
 )
 def test_the_last_line_needs_no_end(tmp_path, content, lines):
-    assert read_lines(write(tmp_path / "x", content)) == lines
+    path = write(tmp_path / "x", content)
+    assert read_lines(path) == lines
+    assert count_lines(path) == len(lines)
 
 
 def test_invalid_utf8_names_file_and_line(tmp_path):
     with pytest.raises(UserError, match=r"bad\.de, line 3: not UTF-8 \(byte 0xe4\)"):
         read_lines(write(tmp_path / "bad.de", "ä\nb\n".encode() + b"M\xe4nner\n"))
+    many = write(tmp_path / "bad.en", b"x" * 99 + b"\n")
+    many.write_bytes(many.read_bytes() * 30_000 + b"cut \xc3")
+    for read in (read_lines, count_lines):
+        with pytest.raises(UserError, match=r"bad\.en, line 30001: not UTF-8 \(byte 0xc3\)"):
+            read(many)
 
 
-def test_unreadable_files(tmp_path):
+def test_lines_are_read_as_they_are_asked_for(tmp_path):
+    lines = iter_lines(write(tmp_path / "x.gz", b"a\n" * 3_000_000 + b"\xff"))
+    assert [next(lines) for _ in range(2)] == ["a", "a"]
+
+
+@pytest.mark.parametrize("read_lines", [read_lines, count_lines])
+def test_unreadable_files(tmp_path, read_lines):
     with pytest.raises(UserError, match=r"none\.de: no such file"):
         read_lines(tmp_path / "none.de")
     (tmp_path / "text.de.gz").write_bytes(b"not gzip\n")
@@ -84,8 +98,9 @@ def test_files_that_are_not_there(tmp_path):
 def test_different_line_counts_name_both(tmp_path):
     # torchtext zips the files: 5 and 4 lines with one blank gave 3 examples and no error
     de, en = write(tmp_path / "a.de", b"1\n2\n\n4\n5\n"), write(tmp_path / "a.en", b"1\n2\n4\n5\n")
-    with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
-        read_pairs(de, en)
+    for read in (read_pairs, count_pairs):
+        with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
+            read(de, en)
 
 
 def test_faults_by_length():
@@ -96,25 +111,14 @@ def test_faults_by_length():
     assert faults.is_over_long.tolist() == [False, False, True, False, False, False, True, False]
     assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]
     assert faults.is_good.tolist() == [False, False, False, True, False, True, False, False]
+    assert faults.counts() == {"blank": 3, "over_long": 2, "ratio_outliers": 3}
     assert faults.first() == {"blank": 3, "over_long": 2, "ratio": 1}
 
 
-def test_duplicates_and_overlap():
-    assert count_duplicates(["a", "a", "a", "b"], ["x", "x", "y", "x"]) == 1
-    train = (["a", "b", "", "c"], ["x", "y", "", "z"])
-    # the pair a-x, the source b with another target, a blank that counts for nothing
-    assert count_overlap(["a", "b", "", "d", "a"], ["x", "other", "", "z", "x"], *train) == (2, 3)
-
-
-def test_only_the_training_split_loses_pairs():
-    lines = (["a b", "", "c"], ["a", "b", "c"])
-    faults = find_faults(np.array([2, 0, 1]), np.array([1, 1, 1]), 1, 9.0)
+def test_the_audit_as_tables():
     sides = [SideAudit(3, 3, 1, 2), SideAudit(3, 3, 0, 1)]
-    train = audit_split(lines, faults, sides, train=None)
-    assert (train.pairs_read, train.pairs_kept, train.dropped) == (3, 1, {"blank": 1, "over_long": 1, "ratio": 0})
-    valid = audit_split(lines, faults, sides, train=(["c"], ["d"]))
-    assert (valid.pairs_kept, valid.blank, valid.over_long, sum(valid.dropped.values())) == (3, 1, 1, 0)
-    assert (valid.overlap_pairs, valid.overlap_sources) == (0, 1)
+    train = SplitAudit(3, 1, 1, 1, 0, 0, {"blank": 1, "over_long": 1, "ratio": 0}, 0, 0, *sides)
+    valid = SplitAudit(3, 3, 1, 1, 0, 0, {"blank": 0, "over_long": 0, "ratio": 0}, 0, 1, *sides)
     assert valid.to_dict()["source"]["oov_rate"] == pytest.approx(1 / 3)
     table = audit_lines({"train": train.to_dict(), "valid": valid.to_dict()})
     assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
@@ -132,7 +136,5 @@ def test_the_published_files_are_read_as_they_are(multi30k_dir):
     assert "\t" in source[7365]
     assert source[16509] == source[16663] == "@@"
     assert sum("\u00a0" in line for line in source) == 44
-    assert count_duplicates(source, target) == 3
-    valid = read_pairs(multi30k_dir / "val.de.gz", multi30k_dir / "val.en.gz")
-    assert len(valid[0]) == 1_014
-    assert count_overlap(*valid, source, target) == (0, 1)
+    assert len(set(zip(source, target, strict=True))) == 28_997
+    assert count_pairs(multi30k_dir / "val.de.gz", multi30k_dir / "val.en.gz") == 1_014

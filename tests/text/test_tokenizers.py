@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text import spacy_tokenizer
 from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
 from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
@@ -66,7 +69,8 @@ def test_long_lines_are_not_cut(tokenizer):
 
 
 def test_many_is_one_by_one(tokenizer):
-    assert tokenizer.tokenize_many(HOSTILE) == [tokenizer.tokenize(text) for text in HOSTILE]
+    texts = [*HOSTILE, *GERMAN, *ENGLISH]  # enough of them to share work
+    assert tokenizer.tokenize_many(texts) == [tokenizer.tokenize(text) for text in texts]
 
 
 def test_detokenize_is_the_inverse(tokenizer):
@@ -153,6 +157,76 @@ def test_spacy_keeps_nothing_of_what_it_saw():
     for i in range(50):
         tokenizer.tokenize_many([f"w{i}x{j}" for j in range(50)])
     assert len(tokenizer._nlp.vocab.strings) == strings
+
+
+@pytest.fixture(scope="module", params=["de", "en", "ru"])
+def spacy_pieces(request):
+    """A tokeniser that knows many spans, and bits of text at which its special cases are."""
+    tokenizer = SpacyTokenizer(request.param)
+    cases = [text for text in tokenizer._nlp.tokenizer.rules if text.strip()]
+    halves = [half for text in cases for half in (text[: len(text) // 2], text[len(text) // 2 :]) if half]
+    marks = list("()[]{}:;-_.,'\"!?/\\=<>*|8DPpxoO’‘°^$%&@#~+…")
+    return tokenizer, st.sampled_from([*cases, *halves, *marks, *marks, "a", "It", "10", "10km", "http://a.b/c", " "])
+
+
+def unlike_whole_lines(tokenizer, lines):
+    """Lines whose tokens are not those that spaCy finds when it sees nothing else."""
+    return [
+        line
+        for line, tokens in zip(lines, tokenizer.tokenize_many(lines), strict=True)
+        if tokens != tokenizer.tokenize(line)
+    ]
+
+
+@settings(deadline=None, max_examples=15)
+@given(data=st.data())
+def test_spacy_by_spans_is_spacy_by_lines(spacy_pieces, data):
+    tokenizer, pieces = spacy_pieces
+    line = st.lists(st.tuples(pieces, st.sampled_from(["", " "])), max_size=12).map(
+        lambda parts: "".join(chain.from_iterable(parts))
+    )
+    assert unlike_whole_lines(tokenizer, data.draw(st.lists(line, min_size=40, max_size=60))) == []
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_spacy_by_spans_where_special_cases_cross_a_blank(language):
+    # "):" is found in ") :)" and hides ":)", which is found in ":)hm" alone
+    tokenizer = SpacyTokenizer(language)
+    found = tokenizer.tokenize_many(["(so) :)hm"] * 40)[0]
+    assert found == tokenizer.tokenize("(so) :)hm") == ["(", "so", ")", ":", ")", "hm"]
+    assert tokenizer.tokenize_many(["so :)hm"] * 40)[0] == ["so", ":)", "hm"]
+
+
+def test_spacy_by_spans_with_special_cases_that_overlap():
+    # found across a blank, hidden by a special case's own tokens on the left, on the right: all occur here
+    tokenizer = SpacyTokenizer("en")
+    for case in ("=)-", "))="):
+        tokenizer._nlp.tokenizer.add_special_case(case, [{"ORTH": case}])
+    spans = ["".join(marks) for size in (1, 2, 3) for marks in product("x)=-", repeat=size)]
+    lines = [f"{left} {right}" for left in spans for right in spans]
+    assert unlike_whole_lines(tokenizer, [*lines, "-)x) )=)=", "=)=) )=x", "x=)) =)x"]) == []
+
+
+def test_spacy_forgets_spans_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(spacy_tokenizer, "_MOST_CHARACTERS", 1_000)
+    tokenizer = SpacyTokenizer("en")
+    for i in range(20):
+        lines = [f"word{i}x{j}. It's" for j in range(40)]
+        assert tokenizer.tokenize_many(lines)[3] == [f"word{i}x3", ".", "It", "'s"]
+        assert sum(map(len, tokenizer._known)) <= 1_000
+
+
+def test_spacy_languages_with_another_kind_of_tokenizer():
+    tokenizer = SpacyTokenizer("zh")  # characters
+    assert tokenizer.tokenize_many(["日本 x."] * 40) == [["日", "本", "x", "."]] * 40
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_spacy_by_spans_on_the_published_lines(multi30k_dir, language):
+    lines = read_lines(multi30k_dir / f"train.{language}.gz")
+    assert (
+        unlike_whole_lines(SpacyTokenizer(language), [*lines[:6_000], *(line for line in lines if '"' in line)]) == []
+    )
 
 
 def test_sentencepiece_rewrites_no_character():

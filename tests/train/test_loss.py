@@ -35,6 +35,21 @@ def test_gradcheck(case):
     assert torch.autograd.gradcheck(lambda *inputs: chunked_cross_entropy(*inputs, targets, 0.1)[0], case[:3])
 
 
+@pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
+@pytest.mark.parametrize("num_targets", [0, 8, 9, 12])
+def test_rows_beyond_the_targets_do_not_count(case, monkeypatch, num_targets, rows_per_chunk):
+    *inputs, targets = case
+    monkeypatch.setattr(loss_module, "CHUNK_CELLS", 17 * rows_per_chunk)
+    loss, nll = chunked_cross_entropy(*inputs, targets[:num_targets], 0.1)
+    gradients = torch.autograd.grad(loss, inputs)
+    logits = torch.nn.functional.linear(*inputs)[:num_targets]
+    sums = {"reduction": "sum"}
+    expected = torch.nn.functional.cross_entropy(logits, targets[:num_targets], label_smoothing=0.1, **sums)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets[:num_targets], **sums))
+    torch.testing.assert_close(gradients, torch.autograd.grad(expected, inputs))
+
+
 def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch):
     def refuse(*_):
         raise AssertionError("a gradient was made")

@@ -105,6 +105,6 @@ def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
 
 
 def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere"]
+    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3"]
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs: 99 in this session, 10 before" in caplog.text

@@ -42,9 +42,10 @@ class AdditiveScore(NamedTuple):
 
 
 class DotScore(NamedTuple):
-    """scale * keys . q (keys of size H)."""
+    """scale * keys . W q, or scale * keys . q (keys of size H) without a weight."""
 
     scale: float
+    query_weight_AH: Tensor | None = None
 
 
 class FixedContext(NamedTuple):

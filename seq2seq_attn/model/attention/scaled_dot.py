@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.attention.base import Attention, Memory, State, start_memory, zero_padding
+from seq2seq_attn.model.attention.base import Attention, DotScore, Memory, State, start_memory, zero_padding
 
 
 class ScaledDot(Attention):
@@ -36,6 +36,10 @@ class ScaledDot(Attention):
         assert memory.keys_BSA is not None
         query_BA = self.query_projection(query_BH) * self.scale
         return torch.bmm(memory.keys_BSA, query_BA.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+
+    def fast_score(self) -> DotScore:
+        """The fast unroll knows this score."""
+        return DotScore(self.scale, self.query_projection.weight)
 
 
 def build(*, query_size: int, memory_size: int, attention_size: int | None = None) -> ScaledDot:

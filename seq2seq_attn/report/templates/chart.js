@@ -14,10 +14,11 @@ function ticksTo(top) {
   return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(Math.min(digits, 2)) }));
 }
 
-// series: [{run, name, points: [{value, low, high} or null, one for each bucket]}]
+// series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; of an arm, a point also has
+// the least and the most of its seeds
 function drawChart(width, { buckets, series, unit, label, rule }) {
   const [left, right, top, height, bottom] = [44, 10, 12, width < 480 ? 220 : 270, 56];
-  const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high) : 0))));
+  const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high, p.most || 0) : 0))));
   const ticks = ticksTo(highest > 0 ? highest : 1);
   const most = ticks[ticks.length - 1].value;
   const x = (place) => left + ((place + 0.5) * (width - left - right)) / buckets.length;
@@ -68,8 +69,11 @@ const drawLine = ({ run, name, points }, buckets, x, y) =>
     }),
     stretch.map((p) => {
       const digits = p.value < 2 && p.high < 2.5 ? 2 : 1;
-      const text = `${name}, ${shortLabel(buckets[p.place])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]`;
-      return svg('g', {}, svg('title', {}, text), marker(run, x(p.place), y(p.value)));
+      const isSpread = p.most > p.least;
+      const seeds = isSpread ? `, seeds ${fixed(p.least, digits)} to ${fixed(p.most, digits)}` : '';
+      const text = `${name}, ${shortLabel(buckets[p.place])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]${seeds}`;
+      const bar = isSpread ? svg('line', { class: `seeds run-${run % 6}`, x1: x(p.place), x2: x(p.place), y1: y(p.least), y2: y(p.most) }) : '';
+      return svg('g', {}, svg('title', {}, text), bar, marker(run, x(p.place), y(p.value)));
     }),
   ]);
 
@@ -83,6 +87,6 @@ function chartFigure(title, chart) {
     width = now;
     place.replaceChildren(drawChart(width, chart));
   }).observe(place);
-  const names = el('ul', { class: 'key' }, chart.series.map((one) => el('li', {}, runLabel(one.run, one.name))));
+  const names = el('ul', { class: 'key' }, chart.series.map((one) => el('li', {}, armLabel(one.run, one.name))));
   return el('figure', {}, el('figcaption', {}, el('h3', {}, title), names), place);
 }

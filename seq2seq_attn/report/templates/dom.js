@@ -48,27 +48,29 @@ const tableOf = (label, header, rows, attributes = {}) =>
     ),
   );
 
-// The line style of a run: colour, dash and marker tell it apart, so that colour alone never has to.
+// The line style of a run, or of an arm: colour, dash and marker tell it apart, so that colour alone never has to. Runs
+// of one arm look alike.
+const styleOf = (run) => (data.report.groups ? data.report.groups.findIndex((arm) => arm.runs.includes(data.runs[run].name)) : run);
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '12 4', '4 2'];
 const MARKERS = ['circle', 'square', 'triangle', 'diamond'];
 
-function marker(run, x, y, size = 4) {
+function marker(style, x, y, size = 4) {
   const points = {
     square: [[-1, -1], [1, -1], [1, 1], [-1, 1]],
     triangle: [[0, -1.25], [1.15, 0.9], [-1.15, 0.9]],
     diamond: [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]],
-  }[MARKERS[run % MARKERS.length]];
-  const attributes = { class: `marker run-${run % 6}` };
+  }[MARKERS[(style + Math.floor(style / 6)) % MARKERS.length]];
+  const attributes = { class: `marker run-${style % 6}` };
   if (!points) return svg('circle', { ...attributes, cx: x, cy: y, r: size });
   return svg('polygon', { ...attributes, points: points.map(([dx, dy]) => `${x + dx * size},${y + dy * size}`).join(' ') });
 }
 
-const swatch = (run) =>
+const swatch = (style) =>
   svg(
     'svg',
     { class: 'swatch', width: 30, height: 12, 'aria-hidden': 'true' },
-    svg('line', { class: `line run-${run % 6}`, x1: 0, x2: 30, y1: 6, y2: 6, 'stroke-dasharray': DASHES[run % 6] }),
-    marker(run, 15, 6, 3.6),
+    svg('line', { class: `line run-${style % 6}`, x1: 0, x2: 30, y1: 6, y2: 6, 'stroke-dasharray': DASHES[style % 6] }),
+    marker(style, 15, 6, 3.6),
   );
 
-const runLabel = (run, name) => el('span', { class: 'run' }, swatch(run), words(name));
+const runLabel = (run, name) => el('span', { class: 'run' }, swatch(styleOf(run)), words(name));

@@ -3,13 +3,16 @@ const data = JSON.parse(element('data').textContent);
 function renderSet() {
   renderScores();
   renderLength();
+  renderAttention();
   renderBuckets();
   renderRows();
+  renderVectors();
 }
 
 function setChoice() {
   if (data.report.sets.length < 2) return '';
-  chosen.set = data.report.sets.length - 1; // the pooled one
+  const { stitch } = data.report.sets[0];
+  chosen.set = data.report.sets.reduce((last, set, i) => (set.stitch === stitch ? i : last), 0); // the pooled one
   const options = data.report.sets.map((set, i) =>
     el('option', { value: String(i), selected: i === chosen.set }, `${set.name} (${integer(set.num_pairs)})`));
   const change = (event) => {
@@ -32,7 +35,9 @@ function evaluationPage() {
   const sections = [
     ['scores', 'Scores', el('div', { id: 'scores-content' })],
     ['length', 'By length', el('div', { id: 'length-content' })],
+    ['attention', 'Attention', isJudged() && el('div', { id: 'attention-content' })],
     ['sentences', 'Sentences', sentenceContent()],
+    ['vectors', 'Sentence vectors', vectorContent()],
     ['configurations', 'Configurations', configurations],
     ['method', 'How it was measured', signatureContent()],
     ['environment', 'Runs and environment', [runsTable(), environmentTable()]],

@@ -59,9 +59,13 @@ function significanceTable() {
 
 function scoreContent() {
   const several = data.runs.length > 1;
+  const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
+  if (arms().length) return [armHeadline(), count, armTable(), armNote(), perRun(runScores(several))];
+  return [headline(), count, runScores(several)];
+}
+
+function runScores(several) {
   return [
-    headline(),
-    el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`),
     scoreTable(),
     several ? [el('h3', {}, 'Against ', words(baseline())), significanceTable()] : '',
     several
@@ -78,8 +82,8 @@ function lengthMeasures() {
 
 function lengthChart() {
   const { buckets } = shownSet();
-  const series = data.runs.map(({ name }, run) => ({
-    run,
+  const series = arms().length ? armSeries(meanPoint) : data.runs.map(({ name }, run) => ({
+    run: styleOf(run),
     name,
     points: buckets.map((bucket) => {
       const { score: value, low, high } = runOf(named(bucket.measures, chosen.measure), run);
@@ -93,12 +97,12 @@ function lengthChart() {
 
 function retentionChart() {
   const { buckets } = shownSet();
-  const series = data.runs.slice(1).map(({ name }, i) => ({
-    run: i + 1,
+  const series = arms().length ? armSeries(keptPoint).slice(1) : data.runs.slice(1).map(({ name }, i) => ({
+    run: styleOf(i + 1),
     name,
     points: buckets.map((bucket) => runOf(named(bucket.measures, chosen.measure), i + 1).retention || null),
   }));
-  const title = `Share of the ${data.titles[chosen.measure]} of ${baseline()} kept`;
+  const title = `Share of the ${data.titles[chosen.measure]} of ${(arms()[0] || data.runs[0]).name} kept`;
   const label = `${title}, by length; the numbers are in the table below`;
   return chartFigure(title, { buckets, series, unit: `length in ${data.unit}; n sentence pairs`, label, rule: 1 });
 }
@@ -133,8 +137,8 @@ function lengthContent() {
   const isThin = shownSet().buckets.some((bucket) => bucket.is_thin);
   return [
     el('p', { class: 'control' }, el('label', { for: 'measure' }, 'Measure'), el('select', { id: 'measure', onchange: change }, choice)),
-    el('div', { class: 'plots' }, lengthChart(), data.runs.length > 1 ? retentionChart() : ''),
-    lengthTable(),
+    el('div', { class: 'plots' }, lengthChart(), (arms().length || data.runs.length) > 1 ? retentionChart() : ''),
+    arms().length ? [armLengthTable(), armNote(), perRun(lengthTable())] : lengthTable(),
     isThin ? el('p', { class: 'note' }, '* fewer than 50 sentence pairs: mostly noise') : '',
   ];
 }

@@ -5,6 +5,13 @@ const list = { sort: 'number', descending: false, text: '', bucket: '', differin
 // Where each sentence belongs: the set it is in, and its number there.
 const places = [];
 
+// The sets that the chosen one is pooled from; of one that is not pooled, itself.
+function shownNames() {
+  const { sets } = data.sentences;
+  const { name, stitch } = shownSet();
+  return sets.some((one) => one.name === name) ? [name] : sets.filter((one) => one.stitch === stitch).map((one) => one.name);
+}
+
 function sentenceAt(row) {
   const { sentences } = data;
   return {
@@ -23,28 +30,42 @@ function placeSentences() {
   }
 }
 
-const COLUMNS = () => [
+// What has a chrF column: runs, or arms with the mean of their runs; where they would be many, all runs together.
+const MAX_COLUMNS = 6;
+function scoredColumns() {
+  const all = data.runs.map((run, i) => i);
+  const each = arms().length
+    ? arms().map((arm) => ({ name: arm.name, members: all.filter((run) => arm.runs.includes(data.runs[run].name)) }))
+    : all.map((run) => ({ name: data.runs[run].name, members: [run] }));
+  return each.length <= MAX_COLUMNS ? each : [{ name: 'all runs', members: all }];
+}
+const isMean = () => scoredColumns().some(({ members }) => members.length > 1);
+const chrfOf = ({ members }, row) => members.reduce((sum, run) => sum + data.sentences.chrf[run][row], 0) / members.length;
+
+const columnsOf = (scored) => [
   { key: 'number', title: '#', value: (row) => row },
   { key: 'source', title: 'Sentence', value: (row) => data.sentences.source[row] },
   { key: 'length', title: 'Length', value: (row) => data.sentences.length[row] },
-  ...data.runs.map((run, i) => ({ key: `chrf-${i}`, title: 'chrF', run: i, value: (row) => data.sentences.chrf[i][row] })),
-  ...data.runs.slice(1).map((run, i) => ({
+  ...scored.map((one, i) => ({ key: `chrf-${i}`, title: 'chrF', style: i, name: one.name, value: (row) => chrfOf(one, row) })),
+  ...(scored.length > 3 ? [] : scored.slice(1)).map((one, i) => ({
     key: `difference-${i + 1}`,
     title: 'Δ chrF',
-    run: data.runs.length > 2 ? i + 1 : null,
-    value: (row) => data.sentences.chrf[i + 1][row] - data.sentences.chrf[0][row],
+    style: scored.length > 2 ? i + 1 : null,
+    name: one.name,
+    value: (row) => chrfOf(one, row) - chrfOf(scored[0], row),
   })),
 ];
+const COLUMNS = () => columnsOf(scoredColumns());
 
 function chosenRows() {
   const { sentences, report } = data;
-  const isPooled = !sentences.sets.some((one) => one.name === shownSet().name);
+  const names = shownNames();
   const bucket = list.bucket === '' ? null : report.sets[chosen.set].buckets[Number(list.bucket)];
   const wanted = list.text.trim().toLowerCase();
   const texts = [sentences.source, sentences.reference, ...sentences.hypotheses];
   const rows = places.map((place, row) => row).filter((row) => {
     const length = sentences.length[row];
-    if (!isPooled && places[row].set !== shownSet().name) return false;
+    if (!names.includes(places[row].set)) return false;
     if (bucket && (length < bucket.lower || (bucket.upper !== null && length >= bucket.upper))) return false;
     if (list.differing && sentences.hypotheses.every((of) => of[row] === sentences.hypotheses[0][row])) return false;
     return !wanted || texts.some((of) => of[row].toLowerCase().includes(wanted));
@@ -81,12 +102,13 @@ function sentenceRow(row) {
   const one = sentenceAt(row);
   const lines = one.hypotheses.map((text, run) =>
     el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run, data.runs[run].name)),
-      el('dd', {}, words(text), ' ', isReadable(run) ? mapButton(row, run) : '')),
+      el('dd', {}, words(text), ' ', isMean() ? el('span', { class: 'quiet number' }, `chrF ${fixed(one.chrf[run])} `) : '',
+        isReadable(run) ? mapButton(row, run) : '')),
   );
   const cells = COLUMNS().filter(({ key }) => key.startsWith('chrf') || key.startsWith('difference')).map((column) => {
     const value = column.value(row);
     const isDifference = column.key.startsWith('difference');
-    const ofRun = column.run === undefined || column.run === null ? '' : swatch(column.run);
+    const ofRun = column.style === null || scoredColumns().length < 2 ? '' : swatch(column.style);
     return el('td', { class: 'number', role: 'cell', 'data-label': isDifference ? 'Δ chrF' : 'chrF' }, ofRun,
       isDifference ? signed(value) : fixed(value));
   });
@@ -107,14 +129,14 @@ function sentenceRow(row) {
   );
 }
 
-function sortHeader({ key, title, run }) {
+function sortHeader({ key, title, style, name }) {
   const isSorted = list.sort === key;
   const state = isSorted ? (list.descending ? 'descending' : 'ascending') : 'none';
   return el(
     'th',
     { scope: 'col', role: 'columnheader', 'aria-sort': state, 'data-key': key, class: key === 'source' ? '' : 'number' },
     el('button', { type: 'button', onclick: () => sortBy(key) }, title,
-      run === undefined || run === null ? '' : [' ', el('span', { class: 'hidden' }, data.runs[run].name), swatch(run)],
+      style === undefined || style === null ? '' : [' ', el('span', { class: 'hidden' }, name), scoredColumns().length > 1 ? swatch(style) : ''],
       el('span', { class: 'arrow', 'aria-hidden': 'true' }, isSorted ? (list.descending ? '▼' : '▲') : '')),
   );
 }

@@ -1,0 +1,52 @@
+"""Arrays written bit by bit, without ever being in memory as a whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class ArrayWriter:
+    """A flat `.npy` file, byte for byte what `np.save` would write."""
+
+    def __init__(self, path: Path, dtype: type[np.generic]) -> None:
+        self._path = path
+        self._dtype = np.dtype(dtype)
+        self._size = 0
+        path.write_bytes(self._header())
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        """Add values at the end."""
+        append_raw(self._path, values.astype(self._dtype, copy=False))
+        self._size += len(values)
+
+    def finish(self) -> None:
+        """Write the final size; before, the file says that it is empty."""
+        with self._path.open("r+b") as stream:
+            stream.write(self._header())
+
+    def _header(self) -> bytes:
+        # numpy leaves room for the size to grow: every header of a flat array is equally long
+        header = io.BytesIO()
+        description = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._size,)}
+        np.lib.format.write_array_header_1_0(header, description)
+        return header.getvalue()
+
+
+def append_raw(path: Path, values: npt.NDArray[Any]) -> None:
+    """Add an array's bytes to a file without a header."""
+    # opened anew each time: a corpus may have more splits than a process may have open files
+    with path.open("ab") as stream:
+        values.tofile(stream)
+
+
+def read_raw(path: Path, dtype: type[np.generic], size: int) -> Iterator[npt.NDArray[Any]]:
+    """A file without a header, `size` values at a time; read, not mapped: mapped pages would count as memory."""
+    with path.open("rb") as stream:
+        while len(values := np.fromfile(stream, dtype=dtype, count=size)):
+            yield values

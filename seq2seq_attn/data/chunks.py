@@ -1,0 +1,142 @@
+"""A corpus in chunks of some thousand pairs, each tokenised, checked and digested on its own: the work of one process.
+
+Nothing here loads torch: a process that does this work starts fast and stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.text import corpus
+from seq2seq_attn.text.overlap import Digests, digest_pairs
+from seq2seq_attn.text.tokenizers import SIDES, Tokenizer, load_tokenizer
+
+MAX_PAIRS = 4_096
+MAX_BYTES = 1 << 20
+"""Of one side: long lines make chunks of fewer pairs."""
+
+
+class Chunk(NamedTuple):
+    """Pairs of one split that follow each other."""
+
+    split: str
+    num_pairs: int
+    text: tuple[bytes, bytes]
+    """lines of the source and of the target, joined by line ends"""
+
+
+class TokenizedSide(NamedTuple):
+    """One side of a chunk."""
+
+    tokens: list[str]
+    """the different tokens, in order of appearance"""
+    counts: npt.NDArray[np.int64]
+    """[tokens], how often each occurs in all pairs"""
+    kept_counts: npt.NDArray[np.int64]
+    """[tokens], how often each occurs in the pairs to keep"""
+    longest: int
+    """tokens of the longest line"""
+    positions: npt.NDArray[np.int32]
+    """the pairs to keep, one after the other: each token's position in `tokens`"""
+    lengths: npt.NDArray[np.int32]
+    """tokens of each pair to keep"""
+
+
+class TokenizedChunk(NamedTuple):
+    """What becomes of a chunk."""
+
+    sides: tuple[TokenizedSide, TokenizedSide]
+    keep: npt.NDArray[np.bool_]
+    """[pairs], which belong to the prepared corpus"""
+    faults: dict[str, int]
+    """`Faults.counts` of all pairs"""
+    first_faults: dict[str, int]
+    """`Faults.first` of all pairs"""
+    digests: Digests
+
+
+class ChunkTokenizer:
+    """The tokenisers of both sides, at work on chunks. Pickled, it says where they lie: each process loads its own."""
+
+    def __init__(self, directory: Path, *, max_length: int, max_length_ratio: float) -> None:
+        """Take the folder that the tokenisers were saved in, and what a good pair is (`corpus.find_faults`)."""
+        self._directory = directory
+        self._max_length = max_length
+        self._max_length_ratio = max_length_ratio
+        self._tokenizers: tuple[Tokenizer, ...] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_tokenizers": None}
+
+    def __call__(self, chunk: Chunk) -> TokenizedChunk:
+        """Tokenise both sides; of the training split, leave out the faulty pairs.
+
+        Raises:
+            UserError: the tokenisers cannot be loaded.
+        """
+        if self._tokenizers is None:
+            self._tokenizers = tuple(load_tokenizer(self._directory, side) for side in SIDES)
+        tokenized = [
+            tokenizer.tokenize_many(text.decode("utf-8").split("\n"))
+            for tokenizer, text in zip(self._tokenizers, chunk.text, strict=True)
+        ]
+        lengths = [np.fromiter(map(len, lines), dtype=np.int64, count=chunk.num_pairs) for lines in tokenized]
+        faults = corpus.find_faults(lengths[0], lengths[1], self._max_length, self._max_length_ratio)
+        keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
+        source, target = (_side(*of_side, keep) for of_side in zip(tokenized, lengths, strict=True))
+        return TokenizedChunk(
+            sides=(source, target),
+            keep=keep,
+            faults=faults.counts(),
+            first_faults=faults.first(),
+            digests=digest_pairs(*(text.split(b"\n") for text in chunk.text)),
+        )
+
+
+def _side(
+    tokenized: Sequence[Sequence[str]], lengths: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
+) -> TokenizedSide:
+    flat = list(chain.from_iterable(tokenized))
+    tokens = list(dict.fromkeys(flat))
+    position_of = dict(zip(tokens, range(len(tokens)), strict=True))
+    positions = np.fromiter(map(position_of.__getitem__, flat), dtype=np.int32, count=len(flat))
+    kept = positions if keep.all() else positions[np.repeat(keep, lengths)]
+    return TokenizedSide(
+        tokens=tokens,
+        counts=np.bincount(positions, minlength=len(tokens)),
+        kept_counts=np.bincount(kept, minlength=len(tokens)),
+        longest=int(lengths.max(initial=0)),
+        positions=kept,
+        lengths=lengths[keep].astype(np.int32),
+    )
+
+
+def read_chunks(files: Mapping[str, tuple[Path, Path]]) -> Iterator[Chunk]:
+    """The pairs of each split, in order. The files were checked (`corpus.count_pairs`).
+
+    Raises:
+        UserError: a file can no longer be read.
+    """
+    for split, (source_path, target_path) in files.items():
+        sources: list[bytes] = []
+        targets: list[bytes] = []
+        num_bytes = 0
+        for source, target in zip(corpus.iter_raw_lines(source_path), corpus.iter_raw_lines(target_path), strict=True):
+            sources.append(source)
+            targets.append(target)
+            num_bytes += max(len(source), len(target))
+            if len(sources) == MAX_PAIRS or num_bytes >= MAX_BYTES:
+                yield _chunk(split, sources, targets)
+                sources, targets, num_bytes = [], [], 0
+        if sources:
+            yield _chunk(split, sources, targets)
+
+
+def _chunk(split: str, sources: Sequence[bytes], targets: Sequence[bytes]) -> Chunk:
+    return Chunk(split, len(sources), (b"\n".join(sources), b"\n".join(targets)))

@@ -1,0 +1,97 @@
+"""A function over many items in several processes, results in the order of the items."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from typing import Any, TypeVar
+
+from seq2seq_attn.errors import UserError
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+_AHEAD = 2
+"""Items per process that are under way: one at work, one waiting for it."""
+
+_function: Callable[[Any], Any]
+"""What a worker process does; set once in each."""
+
+
+def num_available_cpus() -> int:
+    """CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def map_in_order(
+    function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
+) -> Generator[tuple[ItemT, ResultT], None, None]:
+    """Each item with `function(item)`. Only a few are read ahead, so that memory does not grow with their number.
+
+    Args:
+        function: pickled once for each process; an exception it raises is raised here.
+        items: pickled if there are several processes.
+        num_processes: 1: here, in this process.
+
+    Raises:
+        UserError: a process died.
+    """
+    if num_processes == 1:
+        yield from ((item, function(item)) for item in items)
+        return
+    # "spawn": a fork would copy whatever threads and memory this process has
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin, initargs=(function,))
+    try:
+        pending: deque[tuple[ItemT, Future[ResultT]]] = deque()
+        for item in items:
+            pending.append((item, pool.submit(_work, item)))
+            if len(pending) > _AHEAD * num_processes:
+                yield _first(pending)
+        while pending:
+            yield _first(pending)
+    except BrokenProcessPool:
+        raise UserError(
+            f"one of {num_processes} worker processes died (out of memory, or it could not start: a script that calls "
+            'this needs `if __name__ == "__main__":`); data.num_processes=1 works without them'
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _first(pending: deque[tuple[ItemT, Future[ResultT]]]) -> tuple[ItemT, ResultT]:
+    item, future = pending.popleft()
+    return item, future.result()
+
+
+def _begin(function: Callable[[Any], Any]) -> None:
+    global _function
+    _function = function
+    # Ctrl-C reaches every process of the terminal: the parent answers it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot tell its workers, and they would wait for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _work(item: Any) -> Any:
+    result = _function(item)
+    if not gc.get_freeze_count():
+        gc.freeze()  # what the function loaded stays: the collector need not look through it again and again
+    return result

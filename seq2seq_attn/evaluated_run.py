@@ -1,0 +1,167 @@
+"""A run under evaluation: it translates sets, or takes what it has translated before, and its attention is judged."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn import __version__
+from seq2seq_attn.config import Config
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
+from seq2seq_attn.forced import FloatArray, summaries
+from seq2seq_attn.judge import Judge
+from seq2seq_attn.report.attention_scores import Judgement
+from seq2seq_attn.report.build import EvaluationSet
+from seq2seq_attn.report.html import RunTexts
+from seq2seq_attn.report.packed_map import PackedMap, pack_translation
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.translator import Translator, load, resolve_arithmetic, resolve_device
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How runs translate; None: as each is configured."""
+
+    beam_size: int | None = None
+    length_penalty: float | None = None
+    batch_size: int | None = None
+    device: str = "auto"
+    precision: str = "auto"
+    reuse_hypotheses: bool = False
+    keep_maps: bool = False
+    """for the HTML report: attention maps and sentence vectors"""
+    show_progress: bool = False
+
+
+class EvaluatedRun:
+    """One run; the model is loaded when it is first needed."""
+
+    def __init__(self, run: RunDir, config: Config, choices: Choices) -> None:
+        self._run = run
+        self._config = config
+        self._choices = choices
+        search = config.search
+        self._search: dict[str, Any] = {
+            "beam_size": search.beam_size if choices.beam_size is None else choices.beam_size,
+            "length_penalty": search.length_penalty if choices.length_penalty is None else choices.length_penalty,
+        }
+        self._arithmetic = resolve_arithmetic(choices.precision, resolve_device(choices.device))
+        self._seconds = 0.0
+        self._is_reused = True
+        self._hypotheses: list[list[str]] = []
+        self._maps: list[list[PackedMap | None]] = []
+        self._vectors: list[FloatArray] = []
+        self._no_map = "its attention does not look at source positions"
+
+    def describe(self) -> dict[str, Any]:
+        """Which run, of what, from which seed and commit, and how it translated."""
+        try:
+            environment = read_json(self._run.path / "environment.json")
+        except UserError:
+            environment = None
+        return {
+            "path": str(self._run.path),
+            "config": self._config.name,
+            "attention": self._config.model.attention.name,
+            "seed": self._config.seed,
+            "lowercases": self._config.data.tokenizer.lowercase,
+            "model": self._run.best_metadata(),
+            "training_environment": environment,
+            "search": self._search,
+            "precision": self._arithmetic,
+            "seconds": round(self._seconds, 1),
+            "is_reused": self._is_reused,
+        }
+
+    def texts(self) -> RunTexts:
+        """All that was translated, set by set, for the HTML report."""
+        vectors = self._vectors if len(self._vectors) == len(self._hypotheses) else None  # None: some were reused
+        return RunTexts(self._hypotheses, self._maps, self._config.model_dump(mode="json"), self._no_map, vectors)
+
+    def translate(self, one: EvaluationSet) -> list[str]:
+        """The translation of each source line, written to `hyps/` too, with a note of how it was made."""
+        self._hypotheses.append(self._translate(one))
+        return self._hypotheses[-1]
+
+    def judge(self, judge: Judge, hypotheses: Sequence[str]) -> Judgement:
+        """What its attention did in these translations; of the fixed-vector arms, what the texts tell."""
+        return judge.judge(hypotheses, self._translator, batch_size=self._choices.batch_size)
+
+    @cached_property
+    def _translator(self) -> Translator:
+        return load(self._run.path, self._choices.device, precision=self._choices.precision)
+
+    @cached_property
+    def _model_hash(self) -> str:
+        if not self._run.model_path.is_file():
+            self._run.best_metadata()  # says what is wrong
+        return sha256_of(self._run.model_path)
+
+    def _translate(self, one: EvaluationSet) -> list[str]:
+        path = self._run.hyps_path(one.name)
+        made_by = self._how_made(one)
+        if self._choices.reuse_hypotheses and (lines := _read_same(path, made_by, len(one.source))) is not None:
+            log.info("%s: made by the same model in the same way, reused", path)
+            self._maps.append([None] * len(lines))
+            self._no_map = "its saved hypotheses were used, which come without attention"
+            return lines
+        self._is_reused = False
+        translator = self._translator
+        if one.stitch > 1:
+            translator = translator.with_max_source_length(self._max_source_length(one))
+        started = time.monotonic()
+        found = translator.translate_lines(
+            one.source, **self._search, batch_size=self._choices.batch_size, keep_attention=self._choices.keep_maps
+        )
+        lines = []
+        self._maps.append([])
+        for best, *_ in self._with_bar(found, one):
+            lines.append(best.text)
+            self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
+        self._seconds += time.monotonic() - started
+        if self._choices.keep_maps:
+            self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        write_json(path.with_suffix(".json"), made_by)
+        return lines
+
+    def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
+        from tqdm import tqdm
+
+        label = f"{self._run.path.name}, {one.name}"
+        is_off = not self._choices.show_progress
+        return tqdm(found, desc=label, total=len(one.source), unit="line", disable=is_off)
+
+    def _max_source_length(self, one: EvaluationSet) -> int:
+        """Joined pairs are translated in one piece: cut at the sentence ends they would be single ones again."""
+        return one.stitch * self._config.data.max_length
+
+    def _how_made(self, one: EvaluationSet) -> dict[str, Any]:
+        return {
+            **self._search,
+            **({"max_source_length": self._max_source_length(one)} if one.stitch > 1 else {}),
+            "precision": self._arithmetic,
+            "model_sha256": self._model_hash,
+            "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
+            "version": __version__,
+        }
+
+
+def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> list[str] | None:
+    try:
+        if read_json(path.with_suffix(".json")) != made_by:
+            return None
+        lines = read_lines(path)
+    except UserError:
+        return None
+    return lines if len(lines) == num_lines else None

@@ -1,0 +1,121 @@
+"""What runs are evaluated on: splits of their corpus or a pair of files, as they are or several pairs joined to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.report.attention_scores import GoldLinks
+from seq2seq_attn.report.build import EvaluationSet, stitched_name
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.captions import tokenize_caption
+from seq2seq_attn.text.corpus import read_pairs
+from seq2seq_attn.text.stitch import Group, stitch_groups, stitch_lines, stitch_links
+
+STITCH_SEED = 1
+"""which pairs come together: the same ones for every run and every evaluation"""
+
+
+def find_sets(
+    runs: Sequence[RunDir],
+    configs: Sequence[Config],
+    splits: Sequence[str],
+    source: Path | None,
+    reference: Path | None,
+    *,
+    stitch: Sequence[int] = (),
+    show_progress: bool = False,
+) -> list[EvaluationSet]:
+    """The sets that all runs are evaluated on; with `stitch`, for each number K of it in turn, K pairs of them joined.
+
+    Raises:
+        UsageError: files and splits together, one file without the other, an unknown split, runs of different data, a
+            number of pairs that a set does not have.
+        UserError: a file that cannot be read.
+    """
+    sets = _find_sets(runs, configs, splits, source, reference, show_progress)
+    return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
+
+
+def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> EvaluationSet:
+    """Disjoint groups of K pairs of a set, each joined to one; pairs left over are dropped. K = 1: the set itself.
+
+    Raises:
+        UsageError: K is not positive, or more than the set has pairs.
+    """
+    if not 1 <= k <= len(one.source):
+        raise UsageError(f"--stitch {k}: {one.name} has {len(one.source)} sentence pairs; join 1 to that many")
+    if k == 1:
+        return one
+    groups = stitch_groups(len(one.source), k, seed=seed)
+    source, references = stitch_lines(one.source, groups), stitch_lines(one.references, groups)
+    gold = None if one.gold is None else _stitched_gold(one.gold, groups)
+    return EvaluationSet(stitched_name(one.name, k), source, references, gold, k)
+
+
+def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
+    """The gold links of captions (Pharaoh lines) with the words that they are numbered in."""
+    source_words, target_words = ([tokenize_caption(line) for line in lines] for lines in (sources, targets))
+    return GoldLinks(list(links), source_words, target_words)
+
+
+def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
+    # The words of the parts, not those of the joined lines, which hold their full stops in other places.
+    source_words, target_words = (
+        [[word for place in group for word in words[place]] for group in groups]
+        for words in (gold.source_words, gold.target_words)
+    )
+    source_lengths, target_lengths = (
+        [len(of_pair) for of_pair in words] for words in (gold.source_words, gold.target_words)
+    )
+    links = stitch_links(gold.links, groups, source_lengths=source_lengths, target_lengths=target_lengths)
+    return GoldLinks(links, source_words, target_words)
+
+
+def set_name(path: Path) -> str:
+    """The name of a set that is a file."""
+    return path.name.removesuffix(".gz")
+
+
+def _find_sets(
+    runs: Sequence[RunDir],
+    configs: Sequence[Config],
+    splits: Sequence[str],
+    source: Path | None,
+    reference: Path | None,
+    show_progress: bool,
+) -> list[EvaluationSet]:
+    if (source is None) != (reference is None):
+        raise UsageError("--source and --reference go together: name both files, or neither")
+    if source is not None and reference is not None:
+        if splits:
+            raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
+        return [EvaluationSet(set_name(source), *read_pairs(source, reference))]
+    sets = _sets_of_corpus(configs[0], splits, show_progress)
+    for run, config in zip(runs[1:], configs[1:], strict=True):
+        if _sets_of_corpus(config, splits, show_progress) != sets:
+            raise UsageError(
+                f"{run.path} and {runs[0].path} have different test sets; give both --source FILE --reference FILE"
+            )
+    return sets
+
+
+def _sets_of_corpus(config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
+    prepared = prepare_corpus(config, show_progress=show_progress)
+    for split in splits:
+        if split not in prepared.splits:
+            raise UsageError(f"--split {split!r}: this corpus has {', '.join(prepared.splits)}")
+    chosen = list(dict.fromkeys(splits)) or prepared.test_splits
+    if not chosen:
+        raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
+    return [_split_of(prepared, split) for split in chosen]
+
+
+def _split_of(prepared: PreparedCorpus, split: str) -> EvaluationSet:
+    source, references = prepared.text(split)
+    links = prepared.links(split)
+    return EvaluationSet(split, source, references, None if links is None else caption_links(source, references, links))

@@ -1,0 +1,115 @@
+"""Attention judged: a model reads what it translated, for entropy and coverage, and the references, against gold links.
+
+Reading is forced decoding (`forced.py`), so that the same weights come out whatever search found the hypotheses. All
+counts are of words, not of a model's own tokens, so that models with other tokens can be compared: spaCy's words of the
+language, and for gold links the tokens that those are numbered in.
+
+Shapes: T target positions, S source positions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.forced import Reading, read_pairs
+from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
+from seq2seq_attn.report.attention_scores import GoldLinks, GoldReadings, Judgement
+from seq2seq_attn.report.build import EvaluationSet, Languages, word_tokenizer
+from seq2seq_attn.translator import Translator
+
+log = logging.getLogger(__name__)
+
+
+class Judge:
+    """Judges what runs did on one set; the set's own words are found once."""
+
+    def __init__(self, one: EvaluationSet, languages: Languages) -> None:
+        self._set = one
+        self._tokenize_target = word_tokenizer(languages.target).tokenize_many
+        self._source_words = word_tokenizer(languages.source).tokenize_many(one.source)
+        self._reference_words = self._tokenize_target(one.references)
+
+    def judge(
+        self, hypotheses: Sequence[str], translator: Translator | None = None, *, batch_size: int | None = None
+    ) -> Judgement:
+        """What one run did: from its texts alone, or with a translator from its attention too, if that has any over
+        source positions."""
+        words = self._tokenize_target(list(hypotheses))
+        pairs = zip(words, self._reference_words, strict=True)
+        overlap_N4 = np.array([overlap_counts(*pair) for pair in pairs], dtype=np.int64)
+        if translator is None or not translator.has_attention:
+            return Judgement(AttentionStatistics(overlap_N4))
+        readings = read_pairs(translator, self._set.source, hypotheses, batch_size=batch_size)
+        counts = []
+        for reading, source_words, target_words in zip(readings, self._source_words, words, strict=True):
+            word_weights_TS = word_weights(reading, source_words, target_words)
+            counts.append(attention_counts(_weights(reading), word_weights_TS))
+        statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
+        return Judgement(statistics, self._gold(translator, batch_size))
+
+    def _gold(self, translator: Translator, batch_size: int | None) -> GoldReadings | None:
+        one = self._set
+        if one.gold is None:
+            return None
+        return read_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
+
+
+def judge_alignment(
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    gold: GoldLinks,
+    *,
+    batch_size: int | None = None,
+) -> dict[int, AlignmentScore]:
+    """The attention with which a model reads given pairs, against their gold links (`evaluation_sets.caption_links`),
+    for each shift of `report.attention_scores.SHIFTS`.
+
+    Raises:
+        UsageError: lists of different lengths.
+        UserError: links that are none.
+        ValueError: a model without attention over source positions.
+    """
+    return read_gold(translator, sources, targets, gold, batch_size=batch_size).scores()
+
+
+def read_gold(
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    gold: GoldLinks,
+    *,
+    batch_size: int | None = None,
+) -> GoldReadings:
+    """What `judge_alignment` scores, pair by pair."""
+    readings = read_pairs(translator, sources, targets, batch_size=batch_size)
+    weights = [word_weights(*of_pair) for of_pair in zip(readings, gold.source_words, gold.target_words, strict=True)]
+    return GoldReadings(weights, [parse_pharaoh(line) for line in gold.links])
+
+
+def word_weights(reading: Reading, source_words: Sequence[str], target_words: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The weights of a reading between words, [T, S]; all 0 (and a warning) where its tokens are not those words.
+
+    Raises:
+        ValueError: a reading without attention over source positions.
+    """
+    try:
+        return words_from_tokens(
+            _weights(reading), reading.source_tokens[:-1], reading.target_tokens, source_words, target_words
+        )
+    except ValueError as error:
+        if reading.weights_TS is None:
+            raise
+        log.warning("attention of a line not judged: %s", error)
+        return np.zeros((len(target_words), len(source_words)))
+
+
+def _weights(reading: Reading) -> npt.NDArray[np.float32]:
+    if reading.weights_TS is None:
+        raise ValueError("this model's attention has no source positions")
+    return reading.weights_TS

@@ -1,0 +1,131 @@
+"""What attention does without gold links: how spread out it is, and which words are left out or said twice.
+
+Everything goes through counts for each sentence pair, so that the values of a length bucket, or of test sets pooled,
+are those of its summed counts. Coverage (Tu et al. 2016, "Modeling coverage for neural machine translation") is what a
+source word gets from all target words together: hardly any, and it was dropped; that of several words, and it was
+repeated. What is missing and in excess is counted in the texts, for models that have no attention to look at.
+
+Shapes: N sentence pairs, T target positions, S source positions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.metrics.alignment import Weights
+
+DROPPED_BELOW = 0.2
+"""a source word that gets less attention than this from all target words together counts as dropped"""
+REPEATED_ABOVE = 2.0
+"""one that gets more counts as repeated"""
+
+_NUM_ATTENTION_COUNTS = 5
+
+
+@dataclass(frozen=True)
+class AttentionScore:
+    """What attention did on some sentence pairs; None where there was none, or nothing to count."""
+
+    entropy: float | None
+    """nats per target token, EOS included"""
+    dropped: float | None
+    """share of the source words that get less than `DROPPED_BELOW`"""
+    repeated: float | None
+    """share of the source words that get more than `REPEATED_ABOVE`"""
+    missing: float | None
+    """share of the reference's words that the hypothesis lacks"""
+    excess: float | None
+    """share of the hypothesis's words that the reference lacks"""
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionStatistics:
+    """The counts of each sentence pair."""
+
+    overlap_N4: npt.NDArray[np.int64]
+    """`overlap_counts`"""
+    attention_N5: npt.NDArray[np.float64] | None = None
+    """`attention_counts`; None: no attention over source positions"""
+
+    def __len__(self) -> int:
+        return len(self.overlap_N4)
+
+    def subset(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> AttentionStatistics:
+        """The counts of some of the sentence pairs (a bucket)."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        of_attention = None if self.attention_N5 is None else self.attention_N5[chosen]
+        return AttentionStatistics(self.overlap_N4[chosen], of_attention)
+
+    def score(self) -> AttentionScore:
+        """The values of all sentence pairs together."""
+        missing, reference_words, excess, hypothesis_words = self.overlap_N4.sum(axis=0).tolist()
+        entropy, tokens, dropped, repeated, source_words = [0.0] * _NUM_ATTENTION_COUNTS
+        if self.attention_N5 is not None:
+            entropy, tokens, dropped, repeated, source_words = self.attention_N5.sum(axis=0).tolist()
+        return AttentionScore(
+            entropy=_share(entropy, tokens),
+            dropped=_share(dropped, source_words),
+            repeated=_share(repeated, source_words),
+            missing=_share(missing, reference_words),
+            excess=_share(excess, hypothesis_words),
+        )
+
+
+def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics:
+    """Those of several sets pooled; with attention if all parts have it."""
+    counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
+    attention_N5 = np.concatenate(counts) if len(counts) == len(parts) else None
+    return AttentionStatistics(np.concatenate([part.overlap_N4 for part in parts]), attention_N5)
+
+
+def token_entropies(weights_TS: Weights) -> npt.NDArray[np.float64]:
+    """The entropy of each row in nats, [T]; a weight of 0 adds nothing."""
+    weights = np.asarray(weights_TS, dtype=np.float64)
+    entropies: npt.NDArray[np.float64] = -np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1)
+    return entropies
+
+
+def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, float, float, float, float]:
+    """Of one pair: entropies summed, target tokens, source words dropped, repeated, source words.
+
+    Args:
+        weights_TS: over tokens, with EOS on both sides as the model had it: for the entropy.
+        word_weights_TS: the same over words, for the coverage.
+    """
+    received = np.asarray(word_weights_TS, dtype=np.float64).sum(axis=0)
+    return (
+        float(token_entropies(weights_TS).sum()),
+        float(len(weights_TS)),
+        float((received < DROPPED_BELOW).sum()),
+        float((received > REPEATED_ABOVE).sum()),
+        float(len(received)),
+    )
+
+
+def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, int, int, int]:
+    """Of one pair: reference words missing, reference words, hypothesis words in excess, hypothesis words; as
+    multisets, lower-cased. What holds no letter and no digit (punctuation) is no word."""
+    of_hypothesis, of_reference = _counted(hypothesis), _counted(reference)
+    return (
+        (of_reference - of_hypothesis).total(),
+        of_reference.total(),
+        (of_hypothesis - of_reference).total(),
+        of_hypothesis.total(),
+    )
+
+
+def _counted(words: Sequence[str]) -> Counter[str]:
+    return Counter(word.lower() for word in words if any(character.isalnum() for character in word))
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,146 @@
+"""Several seeds of one arm: mean and spread, and arms against each other over the same resampled sentences.
+
+An arm's score is the mean of its runs' corpus scores. In each resample every run of both arms meets the same sentence
+pairs, so an interval speaks of the test sentences; how much seeds differ is the `Spread`, and stands beside it. With
+one run in each arm these are `retention` and `paired_bootstrap` of `significance.py`, to the last bit.
+
+Shapes: R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.significance import (
+    DEFAULT_SEED,
+    NUM_RESAMPLES,
+    Interval,
+    PairedTest,
+    bootstrap_scores,
+    bootstrap_test,
+    percentile_interval,
+    ratio_interval,
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One value for each seed, summed up."""
+
+    mean: float
+    standard_deviation: float | None
+    """of a sample (n - 1); None with one seed"""
+    min: float
+    max: float
+    num_seeds: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Runs with their scores over resamples of the sentence pairs; all that is compared shares the resamples."""
+
+    runs: tuple[CorpusStatistics, ...]
+    values: tuple[float, ...]
+    """the corpus score of each run"""
+    samples: tuple[FloatArray, ...]
+    """[R] for each run"""
+
+    @property
+    def mean(self) -> float:
+        """The mean of the runs' corpus scores."""
+        return fmean(self.values)
+
+    @cached_property
+    def means_R(self) -> FloatArray:
+        """The mean over the runs in each resample."""
+        if len(self.samples) == 1:
+            return self.samples[0]
+        return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean, standard deviation and extremes of the seeds' values."""
+    deviation = stdev(values) if len(values) > 1 else None
+    return Spread(fmean(values), deviation, min(values), max(values), len(values))
+
+
+def draw(
+    runs: Sequence[CorpusStatistics], *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
+) -> list[Drawn]:
+    """Each run by itself, scored over common resamples; `join` makes arms of them."""
+    samples = bootstrap_scores(*runs, num_resamples=num_resamples, seed=seed)
+    return [Drawn((run,), (run.score().score,), (one,)) for run, one in zip(runs, samples, strict=True)]
+
+
+def join(parts: Sequence[Drawn]) -> Drawn:
+    """The runs of one arm together."""
+    return Drawn(
+        tuple(run for part in parts for run in part.runs),
+        tuple(value for part in parts for value in part.values),
+        tuple(samples for part in parts for samples in part.samples),
+    )
+
+
+def mean_interval(arm: Drawn) -> Interval:
+    """The mean of the runs' scores with its 95 % bootstrap interval over sentences."""
+    return percentile_interval(arm.mean, arm.means_R)
+
+
+def mean_difference(baseline: Drawn, arm: Drawn, *, seed: int = DEFAULT_SEED) -> PairedTest:
+    """The paired bootstrap of the two means; p is 1 where both hold the same runs."""
+    difference = arm.mean - baseline.mean
+    if _contents(baseline) == _contents(arm):
+        return PairedTest("bootstrap", difference, 1.0, len(arm.means_R), seed)
+    return bootstrap_test(difference, baseline.means_R, arm.means_R, seed=seed)
+
+
+def mean_retention(baseline: Drawn, arm: Drawn) -> Interval | None:
+    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0."""
+    return ratio_interval(baseline.mean, arm.mean, baseline.means_R, arm.means_R)
+
+
+def grouped_retention(
+    baselines: Sequence[CorpusStatistics],
+    systems: Sequence[CorpusStatistics],
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> Interval | None:
+    """The share of the baseline arm's mean score that another arm's mean reaches, with its paired bootstrap interval
+    over sentences; None where the baseline scores 0. An item is a run; the arms may have different numbers of them."""
+    return mean_retention(*_draw_two(baselines, systems, num_resamples, seed))
+
+
+def grouped_difference(
+    baselines: Sequence[CorpusStatistics],
+    systems: Sequence[CorpusStatistics],
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> PairedTest:
+    """The difference of the arms' mean scores and its two-sided p-value by paired bootstrap over sentences."""
+    return mean_difference(*_draw_two(baselines, systems, num_resamples, seed), seed=seed)
+
+
+def _draw_two(
+    baselines: Sequence[CorpusStatistics], systems: Sequence[CorpusStatistics], num_resamples: int, seed: int
+) -> tuple[Drawn, Drawn]:
+    if not (baselines and systems):
+        raise ValueError("an arm needs at least one run")
+    drawn = draw([*baselines, *systems], num_resamples=num_resamples, seed=seed)
+    return join(drawn[: len(baselines)]), join(drawn[len(baselines) :])
+
+
+def _contents(arm: Drawn) -> list[bytes]:
+    return sorted(run.rows_ND.tobytes() for run in arm.runs)

@@ -1,0 +1,98 @@
+"""Linear layers in a loop, whose weight gradients wait for the loop's end.
+
+Autograd makes a small product and an add for every use of a weight. Inside `deferred_weight_gradients` each use only
+notes its input and its output's gradient; once the backward pass has been through all uses of a weight, its gradient
+is one product over them: the same sum in another order. Any module that calls `torch.nn.functional.linear` gains from
+it without knowing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from seq2seq_attn.model.gru import compute_dtype
+
+
+@contextmanager
+def deferred_weight_gradients() -> Iterator[None]:
+    """Defer the weight gradients of `linear` in this block; the backward pass may run outside of it, once."""
+    with _Mode():
+        yield
+
+
+class _Tape:
+    """What the uses of one weight leave for its gradient."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        low = compute_dtype(weight)
+        self.weight_low = weight.detach().to(low)
+        self.bias_low = None if bias is None else bias.detach().to(low)
+        self.inputs: list[Tensor] = []
+        self.grads: list[Tensor] = []
+        # uses depend on it, so that its backward comes after all of theirs
+        self.anchor: Tensor = _Anchor.apply(self, weight, bias)  # type: ignore[no-untyped-call]
+
+
+class _Anchor(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tape: _Tape, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.tape, ctx.dtype, ctx.has_bias = tape, weight.dtype, bias is not None
+        return weight.new_zeros(())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, grads = torch.cat(ctx.tape.inputs), torch.cat(ctx.tape.grads)
+        ctx.tape.inputs, ctx.tape.grads = [], []
+        grad_bias = grads.sum(dim=0, dtype=ctx.dtype) if ctx.has_bias else None
+        return None, (grads.t() @ inputs).to(ctx.dtype), grad_bias
+
+
+class _Use(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tape: _Tape, inputs: Tensor, anchor: Tensor) -> Tensor:
+        low = inputs.to(tape.weight_low.dtype)
+        ctx.tape, ctx.dtype = tape, inputs.dtype
+        ctx.save_for_backward(low)
+        return functional.linear(low, tape.weight_low, tape.bias_low)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (inputs,), grad = ctx.saved_tensors, grads[0]
+        ctx.tape.inputs.append(inputs.flatten(0, -2))
+        ctx.tape.grads.append(grad.flatten(0, -2))
+        grad_inputs = (grad @ ctx.tape.weight_low).to(ctx.dtype) if ctx.needs_input_grad[1] else None
+        return None, grad_inputs, grad.new_zeros(())
+
+
+class _Mode(TorchFunctionMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self._tapes: dict[int, tuple[Tensor, _Tape]] = {}  # with the weight, so that its id stays its own
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is functional.linear and torch.is_grad_enabled():
+            return self._linear(*args, **kwargs)
+        return func(*args, **kwargs)
+
+    def _linear(self, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        if not weight.requires_grad:
+            return functional.linear(input, weight, bias)
+        if id(weight) not in self._tapes:
+            self._tapes[id(weight)] = (weight, _Tape(weight, bias))
+        tape = self._tapes[id(weight)][1]
+        with torch.autocast(input.device.type, enabled=False):
+            used: Tensor = _Use.apply(tape, input, tape.anchor)  # type: ignore[no-untyped-call]
+        return used

@@ -1,0 +1,109 @@
+"""Products with a weight that does not change, for translating: the weight is prepared once and used at every step.
+
+Three kinds of arithmetic, results always in the input's dtype:
+
+- `fp32`: the weights' own;
+- `bf16`: weight and input rounded to bfloat16;
+- `int8`: whole numbers of -127 to 127, a scale for each row of the weight and one for each row of the input, found as
+  it comes ("dynamic"). A row's result thus does not depend on the rows beside it, as it would with a scale for the
+  whole input, which is what `torch.ao`'s dynamic quantisation (deprecated) takes.
+
+On CPUs the first two use oneDNN's own layout of the weight where this PyTorch offers it: the plain product arranges the
+weight anew at every call, which costs up to half of a product with few rows.
+
+Shapes: N rows, I input size, O output size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Product = Callable[[Tensor], Tensor]
+"""inputs_NI to outputs_NO"""
+
+Arithmetic = Literal["fp32", "bf16", "int8"]
+
+_EXPECTED_ROWS = 64
+"""oneDNN's hint when it arranges a weight; any number of rows may come"""
+_ROW_STEP = 8
+"""oneDNN compiles a product for every number of rows it meets and keeps it, up to a MiB each. As sentences leave a
+batch one by one that would be hundreds: above this number rows are filled up to a multiple of it"""
+
+
+def pack(weight_OI: Tensor, bias_O: Tensor | None, arithmetic: Arithmetic) -> Product:
+    """The product inputs W^T + b. The result holds its own copy of the weight where it can."""
+    weight_OI = weight_OI.detach()
+    bias_O = None if bias_O is None else bias_O.detach()
+    if weight_OI.shape[1] == 0:  # nothing to multiply: no library wants this
+        return _Plain(weight_OI, bias_O)
+    if arithmetic == "int8":
+        return _Int8(weight_OI, bias_O)
+    if arithmetic == "bf16":
+        weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
+    if weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
+        return _Packed(weight_OI, bias_O)
+    return _Plain(weight_OI, bias_O)
+
+
+class _Plain:
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        self._weight_OI, self._bias_O = weight_OI.contiguous(), bias_O
+
+    def __call__(self, inputs_NI: Tensor) -> Tensor:
+        low_NI = inputs_NI.to(self._weight_OI.dtype)
+        return functional.linear(low_NI, self._weight_OI, self._bias_O).to(inputs_NI.dtype)
+
+
+class _Packed:
+    """The weight in oneDNN's layout."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        self._dtype = weight_OI.dtype
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous(), _EXPECTED_ROWS)
+        self._bias_O = bias_O
+
+    def __call__(self, inputs_NI: Tensor) -> Tensor:
+        low_NI = _fill_up(inputs_NI.to(self._dtype))
+        outputs: Tensor = torch.ops.mkldnn._linear_pointwise(low_NI, self._packed, self._bias_O, "none", [], "")
+        return outputs[: len(inputs_NI)].to(inputs_NI.dtype)
+
+
+class _Int8:
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        quantised_OI, scale_O1 = _quantise(weight_OI)
+        self._weight_IO, self._scale_O = quantised_OI.t(), scale_O1.squeeze(1)
+        self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
+
+    def __call__(self, inputs_NI: Tensor) -> Tensor:
+        quantised_NI, scale_N1 = _quantise(inputs_NI)
+        whole_NO = torch._int_mm(_fill_up(quantised_NI), self._weight_IO)[: len(inputs_NI)]
+        return torch.addcmul(self._bias_O, torch.mul(whole_NO, self._scale_O), scale_N1)
+
+
+def _fill_up(inputs_NI: Tensor) -> Tensor:
+    """With rows of zeros below where their number is not a whole multiple."""
+    missing = -len(inputs_NI) % _ROW_STEP if len(inputs_NI) > _ROW_STEP else 0
+    return functional.pad(inputs_NI, (0, 0, 0, missing)) if missing else inputs_NI
+
+
+def _quantise(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
+    """int8 numbers and the scale of each row: rows = numbers * scale."""
+    largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
+    scale_N1 = (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # a row of zeros stays one
+    return torch.div(rows_NI, scale_N1).round_().to(torch.int8), scale_N1
+
+
+def _has_packed_layout(dtype: torch.dtype) -> bool:
+    """Whether oneDNN is here and multiplies this dtype. Its operators are PyTorch's own but not documented: without
+    them the plain product does the same."""
+    operators = torch.ops.mkldnn
+    if dtype not in (torch.float32, torch.bfloat16) or not torch._C._has_mkldnn:
+        return False
+    if not all(hasattr(operators, name) for name in ("_reorder_linear_weight", "_linear_pointwise")):
+        return False
+    return dtype == torch.float32 or bool(operators._is_mkldnn_bf16_supported())

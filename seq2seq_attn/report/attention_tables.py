@@ -1,0 +1,74 @@
+"""Tables of what attention did: by length, and against gold links. Where runs are grouped, an arm shows the mean of its
+seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from statistics import fmean
+
+from seq2seq_attn.metrics.alignment import AlignmentScore
+from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
+from seq2seq_attn.report.attention_scores import JudgedScore
+from seq2seq_attn.report.scores import SetScores
+from seq2seq_attn.report.tables import THIN_MARK, Table
+
+ATTENTION_NOTE = (
+    "entropy: of the attention, nats per target token; dropped, repeated: source words that all target words together "
+    f"looked at for less than {DROPPED_BELOW:g}, more than {REPEATED_ABOVE:g} of a word; missing, excess: words of the "
+    "reference that the hypothesis lacks, and the other way round"
+)
+GOLD_NOTE = (
+    "gold links: the run reads the references; shift +1: the attention of the next target word, -1: of the one before; "
+    "mass: share of the attention that falls on linked words"
+)
+_GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
+
+
+def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
+    """One row a bucket and run, and for the whole set."""
+    judged = scores.attention
+    if judged is None:
+        raise ValueError("attention was not judged")
+    labels = [row.bucket.label + THIN_MARK * row.bucket.is_thin for row in scores.buckets]
+    rows = []
+    for label, of_runs in zip([*labels, "all"], [*judged.buckets, judged.overall], strict=True):
+        for place, (name, members) in enumerate(_grouped(scores, of_runs)):
+            values = [[getattr(one.attention, field.name) for one in members] for field in fields(AttentionScore)]
+            entropy, *shares = (_mean(of_field) for of_field in values)
+            cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
+            rows.append(["" if place else label, name, *cells])
+    return Table([unit, _who(scores), *(field.name for field in fields(AttentionScore))], rows)
+
+
+def gold_table(scores: SetScores) -> Table | None:
+    """One row a run and shift: error rate, precision, recall and mass; None where nothing was held against links."""
+    if scores.attention is None:
+        return None
+    rows = []
+    for name, members in _grouped(scores, scores.attention.overall):
+        for shift in members[0].gold:
+            of_members: list[AlignmentScore] = [one.gold[shift] for one in members]
+            values = [fmean(getattr(score, field) for score in of_members) for field in _GOLD_FIELDS]
+            label = name if shift == min(members[0].gold) else ""
+            rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
+    return Table([_who(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
+
+
+def _who(scores: SetScores) -> str:
+    return "arm" if scores.arms else "run"
+
+
+def _grouped(scores: SetScores, of_runs: Sequence[JudgedScore]) -> list[tuple[str, list[JudgedScore]]]:
+    if scores.arms:
+        return [(arm.name, [of_runs[run] for run in arm.runs]) for arm in scores.arms]
+    return [(name, [score]) for name, score in zip(scores.systems, of_runs, strict=True)]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{100 * value:.1f} %"

@@ -1,0 +1,50 @@
+"""Sentence vectors small enough for a page: two coordinates a sentence, and its nearest neighbours by number.
+
+Shapes: N sentences, M vector size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
+
+MAX_POINTS = 1_000
+"""more would hide each other"""
+NUM_NEIGHBOURS = 8
+_DIGITS = 4
+
+
+def pack_vectors(of_runs: Sequence[npt.NDArray[np.float32] | None]) -> dict[str, Any] | None:
+    """What the page draws of each run's vectors [N, M] (None: a run without); None where no run has any.
+
+    Of more than `MAX_POINTS` sentences, evenly spaced ones are taken, the same for all runs: `rows` says which. A
+    sentence without a vector (zeros, of a blank line) is left out. `points` are two coordinates a sentence, `nearest`
+    the places in `rows` of its neighbours, the nearest first, and `cosines` theirs in hundredths.
+    """
+    given = [vectors_NM for vectors_NM in of_runs if vectors_NM is not None]
+    if not given:
+        return None
+    rows = np.flatnonzero(np.all([vectors_NM.any(axis=1) for vectors_NM in given], axis=0))
+    if len(rows) > MAX_POINTS:
+        rows = rows[np.linspace(0, len(rows) - 1, MAX_POINTS).round().astype(int)]
+    return {
+        "rows": rows.tolist(),
+        "runs": [None if vectors_NM is None else _pack(vectors_NM[rows]) for vectors_NM in of_runs],
+    }
+
+
+def _pack(vectors_NM: npt.NDArray[np.float32]) -> dict[str, Any]:
+    seen = project(vectors_NM)
+    neighbours_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBOURS)
+    return {
+        "size": vectors_NM.shape[1],
+        "shares": np.round(seen.shares_C, _DIGITS).tolist(),
+        "points": np.round(seen.points_NC, _DIGITS - 1).tolist(),
+        "nearest": neighbours_NK.tolist(),
+        "cosines": np.rint(100 * cosines_NK).astype(int).tolist(),
+    }

@@ -1,0 +1,44 @@
+"""A corpus in chunks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from seq2seq_attn.data import chunks
+from seq2seq_attn.data.chunks import Chunk, read_chunks
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two splits and one without pairs."""
+    found = {}
+    for split, lines in (("train", ["a", "", "ccc", "d\r", "e"]), ("valid", ["v", "w"]), ("none", [])):
+        found[split] = (tmp_path / f"{split}.de", tmp_path / f"{split}.en")
+        for path in found[split]:
+            path.write_text("\n".join(lines), newline="")
+    return found
+
+
+def test_chunks_are_of_one_split(files):
+    text = b"a\n\nccc\nd\ne"
+    assert list(read_chunks(files)) == [Chunk("train", 5, (text, text)), Chunk("valid", 2, (b"v\nw", b"v\nw"))]
+
+
+def test_chunks_are_short(files, monkeypatch):
+    monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
+    assert [chunk.text[0] for chunk in read_chunks(files)] == [b"a\n", b"ccc\nd", b"e", b"v\nw"]
+    monkeypatch.setattr(chunks, "MAX_BYTES", 3)
+    assert [chunk.num_pairs for chunk in read_chunks(files)] == [2, 1, 2, 2]
+
+
+def test_long_lines_make_small_chunks(files, monkeypatch):
+    monkeypatch.setattr(chunks, "MAX_BYTES", 2)
+    assert [chunk.text[1] for chunk in read_chunks(files)] == [b"a\n\nccc", b"d\ne", b"v\nw"]
+
+
+def test_workers_load_no_torch():
+    script = "import sys, seq2seq_attn.data.chunks, seq2seq_attn.data.processes; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,98 @@
+"""The bottleneck experiment: equal arms, honest arithmetic, pages that say what the records say."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.model.build import build_model, count_parameters
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+from bottleneck_pages import (  # noqa: E402
+    BEGIN,
+    END,
+    FOLDER,
+    half_quality_length,
+    load_records,
+    render_block,
+    render_page,
+    replace_block,
+)
+from bottleneck_plan import (  # noqa: E402
+    CAPTIONS_ARMS,
+    MULTI30K_ARMS,
+    Training,
+    captions_trainings,
+    multi30k_tuning,
+)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "arms", "sizes"),
+    [("joined", CAPTIONS_ARMS, (1_000, 1_000)), ("multi30k", MULTI30K_ARMS, (5_000, 4_000))],
+)
+def test_arms_have_the_same_number_of_parameters(inputs, arms, sizes):
+    counts = {}
+    for arm in arms:
+        config = Training(inputs, arm, seed=1).config
+        model = build_model(config.model, num_source_ids=sizes[0], num_target_ids=sizes[1])
+        counts[arm.name] = count_parameters(model)
+    for arm in arms:
+        if arm.is_equal:
+            assert abs(counts[arm.name] / counts["additive"] - 1) < 0.03, arm.name
+
+
+def test_arms_differ_in_nothing_but_what_they_are():
+    for training in captions_trainings(CAPTIONS_ARMS, seeds=1):
+        own = training.config.model_dump()
+        first = Training(training.inputs, CAPTIONS_ARMS[0], seed=1).config.model_dump()
+        for values in (own, first):
+            del values["name"]
+            for key in ("attention", "encoder", "hidden_size"):
+                del values["model"][key]
+        assert own == first
+
+
+def test_every_arm_is_tuned_alike():
+    tried = {}
+    for training in multi30k_tuning(MULTI30K_ARMS):
+        tried.setdefault(training.arm.name, set()).add(training.dropout)
+    assert tried["additive"] == tried["none"]
+    assert len(tried["none"]) > 1
+
+
+def record(scores, lengths=(10.0, 20.0, 40.0)):
+    points = [
+        {"mean_length": length, "scores": {"arm": {"bleu": {"mean": score}}}}
+        for length, score in zip(lengths, scores, strict=True)
+    ]
+    return {"points": points}
+
+
+def test_half_quality_lies_on_the_line_between_two_points():
+    assert half_quality_length(record((80.0, 60.0, 20.0)), "arm") == pytest.approx(30.0)
+    assert half_quality_length(record((80.0, 30.0, 20.0)), "arm") == pytest.approx(18.0)
+
+
+def test_half_quality_may_never_be_lost():
+    assert half_quality_length(record((80.0, 60.0, 50.0)), "arm") is None
+    assert half_quality_length(record((80.0, 60.0, 40.0)), "arm") is None
+
+
+def test_only_the_block_is_replaced():
+    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert replace_block(page, "new") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    assert replace_block("no marks\n", "new") == "no marks\n"
+
+
+def test_the_pages_are_those_of_the_records():
+    records = load_records()
+    assert records
+    assert (FOLDER / "README.md").read_text(encoding="utf-8") == render_page(records)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert BEGIN in readme
+    assert replace_block(readme, render_block(records)) == readme
+    for name in records:
+        assert (FOLDER / f"{name}.png").is_file()

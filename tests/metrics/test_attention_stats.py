@@ -1,0 +1,92 @@
+"""Entropy, coverage and word overlap against plain Python; counts of buckets add up to the corpus's."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.metrics.attention_stats import (
+    AttentionStatistics,
+    attention_counts,
+    join_statistics,
+    overlap_counts,
+    token_entropies,
+)
+
+RNG = random.Random(3)
+WORDS = "a A dog Dog runs . , and two".split()
+
+
+def make_weights(num_target, num_source):
+    rows = [[RNG.random() ** 4 for _ in range(num_source)] for _ in range(num_target)]
+    return np.array([[value / sum(row) for value in row] for row in rows]).reshape(num_target, num_source)
+
+
+WEIGHTS = [make_weights(RNG.randint(2, 9), RNG.randint(2, 9)) for _ in range(40)]
+TEXTS = [[RNG.choices(WORDS, k=RNG.randint(0, 9)) for _ in range(2)] for _ in WEIGHTS]
+
+
+@pytest.fixture
+def statistics():
+    overlap = [overlap_counts(*pair) for pair in TEXTS]
+    counts = [attention_counts(weights, weights[:-1, :-1]) for weights in WEIGHTS]
+    return AttentionStatistics(np.array(overlap), np.array(counts))
+
+
+def test_scores_equal_plain_python(statistics):
+    score = statistics.score()
+    entropies = [-sum(w * math.log(w) for w in row if w > 0) for weights in WEIGHTS for row in weights.tolist()]
+    assert score.entropy == pytest.approx(sum(entropies) / len(entropies), abs=1e-9)
+    received = [sum(column) for weights in WEIGHTS for column in zip(*weights[:-1, :-1].tolist(), strict=True)]
+    assert score.dropped == pytest.approx(sum(one < 0.2 for one in received) / len(received), abs=1e-9)
+    assert score.repeated == pytest.approx(sum(one > 2.0 for one in received) / len(received), abs=1e-9)
+    assert 0 < score.repeated < score.dropped < 1
+    missing = reference_words = excess = hypothesis_words = 0
+    for hypothesis, reference in TEXTS:
+        left = [word.lower() for word in reference if word.isalnum()]
+        reference_words += len(left)
+        for word in hypothesis:
+            if word.isalnum():
+                hypothesis_words += 1
+                if word.lower() in left:
+                    left.remove(word.lower())
+                else:
+                    excess += 1
+        missing += len(left)
+    assert score.missing == pytest.approx(missing / reference_words, abs=1e-9)
+    assert score.excess == pytest.approx(excess / hypothesis_words, abs=1e-9)
+
+
+def test_counts_of_buckets_and_of_pooled_sets_add_up(statistics):
+    parts = [statistics.subset(range(0, 40, 2)), statistics.subset(np.arange(1, 40, 2))]
+    for name in ("overlap_N4", "attention_N5"):
+        sums = [getattr(one, name).sum(axis=0) for one in (statistics, *parts)]
+        np.testing.assert_allclose(sums[1] + sums[2], sums[0], rtol=0, atol=1e-9)
+    joined = join_statistics(parts)
+    assert len(joined) == 40
+    assert joined.score().entropy == pytest.approx(statistics.score().entropy, abs=1e-9)
+    assert joined.score().dropped == statistics.score().dropped
+
+
+def test_even_attention_has_the_entropy_of_its_size_and_a_sharp_one_none():
+    np.testing.assert_allclose(token_entropies(np.full((2, 5), 0.2, dtype=np.float32)), math.log(5), atol=1e-6)
+    np.testing.assert_array_equal(token_entropies(np.eye(3)), 0.0)
+
+
+def test_thresholds_are_strict():
+    weights = np.array([[0.2, 0.8, 0.0], [0.0, 1.0, 0.0], [0.0, 0.2, 0.8]])
+    assert attention_counts(weights, weights)[2:] == (0, 0, 3)  # 0.2 and 2.0 exactly: neither
+    assert attention_counts(weights, weights * [[0.9, 1.1, 1]])[2:] == (1, 1, 3)
+
+
+def test_without_attention_or_words_there_is_no_value():
+    statistics = AttentionStatistics(np.array([overlap_counts([], ["a"])]))
+    score = statistics.score()
+    assert (score.entropy, score.dropped, score.repeated, score.missing, score.excess) == (None, None, None, 1.0, None)
+    with_attention = AttentionStatistics(statistics.overlap_N4, np.ones((1, 5)))
+    assert join_statistics([statistics, with_attention]).attention_N5 is None
+    # an empty hypothesis: no target word looked at either source word
+    assert attention_counts(np.zeros((0, 1)), np.zeros((0, 2))) == (0, 0, 2, 0, 2)

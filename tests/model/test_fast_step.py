@@ -1,0 +1,129 @@
+"""The fast step against the model's own, through the searches that use it."""
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.model import fast_step
+from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.model.fast_step import FastStep, PlainStep, step_model
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.text.vocab import EOS
+from tests.model.conftest import NUM_SOURCE_IDS
+
+LIMITS = [9, 12, 5, 12, 7, 12]
+
+
+@pytest.fixture
+def source():
+    generator = torch.Generator().manual_seed(4)
+    lengths = (4, 1, 7, 3, 0, 5)
+    return collate_source([torch.randint(4, NUM_SOURCE_IDS, (n,), generator=generator).tolist() for n in lengths])
+
+
+@pytest.fixture
+def make_sharp(make_model):
+    """Models whose next token depends on what went before, and which end sentences at different lengths."""
+
+    def make(name="additive", *, dtype=torch.float32, **overrides):
+        model = make_model(name, dtype=dtype, **overrides).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(2.5)
+            model.decoder.output.bias[EOS] += 1.0
+        return model
+
+    return make
+
+
+def searched(model, source, beam_size):
+    if beam_size == 1:
+        return [[one] for one in greedy_search(model, source, max_lengths_B=LIMITS)]
+    return beam_search(model, source, beam_size=beam_size, n_best=beam_size, length_penalty=0.6, max_lengths_B=LIMITS)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("readout", [{}, {"readout_size": None, "tie_embeddings": "none"}], ids=["readout", "joined"])
+@pytest.mark.parametrize("name", variant_names())
+def test_hypotheses_are_the_plain_steps(make_sharp, source, name, readout, beam_size):
+    model = make_sharp(name, **readout)
+    expected, found = searched(model, source, beam_size), searched(step_model(model), source, beam_size)
+    assert len({len(best[0].ids) for best in expected}) > 1  # sentences leave one after another
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [one.ids for one in ours] == [one.ids for one in theirs]
+        assert [one.is_finished for one in ours] == [one.is_finished for one in theirs]
+        assert [one.log_prob for one in ours] == pytest.approx([one.log_prob for one in theirs], abs=1e-5)
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one.weights_TS is None) == (other.weights_TS is None)
+            if one.weights_TS is not None:
+                np.testing.assert_allclose(one.weights_TS, other.weights_TS, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "slots", "uniform", "none", "initial"])
+def test_steps_and_reordering_in_double_precision(make_model, source, name, rows):
+    model = make_model(name).eval()
+    fast = FastStep(model)
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        states, ids = [m.start(source, rows) for m in (model, fast)], torch.full((6 * rows,), 1)
+        for sentences in ([0, 1, 2, 3, 4, 5], [5, 0, 2], [2], [0]):
+            (plain, states[0]), (quick, states[1]) = model.step(ids, states[0]), fast.step(ids, states[1])
+            torch.testing.assert_close(quick, plain)
+            torch.testing.assert_close(fast.logits(quick), model.logits(plain))
+            weights = model.weights(states[0])
+            if weights is None:
+                assert fast.weights(states[1]) is None
+            else:
+                torch.testing.assert_close(fast.weights(states[1]), weights)
+            if max(sentences) >= len(ids) // rows:
+                break
+            slots = torch.randint(0, rows, (len(sentences), rows), generator=generator)
+            index = (torch.tensor(sentences).unsqueeze(1) * rows + slots).flatten()
+            states = [model.reorder(states[0], index), fast.reorder(states[1], index)]
+            ids = torch.randint(4, 31, (len(index),), generator=generator)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_an_unknown_score_takes_the_models_own_step(monkeypatch, make_sharp, source, beam_size):
+    model = make_sharp()
+    monkeypatch.setattr(model.decoder.attention, "fast_score", lambda: None)
+    step = step_model(model)
+    assert isinstance(step, PlainStep)
+    expected, found = searched(model, source, beam_size), searched(step, source, beam_size)
+    assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
+    for arithmetic in ("bf16", "int8"):
+        assert len(searched(step_model(model, arithmetic), source, beam_size)) == 6
+
+
+def test_known_scores_take_the_fast_step(make_model):
+    for name in variant_names():
+        model = make_model(name)
+        is_known = model.decoder.attention.fast_score() is not None
+        assert isinstance(step_model(model), FastStep if is_known else PlainStep), name
+
+
+def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source):
+    model = make_sharp()
+    expected = searched(FastStep(model), source, 3)
+    monkeypatch.setattr(fast_step, "_MAX_TABLE_NUMBERS", 10)
+    found = searched(FastStep(model), source, 3)
+    assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
+
+
+@pytest.mark.parametrize(("arithmetic", "largest"), [("bf16", 0.05), ("int8", 0.1)])
+@pytest.mark.parametrize("name", ["additive", "dot", "none", "scaled_dot"])
+def test_fewer_bits_are_close(make_model, source, name, arithmetic, largest):
+    model = make_model(name, dtype=torch.float32).eval()
+    step, ids = step_model(model, arithmetic), torch.full((6,), 1)
+    with torch.no_grad():
+        features, _ = model.step(ids, model.start(source, 1))
+        expected = torch.log_softmax(model.logits(features), dim=-1)
+        features, _ = step.step(ids, step.start(source, 1))
+        found = torch.log_softmax(step.logits(features), dim=-1)
+    difference = (found - expected).abs().max().item()
+    assert 0.0 < difference < largest
+    for best in searched(step, source, 3):
+        assert all(np.isfinite(one.log_prob) for one in best)

@@ -1,0 +1,73 @@
+import pytest
+import torch
+from torch.nn import functional
+
+from seq2seq_attn.model import product
+from seq2seq_attn.model.product import pack
+
+LARGEST_ERROR = {"fp32": 1e-6, "bf16": 5e-3, "int8": 2e-2}
+
+
+def relative(found, expected):
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
+@pytest.mark.parametrize("num_rows", [1, 2, 8, 9, 16, 17, 130])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_it_is_the_linear_map(arithmetic, num_rows, has_bias):
+    generator = torch.Generator().manual_seed(num_rows)
+    weight, inputs = (torch.randn(n, 37, generator=generator) for n in (53, num_rows))
+    bias = torch.randn(53, generator=generator) if has_bias else None
+    found = pack(weight, bias, arithmetic)(inputs)
+    assert found.dtype == torch.float32
+    assert relative(found, functional.linear(inputs, weight, bias)) < LARGEST_ERROR[arithmetic]
+
+
+@pytest.mark.parametrize("arithmetic", ["fp32", "bf16"])
+def test_without_the_packed_layout_it_is_the_same(monkeypatch, arithmetic):
+    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(5, 37)
+    packed = pack(weight, bias, arithmetic)(inputs)
+    monkeypatch.setattr(product, "_has_packed_layout", lambda dtype: False)
+    plain = pack(weight, bias, arithmetic)(inputs)
+    assert relative(packed, plain) < LARGEST_ERROR[arithmetic]
+
+
+def test_double_precision_stays_double():
+    weight, bias, inputs = torch.randn(5, 3).double(), torch.randn(5).double(), torch.randn(2, 3).double()
+    torch.testing.assert_close(pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias))
+
+
+@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
+def test_an_input_of_size_0_gives_the_bias(arithmetic):
+    bias = torch.randn(5)
+    assert torch.equal(pack(torch.empty(5, 0), bias, arithmetic)(torch.empty(2, 0)), bias.expand(2, -1))
+
+
+@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
+def test_rows_that_fill_up_are_not_seen(arithmetic):
+    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(13, 37)
+    multiply = pack(weight, bias, arithmetic)
+    found = multiply(inputs)
+    assert found.shape == (13, 53)
+    torch.testing.assert_close(found, torch.cat([multiply(row) for row in inputs.split(1)]))
+
+
+def test_int8_does_not_mix_rows():
+    """A row beside one a thousand times as large keeps its own scale, and a row of zeros gives the bias."""
+    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(3, 37)
+    inputs[1] *= 1000.0
+    inputs[2] = 0.0
+    multiply = pack(weight, bias, "int8")
+    together = multiply(inputs)
+    assert torch.equal(together, torch.cat([multiply(row) for row in inputs.split(1)]))
+    assert torch.equal(together[2], bias)
+
+
+def test_the_product_keeps_the_weights_it_was_given():
+    for arithmetic in LARGEST_ERROR:
+        weight, bias, inputs = torch.randn(53, 37), torch.zeros(53), torch.randn(5, 37)
+        multiply = pack(weight, bias, arithmetic)
+        before = multiply(inputs)
+        weight.zero_()
+        assert torch.equal(multiply(inputs), before)

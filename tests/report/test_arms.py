@@ -1,0 +1,152 @@
+"""Arms: which runs count as one, under what name, and what tables, plots and values show of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.metrics.by_length import make_buckets
+from seq2seq_attn.metrics.seeds import grouped_difference, grouped_retention
+from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
+from seq2seq_attn.report.arms import Arm, find_arms, named_arms
+from seq2seq_attn.report.pages import markdown_page, terminal_page
+from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.scores import SetScores, score_set
+from tests.metrics.corpora import make_hypotheses
+from tests.metrics.test_significance import statistics_of
+from tests.report.conftest import LENGTHS, QUICK, REFERENCES
+from tests.report.test_plots import figures, size_of  # noqa: F401
+from tests.report.test_tables import make_page
+
+NOISES = {"additive-s1": 0.3, "additive-s2": 0.35, "none-s1": 0.6, "none-s2": 0.65, "none-s3": 0.7, "initial-s1": 0.9}
+ARMS = ["additive", "additive", "none", "none", "none", "initial"]
+SYSTEMS = {
+    name: make_hypotheses(REFERENCES, seed=number, noise=noise)
+    for number, (name, noise) in enumerate(NOISES.items(), start=40)
+}
+
+
+@pytest.fixture(scope="module")
+def grouped() -> SetScores:
+    buckets = make_buckets(LENGTHS, (6, 12, 19))
+    arms = named_arms(ARMS)
+    return score_set("made-up", SYSTEMS, REFERENCES, buckets, measures=("bleu", "chrf"), resampling=QUICK, arms=arms)
+
+
+def config(*settings: str, name: str = "base") -> Config:
+    return load_config(overrides=[f"name={name}", *settings])
+
+
+def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
+    configs = [
+        config("seed=1"),
+        config("seed=2", "train.device=cpu", "train.num_threads=1", "data.data_dir=elsewhere", name="again"),
+        config("seed=1", "model.attention.name=none"),
+        config("seed=3", "model.attention.name=none", "train.log_every_updates=7"),
+        config("seed=1", "model.dropout.readout=0.1"),
+    ]
+    arms = find_arms(["a-s1", "a-s2", "b_seed1", "b_seed3", "c"], configs)
+    assert arms == [Arm("a", (0, 1), (1, 2)), Arm("b", (2, 3), (1, 3)), Arm("c", (4,), (1,))]
+    assert find_arms(["x", "y"], configs[1:3]) == []
+    assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("names", "configs", "expected"),
+    [
+        (["a-s1", "a-s11", "b-s1"], ["x", "x", "y"], ["a", "b"]),
+        (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["x", "y"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "x"], ["additive", "none"]),
+        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["additive", "none"]),
+    ],
+)
+def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
+    attentions = ["additive", "additive", "none"]
+    settings = [
+        config(f"seed={seed}", f"model.attention.name={attention}", name=name)
+        for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
+    ]
+    assert [arm.name for arm in find_arms(names, settings)] == expected
+
+
+def test_arms_that_nothing_tells_apart_have_their_first_runs_names():
+    settings = [config("seed=1"), config("seed=2"), config("seed=1", "model.hidden_size=8")]
+    assert [arm.name for arm in find_arms(["monday", "tuesday", "friday"], settings)] == ["monday", "friday"]
+
+
+def test_arms_can_be_named_by_hand():
+    assert [(arm.name, arm.runs, arm.seeds) for arm in named_arms(["a", "b", "a"])] == [
+        ("a", (0, 2), (1, 2)),
+        ("b", (1,), (1,)),
+    ]
+    assert named_arms(["a", "b"]) == []
+
+
+def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
+    every = statistics_of("bleu", *SYSTEMS.values(), references=REFERENCES)
+    cells = [(range(150), grouped), *((row.bucket.indices, row) for row in grouped.buckets)]
+    for indices, cell in cells:
+        runs = [one.subset(indices) for one in every]
+        baseline, none, initial = cell.arm_scores["bleu"]
+        assert none.spread.mean == pytest.approx(sum(run.score().score for run in runs[2:5]) / 3, abs=1e-9)
+        assert none.spread.min == min(run.score().score for run in runs[2:5])
+        assert none.interval.value == none.spread.mean
+        draws = {"num_resamples": QUICK.num_resamples}
+        assert none.retention == grouped_retention(runs[:2], runs[2:5], **draws)
+        assert none.bootstrap == grouped_difference(runs[:2], runs[2:5], **draws)
+        assert baseline.bootstrap is baseline.retention is None
+        assert (initial.spread.num_seeds, initial.spread.standard_deviation) == (1, None)
+
+
+def test_json_has_the_groups_only_where_there_are_any(grouped, two_systems):
+    values = json.loads(json.dumps(grouped.to_dict()))
+    for measures in (values["measures"], values["buckets"][1]["measures"]):
+        assert [group["arm"] for group in measures[0]["groups"]] == ["additive", "none", "initial"]
+        group = measures[0]["groups"][1]
+        assert group["seeds"] == [1, 2, 3]
+        assert {"mean", "standard_deviation", "min", "max", "num_seeds", "low", "high"} < group.keys()
+        assert {"retention", "paired_bootstrap"} < group.keys()
+    assert "groups" not in two_systems.to_dict()["measures"][0]
+
+
+def test_tables_of_arms(grouped):
+    table = arm_score_table(grouped)
+    none = grouped.arm_scores["bleu"][1]
+    assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
+    assert table.rows[1][3:5] == [f"{none.spread.mean:.1f}", f"{none.spread.standard_deviation:.2f}"]
+    assert table.rows[1][7] == f"{none.bootstrap.difference:+.1f}"
+    table = arm_length_table(grouped, unit="words")
+    assert list(table.header) == ["words", "n", "additive", "none", "initial"]
+    assert table.rows[-1][3].startswith(f"{none.spread.mean:.1f} ± {none.spread.standard_deviation:.1f} [")
+    assert "±" not in table.rows[-1][4]
+    table = arm_comparison_table(grouped)
+    assert table.rows[-1][1].endswith(
+        f"{none.retention.value:.2f} [{none.retention.low:.2f}, {none.retention.high:.2f}]"
+    )
+
+
+def test_pages_show_arms_in_place_of_runs_and_the_file_both(grouped):
+    text, markdown = terminal_page(make_page(grouped)), markdown_page(make_page(grouped))
+    assert "BLEU by length, means over seeds" in text
+    assert "none-s2" not in text
+    assert "difference, p, kept: against additive, by" in text
+    assert "none-s2" in markdown
+    assert "### chrF2 by length, means against additive" in markdown
+
+
+def test_plots_draw_a_line_an_arm_with_the_seeds_extremes(tmp_path, grouped, figures):  # noqa: F811
+    plot_by_length(tmp_path / "p.png", grouped)
+    plot_retention(tmp_path / "q.png", grouped)
+    assert min(map(size_of, (tmp_path / "p.png", tmp_path / "q.png"))) > (800, 500)
+    scores, kept = (figure.axes[0] for figure in figures)
+    assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
+    of_none = [row.arm_scores["bleu"][1] for row in grouped.buckets]
+    assert scores.get_lines()[1].get_ydata() == pytest.approx([score.spread.mean for score in of_none])
+    bars = scores.collections[3].get_segments()  # two a arm: band and bars
+    assert [tuple(bar[:, 1]) for bar in bars] == [(score.spread.min, score.spread.max) for score in of_none]
+    assert len(scores.collections) == 5  # one seed: no bars
+    assert kept.get_lines()[0].get_ydata() == pytest.approx([score.retention.value for score in of_none])
+    assert "bars: seeds" in kept.get_ylabel()

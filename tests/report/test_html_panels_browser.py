@@ -1,0 +1,216 @@
+"""The panels of sentence vectors, of attention and of arms in a real browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.report.browsing import CONTRAST, ActionChains, By, Keys, Select, every, focused, one, show
+from tests.report.html_reports import make_report
+from tests.report.test_html import HOSTILE, payload
+
+ARMS = ("additive", "additive", "none", "none")
+RUNS = ("additive-s1", "additive-s2", "none-s1", "none-s2")
+
+
+@pytest.fixture(scope="module")
+def two_sets(tmp_path_factory):
+    """Two runs on two sets, judged; sentence 3 looks like markup."""
+    return written(
+        tmp_path_factory, make_report(60, sets=("flickr", "coco"), texts={2: HOSTILE}, judged=True, without_maps=(1,))
+    )
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    """Two arms of two seeds each."""
+    return written(tmp_path_factory, make_report(60, RUNS, arms=ARMS, judged=True, without_maps=(2, 3)))
+
+
+def written(tmp_path_factory, made):
+    page, report = made
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri(), json.loads(json.dumps(report.data)), payload(page)
+
+
+def cells(row):
+    return [cell.text for cell in row.find_elements(By.CSS_SELECTOR, "th, td")]
+
+
+def figure(browser, run):
+    return one(browser, f'.space-figure[data-run="{run}"]')
+
+
+def listed(browser, run):
+    """The list of neighbours of a run: cosines, lengths, source sentences."""
+    rows = figure(browser, run).find_elements(By.CSS_SELECTOR, ".near-table tbody tr")
+    return [[*cells(row)[:2], row.find_element(By.TAG_NAME, "button").get_attribute("textContent")] for row in rows]
+
+
+def expected_list(inside, run, place):
+    vectors, sentences = inside["vectors"], inside["sentences"]
+    packed = vectors["runs"][run]
+    rows = [vectors["rows"][near] for near in packed["nearest"][place]]
+    cosines = [f"{cosine / 100:.2f}".replace("-", "−") for cosine in packed["cosines"][place]]
+    return [[c, str(sentences["length"][row]), sentences["source"][row]] for c, row in zip(cosines, rows, strict=True)]
+
+
+def click_on(browser, run, place):
+    """Click a point, not its element: others may lie over it."""
+    space = figure(browser, run).find_element(By.CSS_SELECTOR, "svg.space")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", space)
+    dot = space.find_elements(By.CSS_SELECTOR, ".dot")[place]
+    size = space.size
+    across = float(dot.get_attribute("cx")) - size["width"] / 2
+    down = float(dot.get_attribute("cy")) - size["height"] / 2
+    ActionChains(browser).move_to_element_with_offset(space, round(across), round(down)).click().perform()
+
+
+def lonely_point(inside, run):
+    """A point that no other is near, so that a click is certain to mean it."""
+    points = inside["vectors"]["runs"][run]["points"]
+    gaps = [
+        min((x - u) ** 2 + (y - v) ** 2 for other, (u, v) in enumerate(points) if other != place)
+        for place, (x, y) in enumerate(points)
+    ]
+    return gaps.index(max(gaps))
+
+
+def test_a_point_by_mouse_lists_its_neighbours_in_every_run(browser, two_sets, tmp_path):
+    address, _, inside = two_sets
+    show(browser, address)
+    assert len(figure(browser, 1).find_elements(By.CSS_SELECTOR, ".dot")) == 120
+    assert listed(browser, 0) == expected_list(inside, 0, 0)  # the first sentence, to begin with
+    place = lonely_point(inside, 1)
+    click_on(browser, 1, place)
+    for run in (0, 1):
+        assert listed(browser, run) == expected_list(inside, run, place)
+        told = figure(browser, run).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent")
+        assert told == inside["sentences"]["source"][inside["vectors"]["rows"][place]]
+        assert len(figure(browser, run).find_elements(By.CSS_SELECTOR, ".ring.neighbour")) == 8
+    browser.save_screenshot(str(tmp_path / "vectors.png"))
+
+
+def test_neighbours_by_keyboard(browser, two_sets):
+    address, _, inside = two_sets
+    show(browser, address)
+    browser.execute_script("document.querySelector('svg.space').focus()")
+    dots = figure(browser, 0).find_elements(By.CSS_SELECTOR, ".dot")
+    first = float(dots[0].get_attribute("cx"))
+    focused(browser).send_keys(Keys.ARROW_RIGHT)
+    cursor = one(browser, ".ring.cursor")
+    assert float(cursor.get_attribute("cx")) > first
+    told = figure(browser, 0).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent")
+    place = inside["sentences"]["source"].index(told)
+    assert place != 0
+    focused(browser).send_keys(Keys.ENTER)
+    assert listed(browser, 0) == expected_list(inside, 0, place)
+    focused(browser).send_keys(Keys.TAB)  # into the list
+    near = inside["vectors"]["runs"][0]["nearest"][place][0]
+    focused(browser).send_keys(Keys.ENTER)
+    assert listed(browser, 1) == expected_list(inside, 1, near)
+    assert focused(browser).get_attribute("class") == "chart space"
+
+
+def test_another_set_dims_the_points_of_this_one(browser, two_sets):
+    address, _, inside = two_sets
+    show(browser, address)
+    Select(one(browser, "#set")).select_by_index(1)
+    dots = figure(browser, 0).find_elements(By.CSS_SELECTOR, ".dot")
+    assert ["off" in dot.get_attribute("class") for dot in dots] == [True] * 60 + [False] * 60
+    assert listed(browser, 0) == expected_list(inside, 0, 60)
+    key = [item.text for item in every(browser, "#length-key li")]
+    assert key == ["length in source tokens", "≤ 8", "9–11", "12–14", "15–17", "18–20", "≥ 21"]
+
+
+def test_axes_say_what_they_show(browser, two_sets):
+    address, _, inside = two_sets
+    show(browser, address)
+    for run, packed in enumerate(inside["vectors"]["runs"]):
+        titles = [text.text for text in figure(browser, run).find_elements(By.CSS_SELECTOR, "svg.space text")][-2:]
+        for title, order, share in zip(titles, ("first", "second"), packed["shares"], strict=True):
+            assert title == f"{order} component, {100 * share:.{1 if share < 0.1 else 0}f} % of the variance"
+
+
+def test_a_sentence_that_looks_like_markup_is_text_here_too(browser, two_sets):
+    show(browser, two_sets[0])
+    click_on(browser, 0, 2)
+    assert (
+        figure(browser, 0).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent") == HOSTILE
+    )
+    assert every(browser, "#vectors script, #vectors img") == []
+
+
+def test_attention_by_length_and_against_gold(browser, two_sets, tmp_path):
+    address, report, _ = two_sets
+    show(browser, address)
+    values = report["sets"][-1]
+    rows = [cells(row) for row in every(browser, "#attention-table tbody tr")]
+    assert len(rows) == 2 * (len(values["buckets"]) + 1)
+    last = values["attention"]["runs"]
+    assert rows[-2][:4] == ["all", "120", "additive", f"{last[0]['entropy']:.2f}"]
+    shares = [f"{100 * last[0][key]:.1f} %" for key in ("dropped", "repeated", "missing", "excess")]
+    assert rows[-2][4:] == shares
+    assert rows[-1] == ["none", "–", "–", "–", *(f"{100 * last[1][key]:.1f} %" for key in ("missing", "excess"))]
+    rows = [cells(row)[-5:] for row in every(browser, "#gold-table tbody tr")]  # `none` has no attention to judge
+    fields = ("error_rate", "precision", "recall", "mass")
+    assert rows == [
+        [shift, *(f"{100 * score[field]:.1f} %" for field in fields)]
+        for shift, score in zip(("−1", "none", "+1"), last[0]["gold"], strict=True)
+    ]
+    one(browser, "#attention").screenshot(str(tmp_path / "attention.png"))
+
+
+def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):
+    address, report, inside = seeds
+    show(browser, address)
+    values = report["sets"][0]
+    groups = values["measures"][0]["groups"]
+    assert [big.text for big in every(browser, "#headline .big span")] == [f"{group['mean']:.1f}" for group in groups]
+    rows = [cells(row) for row in every(browser, '#arm-table tr[data-measure="bleu"]')]
+    first, second = groups
+    assert rows[0][1:6] == [
+        "additive",
+        "2",
+        f"{first['mean']:.1f}{first['low']:.1f} – {first['high']:.1f}",
+        f"{first['standard_deviation']:.2f}",
+        f"{first['min']:.1f} – {first['max']:.1f}",
+    ]
+    assert rows[1][5] == f"{second['paired_bootstrap']['difference']:+.1f}".replace("-", "−")
+    curves, kept = every(browser, "#length svg.chart")
+    assert len(curves.find_elements(By.CSS_SELECTOR, "polyline")) == 2
+    assert len(kept.find_elements(By.CSS_SELECTOR, "polyline")) == 1
+    spread = [g for b in values["buckets"] for g in b["measures"][0]["groups"] if g["max"] > g["min"]]
+    assert len(curves.find_elements(By.CSS_SELECTOR, ".seeds")) == len(spread) > 0
+    [row] = [row for row in every(browser, "#arm-length-table tbody tr") if cells(row)[0] == "all"]
+    assert cells(row)[2].startswith(f"{first['mean']:.1f} ± {first['standard_deviation']:.1f}")
+    assert not one(browser, "#score-table").is_displayed()  # each run by itself is one click away
+    one(browser, "#scores summary").click()
+    assert one(browser, "#score-table").is_displayed()
+    browser.save_screenshot(str(tmp_path / "arms.png"))
+    assert [of.get_attribute("data-run") for of in every(browser, ".space-figure")] == [
+        "0",
+        "2",
+    ]  # the first of each arm
+    chrf = inside["sentences"]["chrf"]
+    means = [[(chrf[a][row] + chrf[b][row]) / 2 for row in range(60)] for a, b in ((0, 1), (2, 3))]
+    one(browser, 'th[data-key="difference-1"] button').click()
+    shown = [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr")]
+    assert shown == sorted(range(60), key=lambda row: (means[1][row] - means[0][row], row))[:50]
+    rows = [cells(row) for row in every(browser, "#attention-table tbody tr")][-2:]
+    judged = values["attention"]["runs"]
+    assert rows[0][2:4] == ["additive", f"{(judged[0]['entropy'] + judged[1]['entropy']) / 2:.2f}"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_contrast_and_width(browser, seeds, two_sets, tmp_path, width, scheme):
+    for name, (address, *_) in {"seeds": seeds, "two": two_sets}.items():
+        show(browser, address, width=width, height=900, scheme=scheme)
+        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert browser.execute_script(CONTRAST) == []
+        for place in ("scores", "attention", "vectors"):
+            browser.execute_script(f"document.getElementById('{place}').scrollIntoView()")
+            browser.save_screenshot(str(tmp_path / f"{name}-{place}-{width}-{scheme}.png"))

@@ -1,0 +1,141 @@
+"""Attention judged: forced decoding, words and links together, against plain Python on a small real model."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.evaluation_sets import caption_links, stitched
+from seq2seq_attn.forced import read_pairs
+from seq2seq_attn.judge import Judge, judge_alignment
+from seq2seq_attn.report.build import EvaluationSet, Languages
+from seq2seq_attn.text.captions import generate, tokenize_caption
+from seq2seq_attn.translator import load
+from tests.toy_run import make_toy_run, toy_config
+
+PAIRS = generate(12, min_length=4, max_length=9, seed=5)
+SOURCE, TARGET = [pair.source for pair in PAIRS], [pair.target for pair in PAIRS]
+LINKS = [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in PAIRS]
+CAPTIONS = EvaluationSet("test", SOURCE, TARGET, caption_links(SOURCE, TARGET, LINKS))
+
+
+@pytest.fixture(scope="module")
+def translators(tmp_path_factory):
+    root = tmp_path_factory.mktemp("judge")
+    make_toy_run(root / "characters", toy_config(tokenizer="characters"))
+    make_toy_run(root / "sentencepiece")
+    make_toy_run(root / "none", toy_config(attention="none"))
+    return {name: load(root / name, "cpu") for name in ("characters", "sentencepiece", "none")}
+
+
+def character_places(line, words):
+    """For each word its places among the line's characters, the blank before it included."""
+    places, end = [], 0
+    for word in words:
+        start = line.index(word, end)
+        places.append(range(end, start + len(word)))
+        end = start + len(word)
+    return places
+
+
+def plain_words(weights, pair):
+    """Between words, from weights between characters: added over the source, averaged over the target."""
+    sources, targets = (character_places(line, tokenize_caption(line)) for line in (pair.source, pair.target))
+    return [
+        [sum(float(weights[t][s]) for t in target for s in source) / len(target) for source in sources]
+        for target in targets
+    ]
+
+
+def plain_alignment(rows_of, shift):
+    hits = predicted = sure = 0
+    masses = []
+    for rows, pair in zip(rows_of, PAIRS, strict=True):
+        links = set(pair.links)
+        sure += len(links)
+        for target in range(len(rows)):
+            step = target + shift
+            row = rows[step] if 0 <= step < len(rows) else [0.0] * len(rows[0])
+            linked = [source for source, other in links if other == target]
+            if linked:
+                masses.append(sum(row[source] for source in linked))
+            if any(row):
+                predicted += 1
+                hits += (row.index(max(row)), target) in links
+    return 1 - 2 * hits / (predicted + sure), hits / predicted, hits / sure, sum(masses) / len(masses)
+
+
+def test_alignment_of_character_tokens_equals_plain_python(translators):
+    translator = translators["characters"]
+    rows_of = [
+        plain_words(reading.weights_TS, pair)
+        for reading, pair in zip(read_pairs(translator, SOURCE, TARGET), PAIRS, strict=True)
+    ]
+    found = judge_alignment(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
+    assert list(found) == [-1, 0, 1]
+    for shift, score in found.items():
+        values = (score.error_rate, score.precision, score.recall, score.mass)
+        assert values == pytest.approx(plain_alignment(rows_of, shift), abs=1e-6)  # batches of 5: float32 rounding
+    assert len({score.mass for score in found.values()}) == 3
+
+
+def test_the_words_of_joined_captions_keep_their_links():
+    joined = stitched(CAPTIONS, 3)
+    assert (joined.name, len(joined.source), joined.stitch) == ("test.x3", 4, 3)
+    for place, line in enumerate(joined.source):
+        parts = [pair for pair in PAIRS if pair.source in line]
+        parts.sort(key=lambda pair: line.index(pair.source))
+        assert " ".join(pair.source for pair in parts) == line
+        assert joined.references[place] == " ".join(pair.target for pair in parts)
+        words = [[w for pair in parts for w in tokenize_caption(getattr(pair, side))] for side in ("source", "target")]
+        assert [joined.gold.source_words[place], joined.gold.target_words[place]] == words
+        linked = {
+            (words[0][int(s)], words[1][int(t)]) for s, t in (f.split("-") for f in joined.gold.links[place].split())
+        }
+        assert linked == {
+            (tokenize_caption(pair.source)[s], tokenize_caption(pair.target)[t])
+            for pair in parts
+            for s, t in pair.links
+        }
+
+
+def test_judgement_of_hypotheses_equals_plain_python(translators):
+    translator, hypotheses = translators["sentencepiece"], [*TARGET[1:], ""]
+    judged = Judge(CAPTIONS, Languages()).judge(hypotheses, translator, batch_size=1)
+    score = judged.score().attention
+    entropies = [
+        -sum(w * math.log(w) for w in row if w > 0)
+        for reading in read_pairs(translator, SOURCE, hypotheses, batch_size=1)
+        for row in reading.weights_TS.astype(float).tolist()
+    ]
+    assert score.entropy == pytest.approx(sum(entropies) / len(entropies), abs=1e-9)
+    assert judged.statistics.attention_N5[-1, 2] == judged.statistics.attention_N5[-1, 4] > 0  # blank: all dropped
+    assert 0 < score.missing < 1
+    assert judged.gold is not None
+    buckets = [np.arange(5), np.arange(5, 12)]
+    parts = [judged.score(indices) for indices in buckets]
+    assert [part.gold[0].num_pairs for part in parts] == [5, 7]
+    alone = judge_alignment(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5]))
+    assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
+
+
+def test_a_fixed_vector_model_is_judged_by_its_texts(translators):
+    judge = Judge(CAPTIONS, Languages())
+    judged = judge.judge(TARGET, translators["none"])
+    score = judged.score()
+    assert (score.attention.entropy, score.attention.dropped, score.gold) == (None, None, {})
+    assert (score.attention.missing, score.attention.excess) == (0.0, 0.0)
+    assert judge.judge(TARGET).score() == score
+    with pytest.raises(ValueError, match="no source positions"):
+        judge_alignment(translators["none"], SOURCE, TARGET, CAPTIONS.gold)
+
+
+def test_a_line_whose_words_are_not_its_tokens_is_left_out_with_a_warning(translators, caplog):
+    gold = caption_links(["Ganz anders.", *SOURCE[1:]], TARGET, ["", *LINKS[1:]])
+    with caplog.at_level(logging.WARNING):
+        found = judge_alignment(translators["characters"], SOURCE, TARGET, gold)
+    assert "attention of a line not judged: not the same text" in caplog.text
+    assert found[0].num_pairs == 12
