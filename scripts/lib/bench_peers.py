@@ -23,6 +23,7 @@ TEST_SET = "test_2016_flickr"
 SIZES = {"embedding_size": 256, "batch_size": 64, "dropout": 0.3, "steps": 14}
 EQUAL, LARGE = 512, 1024
 SCRIPTS = {"joeynmt": "bench_peers_joeynmt.py", "OpenNMT-py": "bench_peers_opennmt.py", "ours": "bench_peers_ours.py"}
+OURS = {f"ours, {precision}": {"system": "ours", "precision": precision} for precision in ("fp32", "bf16")}
 DIFFERENCES = (
     "The models are three functions: there is no numerical difference to tell, only their sizes to compare.",
     "All: the same tokens (SentencePiece, joint 8k), vocabularies and sentences per batch; embeddings 256;"
@@ -104,9 +105,6 @@ def main():
     report(parts, options)
 
 
-OURS = {f"ours, {precision}": {"system": "ours", "precision": precision} for precision in ("fp32", "bf16")}
-
-
 def entries(peers, *, large):
     """Name to what the process is told; the large size is OpenNMT-py's alone."""
     chosen = [name for name in peers if name == "OpenNMT-py" or not large]
@@ -120,17 +118,14 @@ def write_data(folder, options):
     for side, (language, vocab) in sides.items():
         (folder / f"{side}.vocab").write_text("".join(f"{token}\n" for token in vocab.tokens[4:]), encoding="utf-8")
         for split in ("train", "valid"):
-            write_sentences(
-                folder / f"{split}.{language}", getattr(prepared.pairs(split), side), vocab, prepared, split
-            )
+            pairs = prepared.pairs(split)
+            write_sentences(folder / f"{split}.{language}", getattr(pairs, side), vocab, len(pairs))
     for split, count in num_sentences(options).items():
-        pairs = prepared.pairs(TEST_SET)
-        write_sentences(folder / f"{split}.de", pairs.source, prepared.source_vocab, prepared, TEST_SET, count)
+        write_sentences(folder / f"{split}.de", prepared.pairs(TEST_SET).source, prepared.source_vocab, count)
 
 
-def write_sentences(path, ids_of, vocab, prepared, split, count=None):
-    """The sentences of one side of a split, one a line."""
-    count = len(prepared.pairs(split)) if count is None else count
+def write_sentences(path, ids_of, vocab, count):
+    """The first sentences of one side of a split, one a line."""
     lines = [" ".join(vocab.tokens_of(ids_of(i).tolist())) for i in range(count)]
     if any(len(line.split()) != len(ids_of(i)) for i, line in enumerate(lines)):
         raise SystemExit(f"{path}: a token holds a blank")
@@ -155,19 +150,23 @@ def compete(do, size, entrants, pythons, folder, options):
         for contestant in contestants:
             contestant.wait_until_ready()
         os.sched_setaffinity(0, {options.cpu})
-        if do == "train":
-            updates = options.updates if size == EQUAL else -(-options.updates // 2)  # of the large size fewer: time
-            warm, turns = {"updates": options.warm_updates}, [{"updates": updates}] * options.turns
-        else:
-            warm = {"split": "warm", "beam_size": 2}
-            turns = [{"split": "test", "beam_size": size} for _ in range(options.decode_turns) for size in (1, 5)]
+        warm_up, turns = plan(do, size, options)
         for contestant in contestants:
-            contestant.turn(**warm)
+            contestant.turn(**warm_up)
         for turn in turns:
             for contestant in contestants:
                 take_turn(contestant, turn)
     os.sched_setaffinity(0, options.cpus)
     return {"do": do, "hidden_size": size, "contestants": contestants}
+
+
+def plan(do, size, options):
+    """What each does to warm up, and the turns that count."""
+    if do == "train":
+        updates = options.updates if size == EQUAL else -(-options.updates // 2)  # the large size takes its time
+        return {"updates": options.warm_updates}, [{"updates": updates}] * options.turns
+    turns = [{"split": "test", "beam_size": beam_size} for beam_size in (1, 5)]
+    return {"split": "warm", "beam_size": 2}, turns * options.decode_turns
 
 
 def take_turn(contestant, command):

@@ -24,7 +24,7 @@ def main():
     """Train or decode, turn by turn."""
     logging.getLogger("joeynmt").setLevel(logging.INFO)
     turns = Turns()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=turns.task["data"]) as folder:
         args = parse_global_args(config(turns.task, folder), rank=0, mode="train")
         {"train": train, "decode": decode}[turns.task["do"]](turns, args)
 

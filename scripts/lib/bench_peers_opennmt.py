@@ -30,7 +30,7 @@ FAR = 10**9
 def main():
     """Train or decode, turn by turn."""
     turns = Turns()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=turns.task["data"]) as folder:
         opt = training_options(turns.task, Path(folder))
         train_single.configure_process(opt, CPU)
         _, vocabs, transforms = train_single._init_train(opt)

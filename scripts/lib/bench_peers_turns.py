@@ -51,7 +51,7 @@ class Turns:
     def _wait(self):
         line = sys.stdin.readline()
         if not line:
-            os._exit(0)  # SystemExit would let a training save itself first
+            os._exit(0)  # SystemExit would let a training save itself first; who sends commands clears up
         os.sched_setaffinity(0, {self.task["cpu"]})  # not before: the contestants load side by side
         return json.loads(line)
 

@@ -23,6 +23,7 @@ from seq2seq_attn.train.optim import build_optimizer
 
 BATCH_SIZE = 128
 RANDOM, BUCKETED = "random batches", "bucketed batches"
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Contestant:
@@ -64,6 +65,8 @@ def main():
         BUCKETED: [pairs.batch(indices) for indices in bucketed[: options.batches]],
         RANDOM: [pairs.batch(order[i * BATCH_SIZE : (i + 1) * BATCH_SIZE]) for i in range(options.batches)],
     }
+    peaks = {precision: gemm_peak(dtype) for precision, dtype in DTYPES.items()}
+    flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     contestants = make_contestants(config, sizes, batches, options)
     for contestant in contestants:
         contestant.turn(0)
@@ -71,7 +74,32 @@ def main():
     for number in range(options.batches):
         for contestant in contestants:
             contestant.turn(number)
-    report(contestants, gradient_differences(config, sizes), options)
+    report(contestants, gradient_differences(config, sizes), peaks, flops, options)
+
+
+def gemm_peak(dtype):
+    """FLOP a second of the readout's product over all steps, the best of some: what this machine can do at all."""
+    a, b = torch.randn(1_920, 1_792, dtype=dtype), torch.randn(5_893, 1_792, dtype=dtype)
+    times = []
+    for _ in range(4):
+        began_at = time.perf_counter()
+        a @ b.t()
+        times.append(time.perf_counter() - began_at)
+    return 2.0 * a.numel() * len(b) / min(times)
+
+
+def flops_per_token(model, sizes, batches):
+    """Useful operations a target token costs, forward and backward, without padding: those of the matrix products."""
+    embedding, hidden, memory = model.embedding_size, model.hidden_size, 2 * model.encoder.hidden_size
+    scoring = model.attention.options.get("attention_size", hidden)
+    joined = hidden + memory + embedding
+    output = joined * sizes["num_target_ids"] if model.readout_size is None else None
+    assert output is not None, "the tutorial's readout has no hidden layer"
+    per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
+    per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
+    source = sum(int(batch.source.lengths_B.sum()) for batch in batches)
+    target = sum(batch.num_tokens for batch in batches)
+    return 6.0 * (per_target + per_source * source / target)
 
 
 def make_contestants(config, sizes, batches, options):
@@ -158,24 +186,29 @@ def gradient_differences(config, sizes):
     return found
 
 
-def report(contestants, differences, options):
+def report(contestants, differences, peaks, flops, options):
     """The table, and the record."""
     environment = describe_environment(sys.argv, "cpu")
     print(f"{environment['cpu']}, {options.threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
-    print(f"batches of {BATCH_SIZE}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns\n")
+    print(f"batches of {BATCH_SIZE}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
+    print(
+        f"{flops / 1e6:.0f} MFLOP a token; peaks {', '.join(f'{k} {v / 1e9:.0f} GFLOP/s' for k, v in peaks.items())}\n"
+    )
     base = contestants[:2]
-    print(f"{'':34}{'tokens/s':>10}" + "".join(f"   x {contestant.name}" for contestant in base))
+    print(f"{'':34}{'tokens/s':>10}{'of peak':>9}" + "".join(f"   x {contestant.name}" for contestant in base))
     rows = []
     for contestant in contestants:
         ratios = [paired_ratio(contestant, other) for other in base]
+        of_peak = contestant.speed * flops / peaks["bf16" if contestant.name.endswith("bf16") else "fp32"]
         print(
-            f"{contestant.name:34}{contestant.speed:>10,.0f}"
+            f"{contestant.name:34}{contestant.speed:>10,.0f}{100 * of_peak:>7.0f} %"
             + "".join(f"{r:>{5 + len(o.name)}.2f}" for r, o in zip(ratios, base, strict=True))
         )
         rows.append(
             {
                 "name": contestant.name,
                 "tokens_per_s": contestant.speed,
+                "share_of_gemm_peak": of_peak,
                 "ratios": dict(zip((o.name for o in base), ratios, strict=True)),
             }
         )
@@ -183,9 +216,10 @@ def report(contestants, differences, options):
     for precision, values in differences.items():
         print(f"  {precision}: loss {values['loss']:.1e}, gradients {values['gradients']:.1e}")
     if options.record:
-        path = Path("docs/speed/train.json")
+        path = Path(f"docs/speed/{options.record}.json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        value = {"options": vars(options), "rows": rows, "differences": differences, "environment": environment}
+        about = {"options": vars(options), "gemm_peak": peaks, "flops_per_token": flops}
+        value = {**about, "rows": rows, "differences": differences, "environment": environment}
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
@@ -202,7 +236,7 @@ def parse(arguments):
     parser.add_argument("--batches", type=int, default=None)
     parser.add_argument("--teacher-forcing", type=float, default=0.5)
     parser.add_argument("--captions", action="store_true", help="on the embedded corpus: no download")
-    parser.add_argument("--record", action="store_true", help="write docs/speed/train.json")
+    parser.add_argument("--record", nargs="?", const="train", metavar="NAME", help="write docs/speed/NAME.json (train)")
     options = parser.parse_args(arguments)
     options.batches = options.batches or (4 if options.quick else 8)
     return options

@@ -1,0 +1,36 @@
+"""A speed regression is seen: the fast unroll is not slower than the plain loop (ratios alone, never a time)."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.model import seq2seq
+from seq2seq_attn.model.unroll import unroll, unroll_plain
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
+
+from bench_train import Contestant, our_update, paired_ratio
+
+NUM_TURNS = 9
+
+
+@pytest.mark.parametrize("name", ["additive", "none"])
+def test_the_fast_unroll_keeps_up_with_the_plain_one(monkeypatch, name):
+    monkeypatch.setattr(seq2seq, "unroll", unroll)  # the updates choose: put it back afterwards
+    config = load_config(["quickstart", f"attention/{name}"])
+    generator = torch.Generator().manual_seed(1)
+    sentences = [torch.randint(4, 500, (20,), generator=generator).tolist() for _ in range(32)]
+    batch = collate(sentences, sentences, range(32))
+    sizes = {"num_source_ids": 500, "num_target_ids": 500}
+    fast, plain = (
+        Contestant(way.__name__, [batch], *our_update(config, sizes, way, "fp32", 1.0))
+        for way in (unroll, unroll_plain)
+    )
+    for number in range(NUM_TURNS):
+        for contestant in (fast, plain):
+            contestant.turn(number)
+    assert paired_ratio(fast, plain) > 0.8
