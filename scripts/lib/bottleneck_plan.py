@@ -99,8 +99,8 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
     return [
         Training(inputs, arm, seed)
         for is_equal in (True, False)
-        for seed in range(1, seeds + 1)
         for inputs in CAPTIONS_INPUTS
+        for seed in range(1, seeds + 1)
         for arm in arms
         if arm.is_equal == is_equal
     ]
