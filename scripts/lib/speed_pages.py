@@ -1,0 +1,226 @@
+"""From the records of docs/speed to its page and README's block. Needs the standard library alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "speed"
+BEGIN = "<!-- speed: written by scripts/results, from docs/speed -->"
+END = "<!-- end of speed -->"
+Record = dict[str, Any]
+
+
+def load_records() -> dict[str, Record]:
+    """What has been measured, by the name of its file."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def render_page(records: dict[str, Record]) -> str:
+    """docs/speed/README.md."""
+    lines = ["# Speed", "", "Written by `scripts/results render` from the records beside this page."]
+    sections = {
+        "time-to-bleu": _time_to_bleu,
+        "train": _train,
+        "train-forced": _train,
+        "train-two-cores": _train,
+        "peers": _peers,
+        "search": _search,
+        "prepare": _prepare,
+        "scaling": _scaling,
+    }
+    for name, section in sections.items():
+        if name in records:
+            lines += ["", *section(records[name])]
+    return "\n".join(lines) + "\n"
+
+
+def render_block(records: dict[str, Record]) -> str:
+    """README's block: the figures that a user asks for first."""
+    lines = []
+    if record := records.get("time-to-bleu"):
+        reached = [f"{target} BLEU after {_minutes(minutes)}" for target, minutes in record["minutes_to_bleu"].items()]
+        lines.append(
+            f"- `{record['config']}` on {record['threads']} cores of {_hardware(record)}: {', '.join(reached)} of "
+            f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
+        )
+    if record := records.get("train"):
+        best = record["rows"][-1]
+        ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in best["ratios"].items())
+        lines.append(f"- training at the function of the well-known tutorial, one core: {ratios}")
+    if record := records.get("peers"):
+        for what in dict.fromkeys(row["what"] for row in record["rows"]):
+            rows = [row for row in record["rows"] if row["what"] == what and row["contestant"] == "ours, bf16"]
+            if rows:
+                ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in rows[0]["ratios"].items())
+                lines.append(f"- {what}, bf16, one core: {ratios}")
+    lines.append("")
+    lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
+    return "\n".join(lines)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(header)} |", f"|---|{'---:|' * (len(header) - 1)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _hardware(record: Record) -> str:
+    return str(record["environment"]["device_name"])
+
+
+def _provenance(record: Record, script: str) -> str:
+    environment = record["environment"]
+    git = environment.get("git") or {}
+    changes = " with changes" if git.get("is_dirty") else ""
+    return (
+        f"`scripts/{script}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
+        f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
+    )
+
+
+def _minutes(minutes: float | None) -> str:
+    return "no time measured" if minutes is None else f"{minutes:.1f} minutes"
+
+
+def _time_to_bleu(record: Record) -> Iterator[str]:
+    yield from ("## Time to a BLEU", "", _provenance(record, "time_to_bleu"), "")
+    for target, minutes in record["minutes_to_bleu"].items():
+        yield f"- {target} BLEU on the validation set: {_minutes(minutes)}"
+    speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
+    yield f"- {speed} on {record['threads']} threads, {peak}"
+    yield f"- `{record['signature']}`, greedy; after each epoch: " + ", ".join(
+        f"{one['bleu']:.1f} ({one['minutes']:.1f} min)" for one in record["validations"]
+    )
+
+
+def _train(record: Record) -> Iterator[str]:
+    options = record["options"]
+    peaks = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in record["gemm_peak"].items())
+    yield (
+        f"## Training at the tutorial's function, teacher forcing {options['teacher_forcing']:g}, "
+        f"{options['threads']} thread{'s' * (options['threads'] > 1)}"
+    )
+    yield from ("", _provenance(record, "bench_train"), "")
+    yield (
+        f"Median target tokens/s of {options['batches']} paired turns. A token costs "
+        f"{record['flops_per_token'] / 1e6:.0f} MFLOP; matrix products peak at {peaks}."
+    )
+    yield ""
+    names = list(record["rows"][0]["ratios"])
+    header = ["", "tokens/s", "of the GEMM peak", *(f"x {name}" for name in names)]
+    yield from _table(
+        header,
+        [
+            [
+                row["name"],
+                f"{row['tokens_per_s']:,.0f}",
+                f"{100 * row['share_of_gemm_peak']:.0f} %",
+                *(f"{row['ratios'][name]:.2f}" for name in names),
+            ]
+            for row in record["rows"]
+        ],
+    )
+    yield ""
+    for precision, found in record["differences"].items():
+        loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
+        yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+
+
+def _peers(record: Record) -> Iterator[str]:
+    yield from ("## Against JoeyNMT and OpenNMT-py, one core", "", _provenance(record, "bench_peers"))
+    kinds = dict.fromkeys((row["what"], row["hidden_size"]) for row in record["rows"])
+    for what, size in kinds:
+        rows = [row for row in record["rows"] if (row["what"], row["hidden_size"]) == (what, size)]
+        names = list(rows[0]["ratios"])
+        yield from ("", f"**{what}, hidden size {size}**", "")
+        header = ["", rows[0]["unit"], *(f"x {name}" for name in names), "peak MiB", "parameters"]
+        yield from _table(
+            header,
+            [
+                [
+                    row["contestant"],
+                    f"{row['speed']:,.0f}",
+                    *(f"{row['ratios'][name]:.2f}" for name in names),
+                    f"{row['peak_mib']:,.0f}",
+                    f"{row['parameters']:,}",
+                ]
+                for row in rows
+            ],
+        )
+    yield from ("", "What is equal, and what is not:", "")
+    yield from (f"- {difference}" for difference in record["differences"])
+
+
+def _search(record: Record) -> Iterator[str]:
+    options = record["options"]
+    yield from ("## Translating", "", _provenance(record, "bench_search"), "")
+    yield (
+        f"{options['threads']} thread, {record['steps']} steps a sentence forced, batches of {options['batch_size']}, "
+        "random weights; the tutorial's loop translates one sentence at a time."
+    )
+    yield ""
+    rows = [[row["name"], f"{row['sentences_per_s']:,.0f}", f"{row['ratio']:.1f}"] for row in record["rows"]]
+    yield from _table(["", "sentences/s", "x tutorial's loop"], rows)
+    yield ""
+    for precision, found in record["differences"].items():
+        yield (
+            f"- {precision} at the tutorial's function: log-probabilities to {found['log_prob']:.1e}, "
+            f"{100 * found['same_tokens']:.1f} % of tokens the same"
+        )
+    if found := record.get("run"):
+        yield from ("", "A trained Multi30k run on test_2016_flickr, from text to text:", "")
+        header = ["", "greedy, sentences/s", "BLEU", "beam 5, sentences/s", "BLEU", "one sentence, greedy"]
+        yield from _table(
+            header,
+            [
+                [
+                    row["precision"],
+                    f"{row['beam_1']['sentences_per_s']:,.0f}",
+                    f"{row['beam_1']['bleu']:.2f}",
+                    f"{row['beam_5']['sentences_per_s']:,.0f}",
+                    f"{row['beam_5']['bleu']:.2f}",
+                    f"{row['one_sentence_ms']:.1f} ms",
+                ]
+                for row in found
+            ],
+        )
+
+
+def _prepare(record: Record) -> Iterator[str]:
+    yield from ("## Preparing", "", _provenance(record, "bench_prepare"), "")
+    bare = ", ".join(f"{name} {speed:,.0f}" for name, speed in record["bare_lines_per_s"].items())
+    yield f"Lines/s are those of one side; a core's are per second of CPU. The bare tokenisers: {bare} lines/s."
+    yield ""
+    header = ["pairs", "tokeniser", "processes", "lines/s", "lines/s/core", "tokeniser, s", "peak MiB"]
+    yield from _table(
+        header,
+        [
+            [
+                f"{row['pairs']:,}",
+                row["tokenizer"],
+                str(row["processes"]),
+                f"{row['lines_per_s']:,.0f}",
+                f"{row['lines_per_s_per_core']:,.0f}",
+                f"{row['tokenizer_seconds']:.0f}",
+                f"{row['peak_mib']:,.0f}",
+            ]
+            for row in record["rows"]
+        ],
+    )
+
+
+def _scaling(record: Record) -> Iterator[str]:
+    yield from ("## How the cost grows", "", _provenance(record, "bench_scaling"), "")
+    rows = [[f"{row['pairs']:,}", f"{row['us_per_token']:.1f}", f"{row['epoch_s']:.2f}"] for row in record["by_pairs"]]
+    yield from _table(["pairs", "us a target token", "s for an epoch's order"], rows)
+    yield from ("", f"Largest / smallest - 1: {100 * record['spread']:.1f} %.", "")
+    rows = [[str(row["source_positions"]), f"{row['us_per_token']:.1f}"] for row in record["by_source_length"]]
+    yield from _table(["source positions", "us a target token"], rows)
+    line = record["line"]
+    yield ""
+    yield (
+        f"On a line: {line['intercept']:.1f} + {line['slope']:.2f} S us; the largest distance of a point is "
+        f"{100 * line['error']:.1f} %."
+    )
