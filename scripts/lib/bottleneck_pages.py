@@ -235,11 +235,12 @@ def _joined_findings(record: Record) -> list[str]:
 def _half_quality(name: str, record: Record) -> str:
     arms = ["none", *(arm for arm in _names(record) if arm.startswith("slots")), "additive"]
     lengths = [(arm, half_quality_length(record, arm)) for arm in arms if arm in _names(record)]
-    text = ", ".join(f"`{arm}` {'never' if at is None else f'{at:.1f} tokens'}" for arm, at in lengths)
+    longest = record["points"][-1]["mean_length"]
+    text = ", ".join(f"`{arm}` {f'more than {longest:.0f}' if at is None else f'{at:.1f}'}" for arm, at in lengths)
     slots = [float("inf") if at is None else at for arm, at in lengths if arm.startswith("slots")]
     rises = all(a <= b for a, b in pairwise(slots))
-    verdict = "it rises with every K" if rises else "it does not rise with every K"
-    return f"{TITLES[name]}, length at which half of the first point's BLEU is left: {text}; {verdict}."
+    verdict = "no K is below the one before" if rises else "it does not rise with every K"
+    return f"{TITLES[name]}, source tokens at which half of the first point's BLEU is left: {text}; {verdict}."
 
 
 def _natural_finding(record: Record) -> str:

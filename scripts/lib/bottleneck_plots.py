@@ -56,7 +56,7 @@ def _scores(axes: Axes, name: str, record: Record) -> None:
             linewidth=0,
         )
     _finish(axes, name, record)
-    axes.set_ylabel("BLEU (sacreBLEU; mean over seeds, 95 % band)")
+    axes.set_ylabel("BLEU (mean over seeds, 95 % band)")
     axes.set_ylim(bottom=0)
 
 
@@ -85,15 +85,16 @@ def _half_quality(axes: Axes, record: Record, slots: list[str]) -> None:
     axes.plot([x for x, _ in reached], [at for _, at in reached], color="#1b7837", marker="o")
     for x, at in zip(places, found, strict=True):
         if at is None:
-            axes.annotate("not lost", (x, longest), ha="center", va="bottom", fontsize=8)
+            axes.annotate(f"> {longest:.0f}", (x, longest), ha="center", va="bottom", fontsize=9)
     none = half_quality_length(record, "none") if "none" in record["points"][0]["scores"] else None
     if none is not None:
         axes.axhline(none, color=STYLES["none"]["color"], linestyle="--", label="none")
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="lower right")
     axes.set_xticks(list(places), [arm.removeprefix("slots-") for arm in slots])
     axes.set_xlabel("K, the pooled vectors of `slots`")
     axes.set_ylabel("source tokens at which half of the\nfirst point's BLEU is left")
-    axes.set_ylim(0, longest * 1.1)
+    axes.set_xlim(-0.4, len(slots) - 0.6)
+    axes.set_ylim(0, longest * 1.15)
     axes.grid(alpha=0.25)
 
 
