@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from seq2seq_attn.allocator import keep_memory_flat
+from seq2seq_attn.allocator import keep_few_primitives, keep_memory_flat
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.translate_files import (
@@ -70,6 +70,7 @@ def translate(
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     check_attention_path(attention)
     keep_memory_flat()
+    keep_few_primitives()
     translator = load(newest_run().path if run is None else run, device, precision=precision)
     _check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:

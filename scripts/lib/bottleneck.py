@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from bottleneck_pages import FOLDER, ROOT, load_records, render_block, render_page, replace_block
 from bottleneck_plan import (
@@ -85,8 +86,19 @@ def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
             continue
         json_path = RUNS / f"report.{name}.json"
         record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
+        if corpus == "multi30k":
+            record["tuning"] = tuning([one.arm for one in found])
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
+
+
+def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    """What each arm validated at with each rate of dropout that was tried."""
+    return [
+        {"arm": one.arm.name, "dropout": one.dropout, "validation": float(one.run.best_metadata()["bleu"])}
+        for one in multi30k_tuning(dict.fromkeys(arms))
+        if is_finished(one)
+    ]
 
 
 def in_order(trainings: Sequence[Training]) -> list[Training]:

@@ -106,6 +106,9 @@ def _section(name: str, record: Record) -> list[str]:
         parts += ["**Attention against gold links**, reading the references", _gold_table(record)]
     parts += ["**Words that hypotheses lack and have in excess**, and what attention leaves out", _word_table(record)]
     parts += ["**The arms**", _arm_table(record)]
+    if "tuning" in record:
+        tried = [f"`{one['arm']}` {one['validation']:.1f} at {one['dropout']:g}" for one in record["tuning"]]
+        parts.append(f"Dropout tried, with the validation BLEU of the first seed: {', '.join(tried)}.")
     git = environment.get("git") or {}
     commits = sorted({commit for arm in record["arms"] for commit in arm["commits"]})
     parts.append(
