@@ -256,7 +256,11 @@ class Translator:
         """The model with its weights prepared for search: once, and again when training has changed them."""
         if not isinstance(self._model, Seq2Seq):
             return self._model
-        versions = [(parameter.data_ptr(), parameter._version) for parameter in self._model.parameters()]
+        # a model made in inference mode cannot be changed in place, and has no version to say so
+        versions = [
+            (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
+            for parameter in self._model.parameters()
+        ]
         if self._prepared is None or self._prepared[0] != versions:
             with torch.inference_mode():
                 self._prepared = versions, step_model(self._model, self._arithmetic)

@@ -385,3 +385,10 @@ def test_translating_imports_nothing_heavy(run_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_model_loaded_in_inference_mode_translates(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    expected = [found.text for found in load(run.path).translate(["Ein Hund."])]
+    with torch.inference_mode():
+        assert [found.text for found in load(run.path).translate(["Ein Hund."])] == expected

@@ -71,7 +71,9 @@ def render_block(records: dict[str, Record]) -> str:
         return ""
     record = records[name]
     plot = f"![{TITLES[name]}](docs/bottleneck/{name}.png)"
-    return "\n\n".join([f"{TITLES[name]}: BLEU ({_seeds(record)}).", plot, _score_table(record, brief=True), _where()])
+    return "\n\n".join(
+        [f"{TITLES[name]}: BLEU, mean of {_seeds(record)}.", plot, _score_table(record, brief=True), _where()]
+    )
 
 
 def replace_block(text: str, block: str) -> str:
@@ -125,7 +127,7 @@ def _seeds(record: Record) -> str:
         counts.setdefault(len(arm["seeds"]), []).append(arm["name"])
     most = max(counts, key=lambda count: len(counts[count]))
     text = f"{most} seed{'s' * (most > 1)} an arm"
-    others = [f"{', '.join(names)}: {count}" for count, names in sorted(counts.items()) if count != most]
+    others = [f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most]
     return text + (f" ({'; '.join(others)})" if others else "")
 
 
