@@ -234,6 +234,12 @@ def _joined_findings(record: Record) -> list[str]:
             f"`{arm}` keeps {asked} % of its BLEU at six joined captions when trained on joined ones: {verdict}, "
             f"{kept:.0f} % ({mean(first, arm):.1f} to {mean(last, arm):.1f})."
         )
+    if "none-reversed" in _names(record):
+        kept, plain = (100 * mean(last, arm) / mean(first, arm) for arm in ("none-reversed", "none"))
+        lines.append(
+            "`none-reversed`: Sutskever et al. 2014 report no loss on long sentences for an encoder that reads the source "
+            f"from its end; here it keeps {kept:.0f} % at six joined captions, the bidirectional `none` {plain:.0f} %."
+        )
     return lines
 
 
