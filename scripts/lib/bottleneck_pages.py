@@ -237,8 +237,9 @@ def _joined_findings(record: Record) -> list[str]:
     if "none-reversed" in _names(record):
         kept, plain = (100 * mean(last, arm) / mean(first, arm) for arm in ("none-reversed", "none"))
         lines.append(
-            "`none-reversed`: Sutskever et al. 2014 report no loss on long sentences for an encoder that reads the source "
-            f"from its end; here it keeps {kept:.0f} % at six joined captions, the bidirectional `none` {plain:.0f} %."
+            "`none-reversed`: Sutskever et al. 2014 report no loss on long sentences for an encoder that reads the "
+            f"source from its end; here it keeps {kept:.0f} % at six joined captions, the bidirectional `none` "
+            f"{plain:.0f} %."
         )
     return lines
 
