@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 import torch
-from torch import nn
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.line_batches import batches_by_length, chunks, evaluating
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.model.product import Arithmetic
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -46,12 +45,6 @@ __all__ = ["Translation", "Translator", "Unk", "load", "resolve_device"]
 
 Unk = Literal["keep", "copy", "forbid"]
 """an unknown token in a translation: left as `<unk>`, replaced by the source token it looked at most, never chosen"""
-
-# Lines are sorted by length and batched inside a chunk of this size, whichever limit comes first.
-_CHUNK_LINES = 2_048
-_CHUNK_CHARACTERS = 1 << 20
-# A batch of long sentences holds fewer of them: this many source positions per sentence of the batch size.
-_POSITIONS_PER_SENTENCE = 40
 
 
 class Choices(TypedDict, total=False):
@@ -200,7 +193,7 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         """As `translate_n_best`, line by line out of any iterable, in bounded memory."""
         options = self._options(n_best, choices)
-        return (found for chunk in _chunks(lines) for found in self._translate_chunk(chunk, options))
+        return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
 
     def _options(self, n_best: int, choices: Choices) -> _Options:
         """What the call says, the rest as configured; checked."""
@@ -395,45 +388,6 @@ def resolve_device(name: str) -> torch.device:
     if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
         raise UsageError(f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu")
     return torch.device(name)
-
-
-@contextmanager
-def evaluating(model: object) -> Iterator[None]:
-    """Without dropout; a model in training is put back into training."""
-    was_training = isinstance(model, nn.Module) and model.training
-    if isinstance(model, nn.Module) and was_training:
-        model.eval()
-    try:
-        yield
-    finally:
-        if isinstance(model, nn.Module) and was_training:
-            model.train()
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    num_characters = 0
-    for line in lines:
-        chunk.append(line)
-        num_characters += len(line)
-        if len(chunk) >= _CHUNK_LINES or num_characters >= _CHUNK_CHARACTERS:
-            yield chunk
-            chunk, num_characters = [], 0
-    if chunk:
-        yield chunk
-
-
-def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Places of all segments, neighbours in length together."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        is_full = len(batch) >= batch_size
-        if batch and (is_full or (len(batch) + 1) * lengths[place] > batch_size * _POSITIONS_PER_SENTENCE):
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def _join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:

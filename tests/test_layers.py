@@ -18,8 +18,14 @@ ORDER = (
     *("errors", "files", "environment", "config", "text", "data", "model", "search"),
     *("run_dir", "translator", "metrics", "report", "train", "evaluate", "cli"),
 )
-SAME_AS = {"__init__": "errors", "__main__": "cli", "translation": "translator", "translate": "evaluate"}
-SAME_AS |= {"translate_files": "evaluate", "allocator": "files", "forced": "translator"}
+SAME_AS = {
+    "__init__": "errors",
+    "__main__": "cli",
+    "translation": "translator",
+    "line_batches": "translator",
+    "translate": "evaluate",
+}
+SAME_AS |= {"translate_files": "evaluate", "allocator": "files", "forced": "translator", "line_batches": "translator"}
 SAME_AS |= {"judge": "evaluate", "evaluated_run": "evaluate", "evaluation_sets": "evaluate"}
 LAZY = {"__init__.py"}  # the package's front door imports on demand what lies to the right of it
 FILES = sorted(PACKAGE.rglob("*.py"))

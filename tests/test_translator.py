@@ -93,7 +93,7 @@ def test_n_lines_are_n_times_one_line(translator: Translator) -> None:
 
 
 def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seq2seq_attn.translator._CHUNK_LINES", 4)
+    monkeypatch.setattr("seq2seq_attn.line_batches._CHUNK_LINES", 4)
 
     def endless() -> Any:
         while True:

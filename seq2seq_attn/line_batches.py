@@ -1,0 +1,54 @@
+"""Lines on their way through a model: in chunks, in batches of neighbours in length, without dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from torch import nn
+
+# Lines are sorted by length and batched inside a chunk of this size, whichever limit comes first.
+_CHUNK_LINES = 2_048
+_CHUNK_CHARACTERS = 1 << 20
+# A batch of long sentences holds fewer of them: this many source positions per sentence of the batch size.
+_POSITIONS_PER_SENTENCE = 40
+
+
+@contextmanager
+def evaluating(model: object) -> Iterator[None]:
+    """Without dropout; a model in training is put back into training."""
+    was_training = isinstance(model, nn.Module) and model.training
+    if isinstance(model, nn.Module) and was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if isinstance(model, nn.Module) and was_training:
+            model.train()
+
+
+def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Consecutive lines, as many as are sorted and batched together."""
+    chunk: list[str] = []
+    num_characters = 0
+    for line in lines:
+        chunk.append(line)
+        num_characters += len(line)
+        if len(chunk) >= _CHUNK_LINES or num_characters >= _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, num_characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Places of all segments, neighbours in length together."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        is_full = len(batch) >= batch_size
+        if batch and (is_full or (len(batch) + 1) * lengths[place] > batch_size * _POSITIONS_PER_SENTENCE):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
