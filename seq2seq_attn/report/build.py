@@ -152,13 +152,7 @@ def build_report(
         "format": FORMAT_VERSION,
         "runs": list(descriptions),
         **({"groups": [arm.to_dict(list(hypotheses)) for arm in arms]} if arms else {}),
-        "length": {
-            "of": settings.length_of,
-            "tokenizer": tokenizer_name,
-            "edges": list(next(iter(edges_of.values()))),
-            "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
-            "merge_below": settings.merge_below,
-        },
+        "length": _length_values(settings, tokenizer_name, edges_of),
         "resampling": asdict(settings.resampling),
         "sets": [scores.to_dict() for scores in scored],
         "environment": environment,
@@ -172,6 +166,17 @@ def build_report(
         provenance=_provenance(environment),
     )
     return Report(scored, data, page, all_lengths)
+
+
+def _length_values(settings: Settings, tokenizer: str, edges_of: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+    """How length was counted and cut, for JSON; `edges` are those of the first number of pairs joined."""
+    return {
+        "of": settings.length_of,
+        "tokenizer": tokenizer,
+        "edges": list(next(iter(edges_of.values()))),
+        "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
+        "merge_below": settings.merge_below,
+    }
 
 
 def word_tokenizer(language: str) -> SpacyTokenizer:

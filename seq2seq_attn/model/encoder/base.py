@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 
@@ -28,3 +29,34 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
         """Encode embedded tokens (dropout applied) of which the first `lengths_B` of each row are real."""
+
+
+def find_reversal(lengths_B: Tensor, num_positions: int, device: torch.device) -> Tensor:
+    """For `reverse`, the position [S, B] that each one trades places with: the sentence turned around within its own
+    length, so that padding stays last and is read after all that is real."""
+    lengths_1B = lengths_B.to(device, non_blocking=True).unsqueeze(0)
+    positions_S1 = torch.arange(num_positions, device=device).unsqueeze(1)
+    return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
+
+
+class _Reverse(torch.autograd.Function):
+    """A permutation of rows that is its own inverse, so its gradient is itself (indexing's would be a slow scatter)."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs_SBI: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        return inputs_SBI.reshape(-1, inputs_SBI.shape[-1]).index_select(0, rows).view(inputs_SBI.shape)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        grad = grads[0]
+        return grad.reshape(-1, grad.shape[-1]).index_select(0, rows).view(grad.shape), None
+
+
+def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
+    """Each sentence backwards within its length: position s takes what stood at `reversal_SB[s, b]`."""
+    num_rows = inputs_SBI.shape[1]
+    rows = (reversal_SB * num_rows + torch.arange(num_rows, device=inputs_SBI.device)).flatten()
+    reversed_SBI: Tensor = _Reverse.apply(inputs_SBI, rows)  # type: ignore[no-untyped-call]
+    return reversed_SBI

@@ -10,12 +10,10 @@ Shapes: B sentence pairs, S source positions, D = 2 directions, H hidden size of
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse
 from seq2seq_attn.model.gru import gru_unroll
 
 
@@ -56,38 +54,13 @@ class BiGRU(Encoder):
         """See `Encoder.forward`."""
         outputs_SBI = embedded_BSE.transpose(0, 1)
         num_positions, num_rows = outputs_SBI.shape[:2]
-        lengths_1B = lengths_B.to(embedded_BSE.device, non_blocking=True).unsqueeze(0)
-        positions_S1 = torch.arange(num_positions, device=embedded_BSE.device).unsqueeze(1)
-        reversal_SB = torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
+        reversal_SB = find_reversal(lengths_B, num_positions, embedded_BSE.device)
         for layer in self.layers:
             forward_SBH, reversed_SBH = layer(outputs_SBI, reversal_SB)
             outputs_SBI = self.dropout(torch.cat([forward_SBH, reverse(reversed_SBH, reversal_SB)], dim=-1))
-        last_B, rows_B = lengths_1B[0] - 1, torch.arange(num_rows, device=embedded_BSE.device)
+        last_B, rows_B = reversal_SB[0], torch.arange(num_rows, device=embedded_BSE.device)
         final_BM = torch.cat([forward_SBH[last_B, rows_B], reversed_SBH[last_B, rows_B]], dim=-1)
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), final_BM)
-
-
-class _Reverse(torch.autograd.Function):
-    """A permutation of rows that is its own inverse, so its gradient is itself (indexing's would be a slow scatter)."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs_SBI: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        return inputs_SBI.reshape(-1, inputs_SBI.shape[-1]).index_select(0, rows).view(inputs_SBI.shape)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        grad = grads[0]
-        return grad.reshape(-1, grad.shape[-1]).index_select(0, rows).view(grad.shape), None
-
-
-def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
-    """Each sentence backwards within its length: position s takes what stood at `reversal_SB[s, b]`."""
-    num_rows = inputs_SBI.shape[1]
-    rows = (reversal_SB * num_rows + torch.arange(num_rows, device=inputs_SBI.device)).flatten()
-    reversed_SBI: Tensor = _Reverse.apply(inputs_SBI, rows)  # type: ignore[no-untyped-call]
-    return reversed_SBI
 
 
 def build(*, num_ids: int, embedding_size: int, hidden_size: int, num_layers: int, dropout: float) -> BiGRU:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse
 from seq2seq_attn.model.gru import gru_unroll
 
 
@@ -31,14 +31,11 @@ class ReversedGRU(Encoder):
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
         """See `Encoder.forward`."""
         outputs_SBI = embedded_BSE.transpose(0, 1)
-        lengths_1B = lengths_B.to(embedded_BSE.device, non_blocking=True).unsqueeze(0)
-        positions_S1 = torch.arange(len(outputs_SBI), device=embedded_BSE.device).unsqueeze(1)
-        # within its own length: padding stays last, and is read after all that is real
-        reversal_SB = torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
+        reversal_SB = find_reversal(lengths_B, len(outputs_SBI), embedded_BSE.device)
         for layer, projection in enumerate(self.input_projections):
             if layer:
                 outputs_SBI = self.dropout(outputs_SBI)
-            inputs_SBP = projection(_reverse(outputs_SBI, reversal_SB))
+            inputs_SBP = projection(reverse(outputs_SBI, reversal_SB))
             hidden_1BH = self.recurrent_weight_LPH.new_zeros(
                 1, outputs_SBI.shape[1], self.recurrent_weight_LPH.shape[-1]
             )
@@ -47,13 +44,9 @@ class ReversedGRU(Encoder):
                 self.recurrent_bias_LP[layer : layer + 1],
             )
             states_SBH = gru_unroll(inputs_SBP.unsqueeze(1), hidden_1BH, weight_1PH, bias_1P).squeeze(1)
-            outputs_SBI = _reverse(states_SBH, reversal_SB)
+            outputs_SBI = reverse(states_SBH, reversal_SB)
         final_BM = outputs_SBI[0]
         return Encoded(self.dropout(outputs_SBI).transpose(0, 1).contiguous(), final_BM)
-
-
-def _reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
-    return inputs_SBI.gather(0, reversal_SB.unsqueeze(2).expand_as(inputs_SBI))
 
 
 def build(*, num_ids: int, embedding_size: int, hidden_size: int, num_layers: int, dropout: float) -> ReversedGRU:
