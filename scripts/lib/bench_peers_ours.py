@@ -36,7 +36,7 @@ def train(turns, config, prepared, model):
     updater = Updater(model, config.train, device=CPU, precision=turns.task["precision"])
     epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=1, epoch=0)
     with closing(epoch.updates(0)) as updates:
-        turn = turns.train(updates, lambda batches: sum(batch.num_tokens for batch in batches))
+        turn = turns.train(updates, lambda batches: batches.num_tokens)
         for number, batches in enumerate(turn):
             updater.make(batches, update=number, learning_rate=LEARNING_RATE, teacher_forcing_ratio=1.0)
 

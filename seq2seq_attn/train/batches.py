@@ -1,4 +1,4 @@
-"""The batches of an epoch from any position on, built ahead of time in a thread.
+"""The batches of an epoch from any position on, or a rank's share of them, built ahead of time in a thread.
 
 What an epoch consists of is known before it begins (`data/buckets.py`), so going on in its middle is a slice, and the
 thread that pads batches ahead decides nothing.
@@ -7,16 +7,17 @@ thread that pads batches ahead decides nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.stitch import stitch_pairs
 from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.train.distributed import ALONE, Group
 
 ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
@@ -25,18 +26,37 @@ NUM_AHEAD = 8
 NO_STITCH: Mapping[int, float] = MappingProxyType({})
 
 
+class UpdateBatches(NamedTuple):
+    """What one update learns from."""
+
+    batches: list[Batch]
+    """this rank's share of the micro-batches: rows of each, none of a micro-batch with fewer rows than ranks"""
+    indices: list[list[int]]
+    """the pairs of each whole micro-batch"""
+    num_tokens: int
+    """target tokens of all ranks, including EOS"""
+
+
 class EpochBatches:
     """The updates of an epoch: which pairs each of their micro-batches holds."""
 
     def __init__(
-        self, pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int, stitch: Mapping[int, float] = NO_STITCH
+        self,
+        pairs: PairStore,
+        config: BatchConfig,
+        *,
+        seed: int,
+        epoch: int,
+        stitch: Mapping[int, float] = NO_STITCH,
+        group: Group = ALONE,
     ) -> None:
         """`stitch`: K to the probability that an example is K pairs joined; none: every pair is an example."""
+        self._group = group
         self._pairs = stitch_pairs(pairs, stitch, seed=seed, epoch=epoch)
         self._accumulate = config.accumulate
-        source_lengths, target_lengths = self._pairs.source_lengths, self._pairs.target_lengths
+        self._target_lengths = self._pairs.target_lengths
         self._indices = bucketed_batches(
-            source_lengths, target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
+            self._pairs.source_lengths, self._target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
         )
 
     def __len__(self) -> int:
@@ -48,14 +68,17 @@ class EpochBatches:
         """Updates; the last may have fewer micro-batches than the others."""
         return -(-len(self._indices) // self._accumulate)
 
-    def updates(self, batches_done: int) -> Generator[list[Batch], None, None]:
+    def updates(self, batches_done: int) -> Generator[UpdateBatches, None, None]:
         """The micro-batches of each update from this micro-batch on."""
         starts = range(batches_done, len(self._indices), self._accumulate)
         groups = [self._indices[start : start + self._accumulate] for start in starts]
         return built_ahead(self._build, groups)
 
-    def _build(self, group: Sequence[list[int]]) -> list[Batch]:
-        return [self._pairs.batch(indices) for indices in group]
+    def _build(self, whole: list[list[int]]) -> UpdateBatches:
+        # rows lie side by side by length: every n-th of them is as long as its neighbours on the other ranks
+        shares = [self._group.share(indices) for indices in whole]
+        num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
+        return UpdateBatches([self._pairs.batch(share) for share in shares if share], whole, num_tokens)
 
 
 def built_ahead(

@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,10 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return load_safetensors(_read_checked(directory / TENSORS, hashes)), values
 
 
-def rng_state(device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
+RngState = tuple[dict[str, Tensor], dict[str, Any]]
+
+
+def rng_state(device: torch.device) -> RngState:
     """The state of every random number generator, as tensors (torch) and plain values (numpy, Python)."""
     tensors = {"rng/torch": torch.get_rng_state()}
     if device.type == "cuda":
@@ -94,15 +98,29 @@ def rng_state(device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, {"python": [version, list(internal), gauss], "numpy": numpy_values}
 
 
-def set_rng_state(tensors: dict[str, Tensor], values: dict[str, Any], device: torch.device) -> None:
-    """Put every generator back (the GPU's only where the state came from one)."""
-    torch.set_rng_state(tensors["rng/torch"])
-    if device.type == "cuda" and "rng/cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["rng/cuda"], device)
-    version, internal, gauss = values["python"]
+def joined_rng_states(states: Sequence[RngState]) -> RngState:
+    """The states of all ranks as one: the first rank's under its own names, the others' under `<name>@<rank>`."""
+    tensors: dict[str, Tensor] = {}
+    values: dict[str, Any] = {}
+    for rank, (own_tensors, own_values) in enumerate(states):
+        tensors |= {_of_rank(name, rank): tensor for name, tensor in own_tensors.items()}
+        values |= {_of_rank(name, rank): value for name, value in own_values.items()}
+    return tensors, values
+
+
+def set_rng_state(tensors: dict[str, Tensor], values: dict[str, Any], device: torch.device, *, rank: int = 0) -> None:
+    """Put every generator of a rank back (the GPU's only where the state came from one)."""
+    torch.set_rng_state(tensors[_of_rank("rng/torch", rank)])
+    if device.type == "cuda" and (name := _of_rank("rng/cuda", rank)) in tensors:
+        torch.cuda.set_rng_state(tensors[name], device)
+    version, internal, gauss = values[_of_rank("python", rank)]
     random.setstate((version, tuple(internal), gauss))
-    kind, keys, position, has_gauss, cached = values["numpy"]
+    kind, keys, position, has_gauss, cached = values[_of_rank("numpy", rank)]
     np.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+
+
+def _of_rank(name: str, rank: int) -> str:
+    return f"{name}@{rank}" if rank else name
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -1,26 +1,29 @@
-"""The training loop: epochs of updates, with logging, validation and checkpoints in between."""
+"""The training loop: epochs of updates, with logging, validation and checkpoints in between.
+
+With several processes every rank runs it; the first one alone writes, and what a rank decides by (the clock, a signal)
+is agreed upon first.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import torch
 
 from seq2seq_attn.allocator import keep_few_primitives
 from seq2seq_attn.config import Config, config_from_dict
-from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
-from seq2seq_attn.train.batches import EpochBatches
+from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
+from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
 from seq2seq_attn.train.plan import Plan
 from seq2seq_attn.train.precision import resolve_precision
 from seq2seq_attn.train.record import Record
@@ -31,13 +34,13 @@ from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import SPLIT as VALID
 from seq2seq_attn.train.validate import Interrupted, Validator
-from seq2seq_attn.translator import resolve_device
 
 log = logging.getLogger(__name__)
 
 
 def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False) -> RunDir:
-    """Train as configured and leave a run directory, preparing the data first if that was not done.
+    """Train as configured and leave a run directory, preparing the data first if that was not done. Started by
+    `torchrun`, all its processes train one model together.
 
     Args:
         config: all settings. To resume with a run's own, load them from its `config.yaml`.
@@ -52,34 +55,41 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         SystemExit: (143) on SIGTERM, after saving.
     """
     keep_few_primitives()
-    path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
-    prepared = prepare_corpus(config, show_progress=sys.stderr.isatty())
-    if config.train.num_threads:
-        torch.set_num_threads(config.train.num_threads)
-    with catch_signals() as stop:
-        trainer = Trainer(config, RunDir(path), prepared, stop)
-        trainer.train(resume=resume, overwrite=overwrite)
+    with join_group() as group:
+        path = group.from_first(lambda: choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite))
+        prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
+        if config.train.num_threads:
+            torch.set_num_threads(config.train.num_threads)
+        with catch_signals() as stop:
+            trainer = Trainer(config, RunDir(path), prepared, stop, group)
+            trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
 
 
 class Trainer:
     """One training: the model, where it stands, and what happens between updates."""
 
-    def __init__(self, config: Config, run: RunDir, prepared: PreparedCorpus, stop: StopRequest) -> None:
+    def __init__(
+        self, config: Config, run: RunDir, prepared: PreparedCorpus, stop: StopRequest, group: Group = ALONE
+    ) -> None:
         self._config = config
         self.run = run
         self._prepared = prepared
         self._pairs = prepared.pairs("train")
         self._stop = stop
-        self._device = resolve_device(config.train.device)
+        self._group = group
+        self._device = local_device(config.train.device)
         self._precision = resolve_precision(config.train.precision, self._device)
         torch.manual_seed(config.seed)
         self._model = build_model(
             config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)
         ).to(self._device)
-        self._updater = Updater(self._model, config.train, device=self._device, precision=self._precision)
+        if not group.is_first:
+            torch.manual_seed(group.own_seed(config.seed))  # the weights are alike, what dropout drops is not
+        device, precision = self._device, self._precision
+        self._updater = Updater(self._model, config.train, device=device, precision=precision, group=group)
         self._validator = Validator(
-            prepared, config, device=self._device, precision=self._precision, should_stop=lambda: stop.is_set
+            prepared, config, device=device, precision=precision, should_stop=lambda: stop.is_set, group=group
         )
         self._updates_per_epoch = self._epoch(0).num_updates
         self._plan = Plan(config.train, updates_per_epoch=self._updates_per_epoch)
@@ -90,14 +100,26 @@ class Trainer:
 
     def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Train to the end, or until a signal; from the beginning, or from the last saved state if there is one."""
-        position = self._load() if resume and checkpoint.has_state(self.run.last_dir) else None
+        can_go_on = self._group.from_first(lambda: resume and checkpoint.has_state(self.run.last_dir))
+        position = self._load() if can_go_on else None
         if self._finished and self._stop_reason():
-            if not self.run.is_finished():
+            if self._group.is_first and not self.run.is_finished():
                 self._mark_finished()
             log.info("%s: finished (%s); to go on, raise that limit with --set", self.run.path, self._stop_reason())
             return
         self._finished = None
-        if position is None:
+        if self._group.is_first:
+            self._open_run(is_new=position is None, overwrite=overwrite)
+        self._session_began_at = time.monotonic() - self._state.elapsed_s
+        with self._open_log(position) as self._run_log, closing(self._progress()) as progress:
+            self._record = Record(self._run_log, progress)
+            self._say_what(is_new=position is None)
+            if position is None:
+                self._save()  # from here on there is something to resume
+            self._loop()
+
+    def _open_run(self, *, is_new: bool, overwrite: bool) -> None:
+        if is_new:
             self.run = RunDir.create(self.run.path, overwrite=overwrite or (self.run.path / "config.yaml").exists())
             self.run.save_config(self._config)
             self.run.save_text(self._prepared)
@@ -105,16 +127,11 @@ class Trainer:
         else:
             self.run.mark_unfinished()
             self.run.save_config(self._config)
-        self._session_began_at = time.monotonic() - self._state.elapsed_s
-        with (
-            RunLog(self.run.path, position=position, update=self._state.update) as self._run_log,
-            closing(self._progress()) as progress,
-        ):
-            self._record = Record(self._run_log, progress)
-            self._say_what(is_new=position is None)
-            if position is None:
-                self._save()  # from here on there is something to resume
-            self._loop()
+
+    def _open_log(self, position: int | None) -> AbstractContextManager[RunLog | None]:
+        if not self._group.is_first:
+            return nullcontext()
+        return RunLog(self.run.path, position=position, update=self._state.update)
 
     def _loop(self) -> None:
         self._after_update()  # a validation may have been interrupted
@@ -130,13 +147,13 @@ class Trainer:
                     began_at = time.monotonic()
         self._finish()
 
-    def _update(self, batches: Sequence[Batch], *, num_batches_of_epoch: int, began_at: float) -> None:
+    def _update(self, batches: UpdateBatches, *, num_batches_of_epoch: int, began_at: float) -> None:
         state = self._state
         epoch = state.epoch
         rate = self._plan.learning_rate(state.update, plateau_factor=state.plateau.factor)
         ratio = self._plan.teacher_forcing_ratio(state.update)
         result = self._updater.make(batches, update=state.update, learning_rate=rate, teacher_forcing_ratio=ratio)
-        state.take_batches(len(batches), num_batches_of_epoch=num_batches_of_epoch)
+        state.take_batches(len(batches.indices), num_batches_of_epoch=num_batches_of_epoch)
         self._count_time()
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "made":
@@ -144,13 +161,12 @@ class Trainer:
             every = self._config.train.log_every_updates
             self._record.made(state, epoch, log_every=every, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "bad":
-            self._take_bad_update(batches, result, epoch)
+            self._take_bad_update([index for indices in batches.indices for index in indices], result, epoch)
 
-    def _take_bad_update(self, batches: Sequence[Batch], result: UpdateResult, epoch: int) -> None:
+    def _take_bad_update(self, indices: list[int], result: UpdateResult, epoch: int) -> None:
         state = self._state
         state.num_bad += 1
         state.num_bad_in_row += 1
-        indices = [index for batch in batches for index in batch.indices_B.tolist()]
         what = self._record.bad(state, epoch, result, indices)
         if state.num_bad_in_row >= self._config.train.max_bad_steps:
             raise UserError(
@@ -168,10 +184,19 @@ class Trainer:
             self._save()
         elif update != self._saved_at and update % self._config.train.checkpoint_every_updates == 0:
             self._save()
-        if self._stop.is_set:
+        if self._agree_to_stop():
             self._save()
             log.info("state of update %d saved; go on with --resume --run-dir %s", update, self.run.path)
             self._stop.leave()
+
+    def _agree_to_stop(self) -> bool:
+        """Whether a signal has reached any rank. The clock is set to the latest of all, as a limit of minutes ends the
+        loop: all must leave it together."""
+        elapsed_s, signal_number = self._group.largest([self._state.elapsed_s, self._stop.signal_number or 0])
+        self._state.elapsed_s = elapsed_s
+        if signal_number:
+            self._stop.signal_number = int(signal_number)
+        return signal_number > 0
 
     def _validate(self) -> bool:
         """Validate, keep the model if it is the best; False: a signal came in between, and nothing is noted."""
@@ -184,7 +209,7 @@ class Trainer:
             except Interrupted:
                 return False
             is_best = state.take_validation(bleu=found.bleu, perplexity=found.perplexity, config=settings)
-            if is_best:
+            if is_best and self._group.is_first:
                 about = {
                     "update": state.update,
                     "epoch": state.epoch,
@@ -204,7 +229,8 @@ class Trainer:
         self._finished = self._stop_reason()
         self._record.ended(self._state, self._finished, self._config.train.validation.metric)
         self._save()
-        self._mark_finished()
+        if self._group.is_first:
+            self._mark_finished()
 
     def _mark_finished(self) -> None:
         state = self._state
@@ -217,7 +243,10 @@ class Trainer:
         self.run.mark_finished({**about, "best_score": state.best_score, "best_update": state.best_update})
 
     def _save(self) -> None:
-        rng_tensors, rng_values = checkpoint.rng_state(self._device)
+        self._saved_at = self._state.update
+        rng_tensors, rng_values = checkpoint.joined_rng_states(self._group.gather(checkpoint.rng_state(self._device)))
+        if self._run_log is None:
+            return
         values = {
             "state": self._state.to_dict(),
             "finished": self._finished,
@@ -226,10 +255,10 @@ class Trainer:
             "metrics_position": self._run_log.position(),
             "rng": rng_values,
             "num_threads": torch.get_num_threads(),
+            "num_processes": self._group.size,
             **self._updater.values(),
         }
         checkpoint.save_state(self.run.last_dir, self._updater.tensors() | rng_tensors, values)
-        self._saved_at = self._state.update
 
     def _load(self) -> int:
         """Take up the last state; the length of `metrics.jsonl` that belongs to it."""
@@ -243,8 +272,13 @@ class Trainer:
         if self._device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
             text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
             log.warning(text, torch.get_num_threads(), values["num_threads"])
+        num_processes = values.get("num_processes", 1)
+        if num_processes != self._group.size:
+            text = "%d processes in this session, %d before: dropout will drop other numbers than it would have"
+            log.warning(text, self._group.size, num_processes)
         self._updater.load(tensors, values)
-        checkpoint.set_rng_state(tensors, values["rng"], self._device)
+        if self._group.rank < num_processes:
+            checkpoint.set_rng_state(tensors, values["rng"], self._device, rank=self._group.rank)
         self._state = TrainState.from_dict(values["state"])
         self._finished = values["finished"]
         self._saved_at = self._state.update
@@ -252,7 +286,8 @@ class Trainer:
 
     def _epoch(self, epoch: int) -> EpochBatches:
         config = self._config
-        return EpochBatches(self._pairs, config.train.batch, seed=config.seed, epoch=epoch, stitch=config.data.stitch)
+        stitch, group = config.data.stitch, self._group
+        return EpochBatches(self._pairs, config.train.batch, seed=config.seed, epoch=epoch, stitch=stitch, group=group)
 
     def _stop_reason(self) -> str | None:
         return self._state.stop_reason(self._config.train)
@@ -263,12 +298,15 @@ class Trainer:
     def _progress(self) -> Progress:
         minutes = self._config.train.max_minutes
         end_s = None if minutes is None else 60 * minutes - self._state.elapsed_s
-        return Progress(update=self._state.update, total_updates=self._plan.total_updates, end_s=end_s)
+        total = self._plan.total_updates
+        is_shown = self._group.is_first
+        return Progress(update=self._state.update, total_updates=total, end_s=end_s, is_shown=is_shown)
 
     def _say_what(self, *, is_new: bool) -> None:
         log.info("%s: %s", self.run.path, "begins" if is_new else f"goes on after update {self._state.update}")
+        processes = f"{self._group.size} processes, " if self._group.size > 1 else ""
         threads = f", {torch.get_num_threads()} threads" if self._device.type == "cpu" else ""
-        log.info("torch %s on %s%s, %s", torch.__version__, self._device, threads, self._precision)
+        log.info("torch %s, %son %s%s, %s", torch.__version__, processes, self._device, threads, self._precision)
         if self._model.decoder.attention.fast_score() is None:
             name = self._config.model.attention.name
             log.info("attention %s: its score is none that the fast unroll knows; a loop, step after step", name)

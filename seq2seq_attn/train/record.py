@@ -21,8 +21,9 @@ _NUM_NAMED_PAIRS = 8
 class Record:
     """Tells a training's events."""
 
-    def __init__(self, run_log: RunLog, progress: Progress) -> None:
-        self._run_log = run_log
+    def __init__(self, run_log: RunLog | None, progress: Progress) -> None:
+        """`run_log`: None for a rank that does not write."""
+        self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
 
     def made(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
@@ -42,7 +43,7 @@ class Record:
             "tokens_per_s": tokens_per_s,
             "elapsed_s": state.elapsed_s,
         }
-        self._run_log.event("train", update=state.update, epoch=epoch, **values)
+        self._event("train", update=state.update, epoch=epoch, **values)
         level = logging.DEBUG if self._progress.is_shown else logging.INFO
         text = "update %d, epoch %d: loss %.4f, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
         shown = (values["loss"], values["gradient_norm"], settings.get("learning_rate", 0.0), tokens_per_s)
@@ -52,7 +53,7 @@ class Record:
     def bad(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
         """An update was skipped; what was wrong with it, naming the batch."""
         loss = result.loss_sum / result.num_tokens
-        self._run_log.event(
+        self._event(
             "bad_update",
             update=state.update,
             epoch=epoch,
@@ -69,7 +70,7 @@ class Record:
 
     def validated(self, state: TrainState, found: Validation, *, is_best: bool, seconds: float) -> None:
         """A validation was made."""
-        self._run_log.event(
+        self._event(
             "validation",
             update=state.update,
             epoch=state.epoch,
@@ -94,6 +95,10 @@ class Record:
         """Training is over."""
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update, "elapsed_s": state.elapsed_s}
-        self._run_log.event("end", update=state.update, epoch=state.epoch, **values)
+        self._event("end", update=state.update, epoch=state.epoch, **values)
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
+
+
+def _say_nothing(event: str, **values: Any) -> None:
+    pass

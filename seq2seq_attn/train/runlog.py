@@ -81,7 +81,7 @@ class RunLog:
 class Progress:
     """The bar on stderr (none where stderr is no terminal): epoch, updates, loss, tokens a second, time left."""
 
-    def __init__(self, *, update: int, total_updates: int | None, end_s: float | None) -> None:
+    def __init__(self, *, update: int, total_updates: int | None, end_s: float | None, is_shown: bool = True) -> None:
         """`end_s`: seconds from now until a time limit ends training, None without one."""
         self._bar: tqdm[Any] = tqdm(
             total=total_updates,
@@ -89,7 +89,7 @@ class Progress:
             unit="update",
             dynamic_ncols=True,
             file=sys.stderr,
-            disable=not sys.stderr.isatty(),
+            disable=not (is_shown and sys.stderr.isatty()),
             bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {postfix}" if total_updates else None,
         )
         self._started_at, self._first_update = time.monotonic(), update

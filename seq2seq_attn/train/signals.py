@@ -15,7 +15,7 @@ from types import FrameType
 
 
 class StopRequest:
-    """Whether a signal has asked the training to stop, and which."""
+    """Whether a signal, to this process or to another of the training, has asked to stop, and which."""
 
     def __init__(self) -> None:
         self.signal_number: int | None = None
@@ -40,15 +40,16 @@ def catch_signals() -> Iterator[StopRequest]:
     Outside the main thread Python allows no handlers: then nothing is caught.
     """
     request = StopRequest()
+    seen: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
 
     def note(signal_number: int, frame: FrameType | None) -> None:
-        if request.is_set:
-            request.signal_number = signal_number
-            request.leave()
         request.signal_number = signal_number
+        seen.append(signal_number)
+        if len(seen) > 1:  # not `is_set`, which another process may have been the cause of
+            request.leave()
         # Not through the log: the signal may have come while that was writing, and it cannot be entered twice.
         os.write(2, f"\n{signal.Signals(signal_number).name}: finishing this update, then saving\n".encode())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.config import BatchConfig, TrainConfig
-from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 from seq2seq_attn.train.precision import Precision, autocast, build_scaler
@@ -39,43 +40,49 @@ class UpdateResult:
 class Updater:
     """Makes updates; owns all that changes with them (model, optimiser, scaler, average of the weights)."""
 
-    def __init__(self, model: Seq2Seq, config: TrainConfig, *, device: torch.device, precision: Precision) -> None:
+    def __init__(
+        self, model: Seq2Seq, config: TrainConfig, *, device: torch.device, precision: Precision, group: Group = ALONE
+    ) -> None:
         self.model = model
         self.average = WeightAverage(model, decay) if (decay := config.optimizer.average_decay) else None
         self._config = config
         self._device = device
         self._precision = precision
+        self._group = group
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
 
     def make(
-        self, batches: Sequence[Batch], *, update: int, learning_rate: float, teacher_forcing_ratio: float
+        self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
     ) -> UpdateResult:
-        """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens.
+        """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens, of
+        all ranks.
 
         Raises:
             UserError: out of memory, with the setting to lower.
         """
         self.model.train()
         set_learning_rate(self._optimizer, learning_rate)
-        num_tokens = sum(batch.num_tokens for batch in batches)
         with explained_out_of_memory(self._config.batch):
-            loss_sum, nll_sum = self._backward(batches, num_tokens, teacher_forcing_ratio)
+            loss_sum, nll_sum = self._backward(batches, teacher_forcing_ratio)
+            self._group.sum_gradients(self._parameters)
             if self._scaler:
                 self._scaler.unscale_(self._optimizer)  # clipping must see the gradients as they are
             norm = clip_gradients(self._parameters, self._config.optimizer.clip_norm)
-            sums = torch.stack([loss_sum, nll_sum, norm.double()]).tolist()  # the one wait for the device
+            # the one wait for the device; the norm is the same on all ranks
+            *losses, gradient_norm = torch.stack([loss_sum, nll_sum, norm.double()]).tolist()
+            sums = [*self._group.sum(losses), gradient_norm]
             is_finite = all(map(math.isfinite, sums))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
         kind: Literal["made", "overflow", "bad"] = "made" if is_finite else "overflow" if is_overflow else "bad"
-        return UpdateResult(kind, num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
+        return UpdateResult(kind, batches.num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
 
-    def _backward(self, batches: Sequence[Batch], num_tokens: int, ratio: float) -> tuple[Tensor, Tensor]:
+    def _backward(self, batches: UpdateBatches, ratio: float) -> tuple[Tensor, Tensor]:
         self._optimizer.zero_grad(set_to_none=True)
         loss_sum, nll_sum = torch.zeros(2, dtype=torch.float64, device=self._device)
-        for batch in batches:
+        for batch in batches.batches:
             with autocast(self._precision, self._device):
                 loss = batch_loss(
                     self.model,
@@ -83,7 +90,7 @@ class Updater:
                     label_smoothing=self._config.label_smoothing,
                     teacher_forcing_ratio=ratio,
                 )
-            mean = loss.loss_sum / num_tokens
+            mean = loss.loss_sum / batches.num_tokens
             torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
             loss_sum += loss.loss_sum.detach()
             nll_sum += loss.nll_sum

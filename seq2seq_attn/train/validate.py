@@ -15,6 +15,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.precision import Precision, autocast
 from seq2seq_attn.translator import Translator
@@ -63,13 +64,15 @@ class Validator:
         device: torch.device,
         precision: Precision,
         should_stop: Callable[[], bool],
+        group: Group = ALONE,
     ) -> None:
-        """`should_stop` is asked between batches: true raises `Interrupted` out of `validate`."""
+        """`should_stop` is asked between batches: true raises `Interrupted` out of `validate`, on all ranks."""
         self._prepared = prepared
         self._config = config
         self._device = device
         self._precision = precision
         self._should_stop = should_stop
+        self._group = group
         pairs = prepared.pairs(SPLIT)
         if not len(pairs):
             raise UserError(f"{prepared.directory}: the validation split is empty; give data.valid at least one pair")
@@ -81,36 +84,44 @@ class Validator:
         self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
 
     def validate(self, model: Seq2Seq) -> Validation:
-        """Perplexity and BLEU of a model as it is now; its training mode and random numbers are untouched.
+        """Perplexity and BLEU of a model as it is now; its training mode and random numbers are untouched. Each rank
+        takes its share of the sentences, all return the same.
 
         Raises:
-            Interrupted: `should_stop` said so.
+            Interrupted: `should_stop` said so to one of the ranks.
         """
         was_training = model.training
         model.eval()
+        share: tuple[float, list[str]] | None
         try:
-            perplexity = self._perplexity(model)
-            hypotheses = self._translate(model)
+            share = self._nll(model), self._translate(model)
+        except Interrupted:
+            share = None
         finally:
             model.train(was_training)
+        shares = [share for share in self._group.gather(share) if share is not None]
+        if len(shares) < self._group.size:
+            raise Interrupted
+        mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
+        perplexity = math.exp(mean) if mean < 700 else math.inf
+        hypotheses = self._group.joined([share for _, share in shares])
         bleu = self._measure.statistics(hypotheses).score()
         return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), self._samples(hypotheses))
 
     @torch.no_grad()
-    def _perplexity(self, model: Seq2Seq) -> float:
-        nll_sum, num_tokens = 0.0, 0
+    def _nll(self, model: Seq2Seq) -> float:
+        """Of this rank's share, in nats, summed over target tokens with EOS."""
+        nll_sum = 0.0
         size = self._config.search.batch_size
-        for indices in ordered_batches(self._pairs.target_lengths, size=size):
+        for indices in self._group.share(ordered_batches(self._pairs.target_lengths, size=size)):
             self._look()
             batch = self._pairs.batch(indices).to(self._device)
             with autocast(self._precision, self._device):
-                loss = batch_loss(model, batch)
-            nll_sum += loss.nll_sum.item()
-            num_tokens += loss.num_tokens
-        mean = nll_sum / num_tokens
-        return math.exp(mean) if mean < 700 else math.inf
+                nll_sum += batch_loss(model, batch).nll_sum.item()
+        return nll_sum
 
     def _translate(self, model: Seq2Seq) -> list[str]:
+        """Translations of this rank's share."""
         translator = Translator(
             model,
             source_tokenizer=self._prepared.source_tokenizer,
@@ -122,10 +133,11 @@ class Validator:
             max_source_length=self._config.data.max_length,
         )
         beam_size = self._config.train.validation.beam_size
+        sources = self._group.share(self._sources)
         hypotheses: list[str] = []
-        for start in range(0, len(self._sources), _NUM_LINES_AT_ONCE):
+        for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             self._look()
-            lines = self._sources[start : start + _NUM_LINES_AT_ONCE]
+            lines = sources[start : start + _NUM_LINES_AT_ONCE]
             hypotheses += [t.text for t in translator.translate(lines, beam_size=beam_size, keep_attention=False)]
         return hypotheses
 

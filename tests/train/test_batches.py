@@ -27,7 +27,7 @@ def epoch(number: int = 0, *, size: int = 8, accumulate: int = 3) -> EpochBatche
 
 
 def indices(updates: object) -> list[list[list[int]]]:
-    return [[batch.indices_B.tolist() for batch in update] for update in updates]  # type: ignore[attr-defined]
+    return [[batch.indices_B.tolist() for batch in update.batches] for update in updates]  # type: ignore[attr-defined]
 
 
 def test_an_epoch_is_every_pair_once_in_groups() -> None:

@@ -176,21 +176,21 @@ def test_a_signal_saves_and_leaves(
 ) -> None:
     config = toy_config("train.checkpoint_every_updates=1000")
     expected = train(config, run_dir=tmp_path / "whole")
-    real_make, real_perplexity = update_module.Updater.make, Validator._perplexity
+    real_make, real_nll = update_module.Updater.make, Validator._nll
 
     def make(self: update_module.Updater, *args: Any, update: int, **kwargs: Any) -> Any:
         if moment == "update" and update == 12:
             os.kill(os.getpid(), number)
         return real_make(self, *args, update=update, **kwargs)
 
-    def perplexity(self: Validator, model: Any) -> float:
+    def nll(self: Validator, model: Any) -> float:
         if moment == "validation":
             os.kill(os.getpid(), number)
-        return real_perplexity(self, model)
+        return real_nll(self, model)
 
     with monkeypatch.context() as patch:
         patch.setattr(update_module.Updater, "make", make)
-        patch.setattr(Validator, "_perplexity", perplexity)
+        patch.setattr(Validator, "_nll", nll)
         with pytest.raises(error, match=message):
             train(config, run_dir=tmp_path / "stopped")
     saved = checkpoint.read_values(tmp_path / "stopped" / "last")["state"]

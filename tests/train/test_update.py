@@ -12,6 +12,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.train import update as update_module
+from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.precision import Precision
 from seq2seq_attn.train.update import Updater, UpdateResult, explained_out_of_memory
 
@@ -40,7 +41,9 @@ def batch(indices: Sequence[int]) -> Batch:
 
 
 def make(updater: Updater, batches: Sequence[Batch], update: int = 0, learning_rate: float = 0.1) -> UpdateResult:
-    return updater.make(batches, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
+    indices = [batch.indices_B.tolist() for batch in batches]
+    whole = UpdateBatches(list(batches), indices, sum(batch.num_tokens for batch in batches))
+    return updater.make(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
 
 
 def weights(updater: Updater) -> dict[str, torch.Tensor]:

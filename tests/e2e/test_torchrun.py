@@ -1,0 +1,106 @@
+"""Two processes that `torchrun` starts train the model that one process trains; stopped and resumed, too."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+NO_DROPOUT = tuple(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))
+LIMIT_S = 240
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("toy")
+    write_toy_corpus(directory)
+    return directory
+
+
+def command(corpus: Path, run: Path, *settings: str, num_processes: int, options: tuple[str, ...] = ()) -> list[str]:
+    launcher = TORCHRUN if num_processes == 2 else []
+    overrides = [part for setting in [*toy_settings(corpus), *settings] for part in ("--set", setting)]
+    return [
+        sys.executable,
+        *launcher,
+        "-m",
+        "seq2seq_attn",
+        "train",
+        "-c",
+        "base",
+        "--run-dir",
+        str(run),
+        *overrides,
+        *options,
+    ]
+
+
+def train(*args: Any, **kwargs: Any) -> RunDir:
+    done = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    return RunDir(args[1])
+
+
+def events(run: RunDir, event: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, run.metrics_path.read_text(encoding="utf-8").splitlines())
+    clock = ("seconds", "elapsed_s", "tokens_per_s")
+    return [{k: v for k, v in line.items() if k not in clock} for line in lines if line["event"] == event]
+
+
+def is_float(value: object) -> bool:
+    return isinstance(value, float)
+
+
+def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp_path: Path) -> None:
+    # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
+    settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=3")
+    settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
+    one = train(corpus, tmp_path / "one", *settings, num_processes=1)
+    two = train(corpus, tmp_path / "two", *settings, num_processes=2)
+    assert len(events(two, "train")) == 6
+    for event in ("train", "validation"):
+        for found, expected in zip(events(two, event), events(one, event), strict=True):
+            assert {k: v for k, v in found.items() if not is_float(v)} == {
+                k: v for k, v in expected.items() if not is_float(v)
+            }
+            for name, value in expected.items():
+                assert not is_float(value) or found[name] == pytest.approx(value, rel=1e-4, abs=1e-6), name
+    found_best, expected_best = two.load_best(), one.load_best()
+    for name, tensor in expected_best.items():
+        torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
+
+
+def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus: Path, tmp_path: Path) -> None:
+    settings = ("train.max_epochs=25", "train.validation.num_pairs=5", "train.validation.every_updates=100")
+    whole = train(corpus, tmp_path / "whole", *settings, num_processes=2)
+    stopped = RunDir(tmp_path / "stopped")
+    process = subprocess.Popen(
+        command(corpus, stopped.path, *settings, num_processes=2), stderr=subprocess.PIPE, text=True
+    )
+    began_at = time.monotonic()
+    while not (stopped.metrics_path.exists() and len(events(stopped, "train")) > 3):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() - began_at < LIMIT_S
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, log = process.communicate(timeout=LIMIT_S)
+    assert "go on with --resume" in log, log
+    assert 0 < checkpoint.read_values(stopped.last_dir)["state"]["update"] < 250
+    train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
+    expected, found = (checkpoint.load_state(run.last_dir)[0] for run in (whole, stopped))
+    assert expected.keys() == found.keys()
+    assert "rng/torch@1" in found
+    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
+    assert events(stopped, "validation") == events(whole, "validation")

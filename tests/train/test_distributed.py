@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.config import BatchConfig
+from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.train import distributed
+from seq2seq_attn.train.batches import EpochBatches
+from seq2seq_attn.train.checkpoint import joined_rng_states, rng_state, set_rng_state
+from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_joined_shares_are_the_whole(size: int) -> None:
+    items = list("abcdefghijk")
+    groups = [Group(rank, size) for rank in range(size)]
+    assert groups[0].joined([group.share(items) for group in groups]) == items
+
+
+def test_alone_nothing_is_exchanged() -> None:
+    with join_group() as group:
+        assert group == ALONE
+    assert ALONE.sum([1.5, 2.0]) == ALONE.largest([1.5, 2.0]) == [1.5, 2.0]
+    assert ALONE.gather("x") == ["x"]
+    assert ALONE.from_first(lambda: 3) == ALONE.first_before_others(lambda: 3) == 3
+    assert ALONE.is_first
+
+
+def test_ranks_share_the_rows_of_every_batch() -> None:
+    lengths = np.arange(100, dtype=np.int64) % 7 + 1
+
+    def batch(indices: list[int]) -> Batch:
+        sequences = [[4] * int(lengths[i]) for i in indices]
+        return collate(sequences, sequences, indices)
+
+    pairs = SimpleNamespace(source_lengths=lengths, target_lengths=lengths, batch=batch)
+    config = BatchConfig(size=9, accumulate=2)  # 100 = 11 * 9 + 1: one batch of one row
+
+    def updates(group: Group) -> list[tuple[list[list[int]], list[list[int]], int]]:
+        epoch = EpochBatches(pairs, config, seed=1, epoch=0, group=group)  # type: ignore[arg-type]
+        return [([b.indices_B.tolist() for b in u.batches], u.indices, u.num_tokens) for u in epoch.updates(0)]
+
+    alone = updates(ALONE)
+    ranks = [updates(Group(rank, 3)) for rank in range(3)]
+    for (own, whole, num_tokens), *shares in zip(alone, *ranks, strict=True):
+        assert own == whole
+        assert num_tokens == sum(int(lengths[i]) + 1 for indices in whole for i in indices)
+        for batches, indices, tokens in shares:
+            assert (indices, tokens) == (whole, num_tokens)
+            assert all(batches)
+        rows = [row for batches, *_ in shares for indices in batches for row in indices]
+        assert sorted(rows) == sorted(row for indices in whole for row in indices)
+
+
+def test_each_rank_has_a_seed_of_its_own() -> None:
+    seeds = {Group(rank, 4).own_seed(seed) for rank in range(4) for seed in range(3)}
+    assert len(seeds) == 12
+    assert Group(1, 4).own_seed(1) == Group(1, 2).own_seed(1)
+
+
+def test_every_rank_gets_its_own_generators_back() -> None:
+    states, drawn = [], []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        states.append(rng_state(CPU))
+        drawn.append(torch.rand(3))
+    tensors, values = joined_rng_states(states)
+    for rank, expected in enumerate(drawn):
+        set_rng_state(tensors, values, CPU, rank=rank)
+        assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "expected"),
+    [
+        ("cpu", {"LOCAL_WORLD_SIZE": "2"}, "cpu"),
+        ("auto", {}, "cuda"),
+        ("cuda:1", {"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}, "cuda:1"),
+        ("auto", {"LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "1"}, "cuda:1"),
+        ("cuda", {"LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0"}, "cuda:0"),
+    ],
+)
+def test_each_rank_of_a_machine_takes_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, name: str, environment: Mapping[str, str], expected: str
+) -> None:
+    pretend_two_gpus(monkeypatch, environment)
+    assert local_device(name) == torch.device(expected)
+
+
+@pytest.mark.parametrize(("name", "size"), [("auto", "3"), ("cuda:0", "2")])
+def test_ranks_never_share_a_gpu(monkeypatch: pytest.MonkeyPatch, name: str, size: str) -> None:
+    pretend_two_gpus(monkeypatch, {"LOCAL_WORLD_SIZE": size, "LOCAL_RANK": "0"})
+    with pytest.raises(UsageError, match=f"{name}.*{size} processes and 2 usable CUDA GPUs"):
+        local_device(name)
+
+
+def pretend_two_gpus(monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str]) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(distributed.torch.cuda, "set_device", lambda device: None)
