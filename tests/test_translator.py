@@ -124,8 +124,8 @@ def test_scores_are_the_model_s_own_by_teacher_forcing(
             tokens = translator._source_tokenizer.tokenize(source)
             with torch.inference_mode():
                 batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
-                features, targets = model(batch)
-                log_probs = torch.log_softmax(model.decoder.output(features), dim=-1).gather(1, targets[:, None])
+                log_probs = torch.log_softmax(model.decoder.output(model(batch)), dim=-1)
+                log_probs = log_probs.gather(1, batch.targets_N.unsqueeze(1))
             length = len(target) + translation.is_finished
             log_prob = float(log_probs[:length].sum())
             assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)

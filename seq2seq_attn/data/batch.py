@@ -1,6 +1,7 @@
 """Padded tensors of some sentence pairs.
 
-Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS.
+Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
+tokens, rounded up.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from torch import Tensor
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 IdArray = npt.NDArray[np.int32]
+ROW_MULTIPLE = 16
+"""N is rounded up to this: oneDNN compiles a product for every number of rows, and what it compiled stays in memory."""
 
 
 class SourceBatch(NamedTuple):
@@ -24,7 +27,7 @@ class SourceBatch(NamedTuple):
     ids_BS: Tensor
     """int64"""
     lengths_B: Tensor
-    """int64, real positions including EOS; always on the CPU: it drives Python loops"""
+    """int64, real positions including EOS; always on the CPU: what asks for numbers must not wait for a device"""
 
     @property
     def mask_BS(self) -> Tensor:
@@ -33,7 +36,7 @@ class SourceBatch(NamedTuple):
 
     def to(self, device: torch.device) -> SourceBatch:
         """The same batch on a device (asynchronously from pinned memory)."""
-        return SourceBatch(self.ids_BS.to(device, non_blocking=True), self.lengths_B)
+        return self._replace(ids_BS=self.ids_BS.to(device, non_blocking=True))
 
 
 class Batch(NamedTuple):
@@ -44,17 +47,33 @@ class Batch(NamedTuple):
     """int64, BOS-prefixed, padded by PAD"""
     tgt_out_BT: Tensor
     """int64, EOS-suffixed, padded by PAD"""
+    positions_N: Tensor
+    """int64, where the real target positions are in a flattened [T, B]; 0 in the rows that round N up"""
+    targets_N: Tensor
+    """int64, the ids there; PAD in the rows that round N up, which count for nothing"""
     num_tokens: int
     """target tokens to predict, including EOS"""
     indices_B: Tensor
     """int64, positions of the pairs in their split; on the CPU"""
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on a device."""
+        """The same batch on a device (asynchronously from pinned memory)."""
         return self._replace(
             source=self.source.to(device),
             tgt_in_BT=self.tgt_in_BT.to(device, non_blocking=True),
             tgt_out_BT=self.tgt_out_BT.to(device, non_blocking=True),
+            positions_N=self.positions_N.to(device, non_blocking=True),
+            targets_N=self.targets_N.to(device, non_blocking=True),
+        )
+
+    def pin_memory(self) -> Batch:
+        """The same batch in memory that a GPU copies from while the CPU goes on."""
+        return self._replace(
+            source=self.source._replace(ids_BS=self.source.ids_BS.pin_memory()),
+            tgt_in_BT=self.tgt_in_BT.pin_memory(),
+            tgt_out_BT=self.tgt_out_BT.pin_memory(),
+            positions_N=self.positions_N.pin_memory(),
+            targets_N=self.targets_N.pin_memory(),
         )
 
 
@@ -80,10 +99,15 @@ def collate(
         tgt_out_BT[row, : len(sequence)] = sequence
         tgt_out_BT[row, len(sequence)] = EOS
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
+    flat_out = tgt_out_BT.T.ravel()
+    real = np.flatnonzero(flat_out != PAD)
+    filler = (0, -len(real) % ROW_MULTIPLE)
     return Batch(
         source=collate_source(source),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
+        positions_N=torch.from_numpy(np.pad(real, filler)),
+        targets_N=torch.from_numpy(np.pad(flat_out[real], filler, constant_values=PAD)),
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
     )

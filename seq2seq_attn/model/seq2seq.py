@@ -21,9 +21,6 @@ from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
 
 Fields = TypeVar("Fields", Memory, State)
-ROW_MULTIPLE = 16
-"""Rows of the readout are rounded up to this: oneDNN compiles a product for every number of rows, and what it compiled
-stays in memory."""
 
 
 class SearchState(NamedTuple):
@@ -53,15 +50,13 @@ class Seq2Seq(nn.Module):
 
     # ---- training ----
 
-    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> tuple[Tensor, Tensor]:
-        """Features of the real target positions, `features_NF`, and the ids they must predict, `targets_N`.
+    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Tensor:
+        """Features of the target positions `batch.positions_N`, `features_NF`.
 
         The output layer is left to the loss, which works in chunks: there is never a B x T x V tensor. With a ratio
         below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per
         token (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one
         is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes.
-
-        There may be up to `ROW_MULTIPLE - 1` more rows of features than targets, for the loss to leave out.
         """
         hidden_BH, memory, state = self.encode(batch.source)
         tgt_in_TB = batch.tgt_in_BT.t().contiguous()
@@ -75,18 +70,14 @@ class Seq2Seq(nn.Module):
                 )
         embedded_TBE = _masked(self.decoder.embedding(tgt_in_TB), embedding_mask)
         unrolled = unroll(self.decoder, embedded_TBE, hidden_BH, memory, state)
-        real_TB = (batch.tgt_out_BT != PAD).t()
-        positions_N = real_TB.flatten().nonzero().squeeze(1)
-        targets_N = batch.tgt_out_BT.t().flatten()[positions_N]
-        positions_N = nn.functional.pad(positions_N, (0, -len(positions_N) % ROW_MULTIPLE))
         features_NF = self.decoder.features(
-            _rows(unrolled.states_TBH, positions_N),
-            _rows(unrolled.contexts_TBM, positions_N),
-            _rows(embedded_TBE, positions_N),
+            _rows(unrolled.states_TBH, batch.positions_N),
+            _rows(unrolled.contexts_TBM, batch.positions_N),
+            _rows(embedded_TBE, batch.positions_N),
         )
         if features_mask is not None:
-            features_NF = features_NF * features_mask.flatten(0, 1)[positions_N]
-        return features_NF, targets_N
+            features_NF = features_NF * _rows(features_mask, batch.positions_N)
+        return features_NF
 
     def _mix_inputs(
         self,
@@ -108,14 +99,15 @@ class Seq2Seq(nn.Module):
             if embedding_mask is not None:
                 embedded_BE = embedded_BE * embedding_mask[t]
             context_BM, state = self.decoder.step(embedded_BE, state, memory)
-            # the readout is most of a step's work: only rows that feed back go through it
-            rows_R = (~keep_TB[t + 1]).nonzero().squeeze(1)
+            rows_R = _feeding_back(keep_TB[t + 1])
             fed_back = (tensor.index_select(0, rows_R) for tensor in (state.hidden_BH, context_BM, embedded_BE))
             features_RF = self.decoder.features(*fed_back)
             if features_mask is not None:
                 features_RF = features_RF * features_mask[t].index_select(0, rows_R)
             choice_R = nn.functional.linear(features_RF.to(weight.dtype), weight, bias).argmax(dim=-1)
-            mixed_TB[t + 1].index_copy_(0, rows_R, choice_R)
+            mixed_TB[t + 1].index_copy_(
+                0, rows_R, torch.where(keep_TB[t + 1][rows_R], mixed_TB[t + 1][rows_R], choice_R)
+            )
         return mixed_TB
 
     def encode(self, source: SourceBatch) -> tuple[Tensor, Memory, State]:
@@ -128,7 +120,7 @@ class Seq2Seq(nn.Module):
         """What the encoder makes of a source batch: one value per position, and the summary."""
         ids_SB = source.ids_BS.t()
         embedded_SBE = _masked(self.encoder.embedding(ids_SB), self._embedding_mask(ids_SB))
-        encoded: Encoded = self.encoder(embedded_SBE.transpose(0, 1), source.lengths_B)
+        encoded: Encoded = self.encoder(embedded_SBE.transpose(0, 1), source.mask_BS.sum(dim=1))
         return encoded
 
     def _embedding_mask(self, ids_TB: Tensor) -> Tensor | None:
@@ -198,6 +190,14 @@ def _bernoulli(shape: tuple[int, ...], rate: float, device: torch.device) -> Ten
     num_dropped = round(rate * 65_536)
     keep = (bits >= num_dropped - 32_768).view(shape)
     return keep.to(torch.get_default_dtype()).mul_(65_536 / (65_536 - num_dropped))
+
+
+def _feeding_back(keep_B: Tensor) -> Tensor:
+    """The rows that go through the readout, which is most of a step's work: on a CPU those that feed back; on a GPU
+    all, as to know which would be to wait for it at every step."""
+    if keep_B.device.type == "cpu":
+        return (~keep_B).nonzero().squeeze(1)
+    return torch.arange(len(keep_B), device=keep_B.device)
 
 
 def _rows(tensor_TBX: Tensor, positions_N: Tensor) -> Tensor:

@@ -5,7 +5,7 @@
 (Szegedy et al. 2016, section 7, for the smoothing eps.) No tensor of all tokens times the vocabulary ever exists: each
 chunk's logits become their own gradient in place.
 
-Shapes: N target tokens, F readout features, V target vocabulary.
+Shapes: N target tokens, rounded up, F readout features, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from torch import Tensor
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.gru import compute_dtype
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 4 * 1024 * 1024
-"""Logits alive at once: 16 MB in float32, about what a last-level cache holds."""
+"""Logits alive at once on a CPU: 16 MB in float32, about what a last-level cache holds."""
+GPU_CHUNK_CELLS = 64 * 1024 * 1024
+"""On a GPU: 256 MB, for fewer, larger products."""
 
 
 class BatchLoss(NamedTuple):
@@ -37,9 +40,9 @@ def batch_loss(
     model: Seq2Seq, batch: Batch, *, label_smoothing: float = 0.0, teacher_forcing_ratio: float = 1.0
 ) -> BatchLoss:
     """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator."""
-    features_NF, targets_N = model(batch, teacher_forcing_ratio)
+    features_NF = model(batch, teacher_forcing_ratio)
     output = model.decoder.output
-    loss_sum, nll_sum = chunked_cross_entropy(features_NF, output.weight, output.bias, targets_N, label_smoothing)
+    loss_sum, nll_sum = chunked_cross_entropy(features_NF, output.weight, output.bias, batch.targets_N, label_smoothing)
     return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
 
 
@@ -48,7 +51,7 @@ def chunked_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
 
-    Rows of features beyond the targets do not count, so that their number can be rounded up.
+    Rows whose target is PAD do not count.
     """
     needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
@@ -67,32 +70,34 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         needs_grad = needs_grad and any(ctx.needs_input_grad)
         features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
         num_ids = weight.shape[0]
-        num_targets = len(targets)
-        targets = torch.nn.functional.pad(targets, (0, len(features) - num_targets))
         sums = torch.zeros(2, dtype=wide, device=weight.device)
         grad_features = torch.empty_like(features_low) if needs_grad else None
         grad_weight, grad_bias = (torch.zeros_like(weight), torch.zeros_like(bias)) if needs_grad else (None, None)
         with torch.autocast(features.device.type, enabled=False):
-            rows_per_chunk = max(1, CHUNK_CELLS // num_ids)
+            num_cells = CHUNK_CELLS if features.device.type == "cpu" else GPU_CHUNK_CELLS
+            rows_per_chunk = max(1, num_cells // num_ids)
             for first in range(0, len(targets), rows_per_chunk):
                 chunk = slice(first, first + rows_per_chunk)
                 logits = torch.addmm(bias_low, features_low[chunk], weight_low.t()).to(wide)
                 log_norm = torch.logsumexp(logits, dim=-1, keepdim=True)
                 targets_1 = targets[chunk].unsqueeze(1)
-                count = slice(0, max(0, num_targets - first))
-                nll = (log_norm - logits.gather(1, targets_1))[count].sum()
-                uniform = (log_norm[count].sum() * num_ids - logits[count].sum()) / num_ids if smoothing else nll
+                is_real_1 = targets_1 != PAD
+                nll = torch.where(is_real_1, log_norm - logits.gather(1, targets_1), 0.0).sum()
+                uniform = nll
+                if smoothing:
+                    uniform = torch.where(is_real_1, log_norm - logits.mean(dim=-1, keepdim=True), 0.0).sum()
                 sums += torch.stack([(1.0 - smoothing) * nll + smoothing * uniform, nll])
                 if not needs_grad:
                     continue
                 assert grad_features is not None
                 assert grad_weight is not None
                 assert grad_bias is not None
-                grad = logits.sub_(log_norm).exp_()
+                # with an infinite norm a row's probabilities are 0
+                grad = logits.sub_(log_norm.masked_fill(~is_real_1, torch.inf)).exp_()
+                counts_1 = is_real_1.to(wide)
                 if smoothing:
-                    grad -= smoothing / num_ids
-                grad.scatter_add_(1, targets_1, torch.full_like(targets_1, -(1.0 - smoothing), dtype=wide))
-                grad[count.stop :] = 0.0
+                    grad.sub_(counts_1, alpha=smoothing / num_ids)
+                grad.scatter_add_(1, targets_1, counts_1.mul_(smoothing - 1.0))
                 grad_bias += grad.sum(dim=0)
                 grad = grad.to(low)
                 grad_features[chunk] = grad @ weight_low

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from seq2seq_attn.data.batch import collate, collate_source
+from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 
@@ -24,3 +24,16 @@ def test_target_in_is_target_out_one_step_later():
     assert batch.num_tokens == 4 == int((batch.tgt_out_BT != PAD).sum())
     assert batch.indices_B.tolist() == [11, 3]
     assert torch.equal(batch.to(torch.device("cpu")).tgt_in_BT, batch.tgt_in_BT)
+
+
+def test_target_tokens_are_listed_step_after_step():
+    batch = collate([[7], [8], [9]], [[4, 5], [], [6]], [0, 1, 2])
+    assert batch.targets_N.tolist() == [4, EOS, 6, 5, EOS, EOS] + [PAD] * (ROW_MULTIPLE - 6)
+    assert batch.positions_N.tolist() == [0, 1, 2, 3, 5, 6] + [0] * (ROW_MULTIPLE - 6)
+    flat = batch.tgt_out_BT.t().flatten()
+    assert flat[batch.positions_N[:6]].tolist() == batch.targets_N[:6].tolist()
+
+
+def test_as_many_target_tokens_as_a_multiple_are_not_rounded_up():
+    batch = collate([[7]] * 4, [[4, 5, 6]] * 4, range(4))
+    assert len(batch.targets_N) == len(batch.positions_N) == batch.num_tokens == ROW_MULTIPLE

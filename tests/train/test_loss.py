@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train import loss as loss_module
 from seq2seq_attn.train.loss import chunked_cross_entropy
 
@@ -13,7 +14,7 @@ def case():
     features = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(17, 5, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(17, dtype=torch.float64, requires_grad=True)
-    return features, weight, bias, torch.randint(17, (13,))
+    return features, weight, bias, torch.randint(1, 17, (13,))
 
 
 @pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
@@ -36,17 +37,19 @@ def test_gradcheck(case):
 
 
 @pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
-@pytest.mark.parametrize("num_targets", [0, 8, 9, 12])
-def test_rows_beyond_the_targets_do_not_count(case, monkeypatch, num_targets, rows_per_chunk):
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("padding", [[], [12], [8, 9, 10, 11, 12], [0, 5, 6], range(13)])
+def test_rows_whose_target_is_padding_do_not_count(case, monkeypatch, padding, smoothing, rows_per_chunk):
     *inputs, targets = case
+    targets[list(padding)] = PAD
     monkeypatch.setattr(loss_module, "CHUNK_CELLS", 17 * rows_per_chunk)
-    loss, nll = chunked_cross_entropy(*inputs, targets[:num_targets], 0.1)
+    loss, nll = chunked_cross_entropy(*inputs, targets, smoothing)
     gradients = torch.autograd.grad(loss, inputs)
-    logits = torch.nn.functional.linear(*inputs)[:num_targets]
-    sums = {"reduction": "sum"}
-    expected = torch.nn.functional.cross_entropy(logits, targets[:num_targets], label_smoothing=0.1, **sums)
+    logits = torch.nn.functional.linear(*inputs)
+    sums = {"reduction": "sum", "ignore_index": PAD}
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, **sums)
     torch.testing.assert_close(loss, expected)
-    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets[:num_targets], **sums))
+    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, **sums))
     torch.testing.assert_close(gradients, torch.autograd.grad(expected, inputs))
 
 

@@ -28,14 +28,15 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
-        """Encode embedded tokens (dropout applied) of which the first `lengths_B` of each row are real."""
+        """Encode embedded tokens (dropout applied) of which the first `lengths_B` (on their device) of each row are
+        real."""
 
 
-def find_reversal(lengths_B: Tensor, num_positions: int, device: torch.device) -> Tensor:
+def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
     """For `reverse`, the position [S, B] that each one trades places with: the sentence turned around within its own
     length, so that padding stays last and is read after all that is real."""
-    lengths_1B = lengths_B.to(device, non_blocking=True).unsqueeze(0)
-    positions_S1 = torch.arange(num_positions, device=device).unsqueeze(1)
+    lengths_1B = lengths_B.unsqueeze(0)
+    positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
     return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
 
 

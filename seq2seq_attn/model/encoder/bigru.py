@@ -54,7 +54,7 @@ class BiGRU(Encoder):
         """See `Encoder.forward`."""
         outputs_SBI = embedded_BSE.transpose(0, 1)
         num_positions, num_rows = outputs_SBI.shape[:2]
-        reversal_SB = find_reversal(lengths_B, num_positions, embedded_BSE.device)
+        reversal_SB = find_reversal(lengths_B, num_positions)
         for layer in self.layers:
             forward_SBH, reversed_SBH = layer(outputs_SBI, reversal_SB)
             outputs_SBI = self.dropout(torch.cat([forward_SBH, reverse(reversed_SBH, reversal_SB)], dim=-1))

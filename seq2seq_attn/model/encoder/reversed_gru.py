@@ -31,7 +31,7 @@ class ReversedGRU(Encoder):
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
         """See `Encoder.forward`."""
         outputs_SBI = embedded_BSE.transpose(0, 1)
-        reversal_SB = find_reversal(lengths_B, len(outputs_SBI), embedded_BSE.device)
+        reversal_SB = find_reversal(lengths_B, len(outputs_SBI))
         for layer, projection in enumerate(self.input_projections):
             if layer:
                 outputs_SBI = self.dropout(outputs_SBI)

@@ -1,0 +1,57 @@
+"""What a GPU runs of a training step, on the CPU: the same function, and never a question whose answer would have to be
+waited for (`FakeTensorMode` has shapes and no values, so that such a question fails)."""
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
+
+from seq2seq_attn.model import seq2seq
+from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.train.loss import batch_loss
+
+
+def every_row(keep_B):
+    return torch.arange(len(keep_B))
+
+
+def fake_step(mode, model, batch, ratio):
+    def fake(tensor):
+        return mode.from_tensor(tensor)
+
+    names = ("tgt_in_BT", "tgt_out_BT", "positions_N", "targets_N")
+    fields = {name: fake(getattr(batch, name)) for name in names}
+    fake_batch = batch._replace(source=batch.source._replace(ids_BS=fake(batch.source.ids_BS)), **fields)
+    with mode, torch.autocast("cpu", dtype=torch.bfloat16):
+        batch_loss(model, fake_batch, label_smoothing=0.1, teacher_forcing_ratio=ratio).loss_sum.backward()
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("name", variant_names())
+def test_a_step_waits_for_no_value(make_model, batch, monkeypatch, name, ratio):
+    monkeypatch.setattr(seq2seq, "_feeding_back", every_row)
+    mode = FakeTensorMode()
+    with mode:
+        model = make_model(name, dtype=torch.float32).train()
+    fake_step(mode, model, batch, ratio)
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_what_a_cpu_runs_does_wait(make_model, batch):
+    mode = FakeTensorMode()
+    with mode:
+        model = make_model("additive", dtype=torch.float32).train()
+    with pytest.raises(DynamicOutputShapeException):
+        fake_step(mode, model, batch, 0.5)
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_reading_every_row_feeds_back_the_same(make_model, batch, monkeypatch, name):
+    model = make_model(name).train()
+
+    def loss():
+        torch.manual_seed(3)
+        return batch_loss(model, batch, teacher_forcing_ratio=0.5).loss_sum
+
+    expected = loss()
+    monkeypatch.setattr(seq2seq, "_feeding_back", every_row)
+    torch.testing.assert_close(loss(), expected)
