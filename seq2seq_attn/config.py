@@ -199,6 +199,9 @@ class TrainConfig(Section):
     device: str = "auto"
     num_threads: PositiveInt | None = None
     """CPU threads; None: torch's default. On record because the last bits of a sum depend on it."""
+    cuda_graphs: bool = False
+    """On a GPU, record each shape of batches once and replay it: a step's many small kernels are launched at once. Not
+    with fp16, and without gain where the teacher forcing ratio changes with every update."""
     batch: BatchConfig = BatchConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()

@@ -111,3 +111,27 @@ def collate(
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
     )
+
+
+def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
+    """The same pairs in one of few shapes: B a multiple of `rows`, S and T of `positions`, and N all of B x T.
+
+    What is added counts for nothing: rows with a source of EOS alone and no target, and padding.
+    """
+    num_rows, num_source = batch.source.ids_BS.shape
+    num_target = batch.tgt_out_BT.shape[1]
+    more_rows, more_target = -num_rows % rows, -num_target % positions
+
+    def padded(ids: Tensor, more_positions: int) -> Tensor:
+        return torch.nn.functional.pad(ids, (0, more_positions, 0, more_rows), value=PAD)
+
+    ids_BS = padded(batch.source.ids_BS, -num_source % positions)
+    ids_BS[num_rows:, 0] = EOS
+    tgt_out_BT = padded(batch.tgt_out_BT, more_target)
+    return batch._replace(
+        source=SourceBatch(ids_BS, torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)),
+        tgt_in_BT=padded(batch.tgt_in_BT, more_target),
+        tgt_out_BT=tgt_out_BT,
+        positions_N=torch.arange(tgt_out_BT.numel()),
+        targets_N=tgt_out_BT.t().flatten(),
+    )

@@ -49,9 +49,12 @@ class EpochBatches:
         epoch: int,
         stitch: Mapping[int, float] = NO_STITCH,
         group: Group = ALONE,
+        prepare: Callable[[Batch], Batch] = lambda batch: batch,
     ) -> None:
-        """`stitch`: K to the probability that an example is K pairs joined; none: every pair is an example."""
+        """`stitch`: K to the probability that an example is K pairs joined; none: every pair is an example. `prepare`:
+        what a device wants done to a batch ahead of time."""
         self._group = group
+        self._prepare = prepare
         self._pairs = stitch_pairs(pairs, stitch, seed=seed, epoch=epoch)
         self._accumulate = config.accumulate
         self._target_lengths = self._pairs.target_lengths
@@ -78,7 +81,7 @@ class EpochBatches:
         # rows lie side by side by length: every n-th of them is as long as its neighbours on the other ranks
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
-        return UpdateBatches([self._pairs.batch(share) for share in shares if share], whole, num_tokens)
+        return UpdateBatches([self._prepare(self._pairs.batch(share)) for share in shares if share], whole, num_tokens)
 
 
 def built_ahead(

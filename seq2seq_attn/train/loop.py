@@ -286,8 +286,15 @@ class Trainer:
 
     def _epoch(self, epoch: int) -> EpochBatches:
         config = self._config
-        stitch, group = config.data.stitch, self._group
-        return EpochBatches(self._pairs, config.train.batch, seed=config.seed, epoch=epoch, stitch=stitch, group=group)
+        return EpochBatches(
+            self._pairs,
+            config.train.batch,
+            seed=config.seed,
+            epoch=epoch,
+            stitch=config.data.stitch,
+            group=self._group,
+            prepare=self._updater.prepare,
+        )
 
     def _stop_reason(self) -> str | None:
         return self._state.stop_reason(self._config.train)

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.config import BatchConfig, TrainConfig
+from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 from seq2seq_attn.train.precision import Precision, autocast, build_scaler
@@ -52,6 +54,15 @@ class Updater:
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
+        # the scaler makes its scale when it is first asked: nothing for a graph
+        can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None
+        self._graphed = GraphedPass(self._run, device) if can_graph else None
+
+    def prepare(self, batch: Batch) -> Batch:
+        """What can be done to a batch ahead of time, in another thread."""
+        if self._graphed:
+            batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
+        return batch.pin_memory() if self._device.type == "cuda" else batch
 
     def make(
         self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
@@ -65,13 +76,13 @@ class Updater:
         self.model.train()
         set_learning_rate(self._optimizer, learning_rate)
         with explained_out_of_memory(self._config.batch):
-            loss_sum, nll_sum = self._backward(batches, teacher_forcing_ratio)
+            loss_sums = self._backward(batches, teacher_forcing_ratio)
             self._group.sum_gradients(self._parameters)
             if self._scaler:
                 self._scaler.unscale_(self._optimizer)  # clipping must see the gradients as they are
             norm = clip_gradients(self._parameters, self._config.optimizer.clip_norm)
             # the one wait for the device; the norm is the same on all ranks
-            *losses, gradient_norm = torch.stack([loss_sum, nll_sum, norm.double()]).tolist()
+            *losses, gradient_norm = torch.cat([loss_sums, norm.double().unsqueeze(0)]).tolist()
             sums = [*self._group.sum(losses), gradient_norm]
             is_finite = all(map(math.isfinite, sums))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
@@ -79,22 +90,25 @@ class Updater:
         kind: Literal["made", "overflow", "bad"] = "made" if is_finite else "overflow" if is_overflow else "bad"
         return UpdateResult(kind, batches.num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
 
-    def _backward(self, batches: UpdateBatches, ratio: float) -> tuple[Tensor, Tensor]:
-        self._optimizer.zero_grad(set_to_none=True)
-        loss_sum, nll_sum = torch.zeros(2, dtype=torch.float64, device=self._device)
+    def _backward(self, batches: UpdateBatches, ratio: float) -> Tensor:
+        """Loss sum and nll sum of this rank's share; the gradients are in place."""
+        self._optimizer.zero_grad(set_to_none=self._graphed is None)
+        sums = torch.zeros(2, dtype=torch.float64, device=self._device)
         for batch in batches.batches:
-            with autocast(self._precision, self._device):
-                loss = batch_loss(
-                    self.model,
-                    batch.to(self._device),
-                    label_smoothing=self._config.label_smoothing,
-                    teacher_forcing_ratio=ratio,
-                )
-            mean = loss.loss_sum / batches.num_tokens
-            torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
-            loss_sum += loss.loss_sum.detach()
-            nll_sum += loss.nll_sum
-        return loss_sum, nll_sum
+            if self._graphed:
+                sums += self._graphed(batch, batches.num_tokens, ratio)
+            else:
+                sums += self._run(batch.to(self._device), batches.num_tokens, ratio)
+        return sums
+
+    def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float) -> Tensor:
+        """A micro-batch there and back; its loss sum and nll sum."""
+        with autocast(self._precision, self._device):
+            smoothing = self._config.label_smoothing
+            loss = batch_loss(self.model, batch, label_smoothing=smoothing, teacher_forcing_ratio=ratio)
+        mean = loss.loss_sum / num_tokens
+        torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
+        return torch.stack([loss.loss_sum.detach(), loss.nll_sum]).double()
 
     def _apply(self, update: int, is_finite: bool) -> None:
         if is_finite:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source
+from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source, rounded_up
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 
@@ -37,3 +37,17 @@ def test_target_tokens_are_listed_step_after_step():
 def test_as_many_target_tokens_as_a_multiple_are_not_rounded_up():
     batch = collate([[7]] * 4, [[4, 5, 6]] * 4, range(4))
     assert len(batch.targets_N) == len(batch.positions_N) == batch.num_tokens == ROW_MULTIPLE
+
+
+def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
+    batch = collate([[7, 8], [8]], [[4, 5], []], [11, 3])
+    rounded = rounded_up(batch, rows=3, positions=4)
+    assert rounded.source.ids_BS.tolist() == [[7, 8, EOS, PAD], [8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]]
+    assert rounded.source.lengths_B.tolist() == [3, 2, 1]
+    assert rounded.tgt_in_BT.tolist() == [[BOS, 4, 5, PAD], [BOS, PAD, PAD, PAD], [PAD] * 4]
+    assert rounded.tgt_out_BT.tolist() == [[4, 5, EOS, PAD], [EOS, PAD, PAD, PAD], [PAD] * 4]
+    assert rounded.positions_N.tolist() == list(range(12))
+    assert rounded.targets_N.tolist() == [4, EOS, PAD, 5, PAD, PAD, EOS, PAD, PAD, PAD, PAD, PAD]
+    assert (rounded.num_tokens, rounded.indices_B.tolist()) == (4, [11, 3])
+    again = rounded_up(rounded, rows=3, positions=4)
+    assert again.tgt_out_BT.shape == rounded.tgt_out_BT.shape

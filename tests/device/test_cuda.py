@@ -3,13 +3,15 @@
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, TrainConfig
 from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.update import Updater
 from tests.toy import FIRST_ID, reverse_batch
 
 pytestmark = [
@@ -20,7 +22,7 @@ NUM_TYPES = 20
 CUDA = torch.device("cuda")
 
 
-def make(variant):
+def make(variant, dropout=0.0):
     torch.manual_seed(0)
     config = ModelConfig(
         embedding_size=32,
@@ -28,7 +30,7 @@ def make(variant):
         readout_size=32,
         attention={"name": variant},
         encoder={"hidden_size": 32, "num_layers": 2},
-        dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
+        dropout={"embedding": dropout, "encoder": dropout, "readout": dropout},
     )
     return build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
 
@@ -74,3 +76,37 @@ def test_searches_find_what_the_cpu_finds(variant):
             assert [h.ids for h in greedy_search(step, source.to(CUDA), max_lengths_B=limits)] == greedy
             found = beam_search(step, source.to(CUDA), beam_size=3, max_lengths_B=limits)
             assert [hyps[0].ids for hyps in found] == beam
+
+
+def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
+    """The losses of updates on a GPU, one for each batch."""
+    config = TrainConfig(cuda_graphs=cuda_graphs)
+    updater = Updater(model.to(CUDA), config, device=CUDA, precision="fp32")
+    options = {"learning_rate": learning_rate, "teacher_forcing_ratio": ratio}
+    losses = []
+    for number, batch in enumerate(batches):
+        whole = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+        losses.append(updater.make(whole, update=number, **options).loss_sum)
+    return losses
+
+
+def some_batches():
+    return [reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i) for i in range(12)]
+
+
+@pytest.mark.parametrize("variant", variant_names())
+def test_graphs_make_the_updates_of_the_plain_pass(variant):
+    expected = updates(make(variant), some_batches(), cuda_graphs=False)
+    assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_graph_drops_other_numbers_at_each_replay():
+    batches = [reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)] * 8
+    losses = updates(make("additive", dropout=0.5), batches, cuda_graphs=True, learning_rate=0.0)
+    assert len(set(losses)) == len(losses)
+
+
+def test_graphs_feed_back():
+    batches = [reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)] * 8
+    losses = updates(make("additive"), batches, cuda_graphs=True, ratio=0.5)
+    assert losses[-1] < losses[0]

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
+from seq2seq_attn.data.batch import rounded_up
 from seq2seq_attn.model import seq2seq
 from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.train.loss import batch_loss
@@ -55,3 +56,16 @@ def test_reading_every_row_feeds_back_the_same(make_model, batch, monkeypatch, n
     expected = loss()
     monkeypatch.setattr(seq2seq, "_feeding_back", every_row)
     torch.testing.assert_close(loss(), expected)
+
+
+@pytest.mark.parametrize("name", variant_names())
+def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, name):
+    model = make_model(name).eval()
+
+    def step(batch):
+        model.zero_grad()
+        loss = batch_loss(model, batch, label_smoothing=0.1)
+        loss.loss_sum.backward()
+        return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+    torch.testing.assert_close(step(rounded_up(batch, rows=8, positions=16)), step(batch))

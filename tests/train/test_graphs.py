@@ -1,0 +1,99 @@
+"""What surrounds a CUDA graph, on the CPU: the recording is replaced by one that runs the pass again."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.train import graphs
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.graphs import GraphedPass
+from seq2seq_attn.train.update import Updater
+
+CPU = torch.device("cpu")
+FIELDS = ("tgt_in_BT", "tgt_out_BT", "positions_N", "targets_N")
+
+
+class Replaying(GraphedPass):
+    """Records by remembering what to run, as a graph remembers its kernels and addresses."""
+
+    num_replays = 0
+
+    def _record(self, batch: Batch, ratio: float) -> graphs._Recorded:
+        source = batch.source._replace(ids_BS=batch.source.ids_BS.clone())
+        batch = batch._replace(source=source, **{name: getattr(batch, name).clone() for name in FIELDS})
+        num_tokens, sums = torch.ones(()), torch.zeros(2, dtype=torch.float64)
+
+        def replay() -> None:
+            self.num_replays += 1
+            sums.copy_(self._run(batch, num_tokens, ratio))
+
+        return graphs._Recorded(replay, batch, num_tokens, sums)
+
+
+def make_batch(first: int, length: int = 2) -> Batch:
+    ids = [first] * length
+    return collate([ids, ids[:1]], [ids, ids], [0, 1])
+
+
+def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
+    """Something that depends on all that a pass reads."""
+    tensors = (batch.source.ids_BS, *(getattr(batch, name) for name in FIELDS))
+    digits = torch.stack([tensor.double().sum() * 10**place for place, tensor in enumerate(tensors)])
+    return torch.stack([digits.sum() / num_tokens, ratio * num_tokens.double()])
+
+
+def test_replays_see_each_batch_and_its_number_of_tokens() -> None:
+    graphed = Replaying(run, CPU)
+    for first, num_tokens in ((5, 3), (6, 4), (7, 5), (8, 6)):
+        batch = make_batch(first)
+        expected = run(batch, torch.tensor(float(num_tokens)), 1.0)
+        assert torch.equal(graphed(batch, num_tokens, 1.0), expected)
+    assert graphed.num_replays == 3  # the first sight of a shape is no recording
+
+
+def test_shapes_and_ratios_are_recorded_apart() -> None:
+    graphed = Replaying(run, CPU)
+    cases = [(make_batch(5, length), ratio) for length in (2, 3) for ratio in (1.0, 0.5)]
+    for _ in range(3):
+        for batch, ratio in cases:
+            assert torch.equal(graphed(batch, 2, ratio), run(batch, torch.tensor(2.0), ratio))
+    assert graphed.num_replays == 8
+    assert len(graphed._recorded) == 4
+
+
+def test_beyond_the_limit_passes_are_run_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "MOST_GRAPHS", 1)
+    graphed = Replaying(run, CPU)
+    for _ in range(3):
+        for length in (2, 3):
+            batch = make_batch(5, length)
+            assert torch.equal(graphed(batch, 2, 1.0), run(batch, torch.tensor(2.0), 1.0))
+    assert len(graphed._recorded) == 1
+    assert graphed.num_replays == 2
+
+
+def test_an_updater_that_replays_makes_the_same_updates() -> None:
+    sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7", "train.precision=fp32")
+    config = load_config((), [*sizes, *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))])
+    pieces = [make_batch(5), make_batch(6), make_batch(7, 3)]
+    whole = UpdateBatches(pieces, [[0, 1]] * 3, sum(piece.num_tokens for piece in pieces))
+    rounded = whole._replace(batches=[rounded_up(piece, rows=4, positions=4) for piece in pieces])
+
+    def train(batches: UpdateBatches, *, is_graphed: bool) -> tuple[list[float], dict[str, torch.Tensor]]:
+        torch.manual_seed(1)
+        model = build_model(config.model, num_source_ids=19, num_target_ids=19)
+        updater = Updater(model, config.train, device=CPU, precision="fp32")
+        updater._graphed = Replaying(updater._run, CPU) if is_graphed else None
+        options = {"learning_rate": 0.01, "teacher_forcing_ratio": 1.0}
+        losses = [updater.make(batches, update=number, **options).loss_sum for number in range(4)]
+        return losses, dict(model.named_parameters())
+
+    expected_losses, expected = train(whole, is_graphed=False)
+    losses, found = train(rounded, is_graphed=True)
+    assert losses == pytest.approx(expected_losses, rel=1e-5)
+    assert losses[-1] < losses[0]
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-5)
