@@ -325,7 +325,8 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         run: the directory.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of the matrix products: `fp32`; `bf16`, faster on hardware that has it; `int8`, faster on
-            most CPUs, where alone it runs; `auto`: fp32, because the others change BLEU by a tenth or two, either way.
+            most CPUs, where alone it runs (the encoder then in bf16, if the CPU has that); `auto`: fp32, because the
+            others change BLEU by a tenth or two, either way.
 
     Raises:
         UserError: no run there, or a file of it is missing, damaged or of another version.

@@ -253,7 +253,9 @@ def _split(decoder: Decoder, score: FastScore) -> _Parts:
 
 
 def _autocast(arithmetic: Arithmetic, device: torch.device) -> torch.autocast:
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=arithmetic == "bf16")
+    """For what is not a prepared product, the encoder above all: with int8 in bf16 too, where the CPU has it."""
+    has_bf16 = arithmetic == "int8" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=arithmetic == "bf16" or has_bf16)
 
 
 def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:

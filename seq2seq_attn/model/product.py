@@ -8,8 +8,8 @@ Three kinds of arithmetic, results always in the input's dtype:
   it comes ("dynamic"). A row's result thus does not depend on the rows beside it, as it would with a scale for the
   whole input, which is what `torch.ao`'s dynamic quantisation (deprecated) takes.
 
-On CPUs the first two use oneDNN's own layout of the weight where this PyTorch offers it: the plain product arranges the
-weight anew at every call, which costs up to half of a product with few rows.
+On CPUs oneDNN's own layout of the weight is used where this PyTorch offers it: the plain product arranges the weight
+anew at every call, which costs up to half of a product with few rows.
 
 Shapes: N rows, I input size, O output size.
 """
@@ -42,7 +42,7 @@ def pack(weight_OI: Tensor, bias_O: Tensor | None, arithmetic: Arithmetic) -> Pr
     if weight_OI.shape[1] == 0:  # nothing to multiply: no library wants this
         return _Plain(weight_OI, bias_O)
     if arithmetic == "int8":
-        return _Int8(weight_OI, bias_O)
+        return (_PackedInt8 if _has_packed_int8() else _Int8)(weight_OI, bias_O)
     if arithmetic == "bf16":
         weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
     if weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
@@ -85,6 +85,39 @@ class _Int8:
         return torch.addcmul(self._bias_O, torch.mul(whole_NO, self._scale_O), scale_N1)
 
 
+class _PackedInt8:
+    """The same numbers from a weight in oneDNN's layout. Its instructions multiply bytes without a sign by bytes with
+    one: inputs are moved up by 128, which oneDNN takes off again."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        quantised_OI, scale_O1 = _quantise(weight_OI)
+        rows = [_EXPECTED_ROWS, weight_OI.shape[1]]
+        self._packed = torch.ops.onednn.qlinear_prepack(quantised_OI, rows)
+        self._scale_O = scale_O1.squeeze(1)
+        self._zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
+        self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
+
+    def __call__(self, inputs_NI: Tensor) -> Tensor:
+        scale_N1 = _row_scales(inputs_NI)
+        moved_NI = _fill_up(torch.div(inputs_NI, scale_N1).round_().add_(128.0).to(torch.uint8))
+        scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
+            moved_NI,
+            1.0,  # the rows' own scales come after
+            128,
+            self._packed,
+            self._scale_O,
+            self._zeros_O,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        return torch.addcmul(self._bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
+
+
 def _fill_up(inputs_NI: Tensor) -> Tensor:
     """With rows of zeros below where their number is not a whole multiple."""
     missing = -len(inputs_NI) % _ROW_STEP if len(inputs_NI) > _ROW_STEP else 0
@@ -93,9 +126,13 @@ def _fill_up(inputs_NI: Tensor) -> Tensor:
 
 def _quantise(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
     """int8 numbers and the scale of each row: rows = numbers * scale."""
-    largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    scale_N1 = (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # a row of zeros stays one
+    scale_N1 = _row_scales(rows_NI)
     return torch.div(rows_NI, scale_N1).round_().to(torch.int8), scale_N1
+
+
+def _row_scales(rows_NI: Tensor) -> Tensor:
+    largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
+    return (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # a row of zeros stays one
 
 
 def _has_packed_layout(dtype: torch.dtype) -> bool:
@@ -107,3 +144,12 @@ def _has_packed_layout(dtype: torch.dtype) -> bool:
     if not all(hasattr(operators, name) for name in ("_reorder_linear_weight", "_linear_pointwise")):
         return False
     return dtype == torch.float32 or bool(operators._is_mkldnn_bf16_supported())
+
+
+def _has_packed_int8() -> bool:
+    """Whether oneDNN is here and the processor has its byte instructions (without them it is slower than `_int_mm`).
+    Undocumented operators, as above."""
+    operators = torch.ops.onednn
+    if not torch._C._has_mkldnn or not all(hasattr(operators, n) for n in ("qlinear_prepack", "qlinear_pointwise")):
+        return False
+    return bool(getattr(torch.cpu, "_is_vnni_supported", lambda: False)())

@@ -33,6 +33,15 @@ def test_without_the_packed_layout_it_is_the_same(monkeypatch, arithmetic):
     assert relative(packed, plain) < LARGEST_ERROR[arithmetic]
 
 
+def test_int8_is_the_same_without_the_packed_layout(monkeypatch):
+    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(5, 37)
+    multiply = pack(weight, bias, "int8")
+    if not isinstance(multiply, product._PackedInt8):
+        pytest.skip("no packed int8 layout on this processor")
+    monkeypatch.setattr(product, "_has_packed_int8", lambda: False)
+    torch.testing.assert_close(pack(weight, bias, "int8")(inputs), multiply(inputs), rtol=1e-6, atol=1e-6)
+
+
 def test_double_precision_stays_double():
     weight, bias, inputs = torch.randn(5, 3).double(), torch.randn(5).double(), torch.randn(2, 3).double()
     torch.testing.assert_close(pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias))
