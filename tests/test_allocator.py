@@ -22,14 +22,13 @@ def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
 
 FREED = """
 import sys
-from seq2seq_attn.allocator import keep_memory_flat
+from seq2seq_attn.allocator import keep_memory_flat, reuse_large_blocks
 
 def resident_mib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
-if "flat" in sys.argv:
-    keep_memory_flat()
+{"flat": keep_memory_flat, "reuse": reuse_large_blocks, "default": lambda: None}[sys.argv[1]]()
 large = bytearray(30 << 20)
 del large  # from here on, by default, blocks of up to this size lie in the heap
 blocks, pins = [], []
@@ -43,7 +42,32 @@ print(full - resident_mib())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
-@pytest.mark.parametrize(("argument", "goes_back"), [("flat", True), ("default", False)])
-def test_large_blocks_go_back_to_the_system(argument, goes_back):
+@pytest.mark.parametrize(("argument", "goes_back"), [("flat", True), ("default", False), ("reuse", False)])
+def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
     done = subprocess.run([sys.executable, "-c", FREED, argument], capture_output=True, text=True, check=True)
     assert (float(done.stdout) > 150) == goes_back
+
+
+FAULTS = """
+import resource, sys
+from seq2seq_attn.allocator import reuse_large_blocks
+
+if "reuse" in sys.argv:
+    reuse_large_blocks()
+
+def num_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+bytearray(64 << 20)
+before = num_faults()
+for _ in range(8):
+    bytearray(64 << 20)
+print(num_faults() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
+@pytest.mark.parametrize(("argument", "is_asked_for_again"), [("reuse", False), ("default", True)])
+def test_blocks_that_are_freed_are_used_again(argument, is_asked_for_again):
+    done = subprocess.run([sys.executable, "-c", FAULTS, argument], capture_output=True, text=True, check=True)
+    assert (float(done.stdout) > 1_000) == is_asked_for_again

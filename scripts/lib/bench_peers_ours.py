@@ -5,7 +5,7 @@ from contextlib import closing
 import torch
 from bench_peers_turns import Turns
 
-from seq2seq_attn.allocator import keep_few_primitives
+from seq2seq_attn.allocator import keep_few_primitives, reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model.build import build_model
@@ -22,6 +22,8 @@ def main():
     """Train or decode, turn by turn."""
     turns = Turns()
     keep_few_primitives()
+    if turns.task["do"] == "train":
+        reuse_large_blocks()
     torch.manual_seed(1)
     config = config_of(turns.task)
     prepared = prepare_corpus(config)

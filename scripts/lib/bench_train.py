@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from tutorial_model import TutorialModel, copy_weights
 
+from seq2seq_attn.allocator import reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.buckets import bucketed_batches
@@ -49,6 +50,7 @@ class Contestant:
 def main():
     """Time, compare, print, record."""
     options = parse(sys.argv[1:])
+    reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     config = load_config(["tutorial"], ["data.captions.num_train=4000"] if options.captions else [])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq_attn.allocator import keep_few_primitives
+from seq2seq_attn.allocator import keep_few_primitives, reuse_large_blocks
 from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
@@ -55,6 +55,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         SystemExit: (143) on SIGTERM, after saving.
     """
     keep_few_primitives()
+    reuse_large_blocks()
     with join_group() as group:
         path = group.from_first(lambda: choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
