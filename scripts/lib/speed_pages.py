@@ -26,6 +26,7 @@ def render_page(records: dict[str, Record]) -> str:
         "train": _train,
         "train-forced": _train,
         "train-two-cores": _train,
+        "processes": _processes,
         "peers": _peers,
         "search": _search,
         "prepare": _prepare,
@@ -126,6 +127,18 @@ def _train(record: Record) -> Iterator[str]:
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
         yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+
+
+def _processes(record: Record) -> Iterator[str]:
+    yield from ("## Two cores: threads and processes", "", _provenance(record, "bench_processes"), "")
+    turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
+    yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
+    header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
+    rows = [
+        [row["name"], f"{row['tokens_per_s']:,.0f}", f"{row['ratio']:.2f}", f"{row['peak_mib']:,.0f}"]
+        for row in record["rows"]
+    ]
+    yield from _table(header, rows)
 
 
 def _peers(record: Record) -> Iterator[str]:

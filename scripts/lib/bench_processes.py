@@ -1,0 +1,100 @@
+"""See scripts/bench_processes. Speed is the run's own (its log), the median over windows of updates, the first left
+out; memory is resident, of all processes together (proportional set size)."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench_prepare import SAMPLE_EVERY_S, resident_bytes
+
+from seq2seq_attn.environment import describe_environment
+from seq2seq_attn.files import write_json
+
+RECORD = Path("docs/speed/processes.json")
+WINDOW = 10
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+
+
+def main():
+    """Train the same updates in every way, turn by turn; print, record."""
+    options = parse()
+    ways = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 processes, 1 thread each": (2, 1)}
+    found = {name: [] for name in ways}
+    for turn in range(options.turns):
+        for name, way in ways.items():
+            found[name].append(train(*way, options))
+            print(f"turn {turn + 1}, {name}: {found[name][-1]['tokens_per_s']:,.0f} tokens/s", file=sys.stderr)
+    first = next(iter(ways))
+    rows = []
+    for name, turns in found.items():
+        ratios = [one["tokens_per_s"] / alone["tokens_per_s"] for one, alone in zip(turns, found[first], strict=True)]
+        rows.append(
+            {
+                "name": name,
+                "tokens_per_s": statistics.median(one["tokens_per_s"] for one in turns),
+                "ratio": statistics.median(ratios),
+                "peak_mib": max(one["peak_mib"] for one in turns),
+                "loss": turns[0]["loss"],
+            }
+        )
+    environment = describe_environment([Path(sys.argv[0]).name, *sys.argv[1:]], "cpu")
+    print(f"{options.config}, {options.updates} updates, {environment['device_name']}, {environment['written_at']}")
+    for row in rows:
+        print(
+            f"{row['name']:>28} {row['tokens_per_s']:>8,.0f} tokens/s {row['ratio']:>6.2f} x"
+            f" {row['peak_mib']:>8,.0f} MiB   loss {row['loss']:.4f}"
+        )
+    if options.record:
+        about = {"config": options.config, "updates": options.updates, "turns": options.turns}
+        write_json(RECORD, {**about, "rows": rows, "environment": environment})
+
+
+def train(num_processes, num_threads, options):
+    """The first updates of a configuration; tokens a second, memory, the last window's loss."""
+    launcher = [*TORCHRUN, str(num_processes)] if num_processes > 1 else [sys.executable]
+    settings = {
+        "train.max_updates": options.updates,
+        "train.schedule.name": "constant",  # the configured one may need to know the end
+        "train.log_every_updates": WINDOW,
+        "train.num_threads": num_threads,
+        "train.validation.num_pairs": 1,
+        "train.validation.every_updates": 10 * options.updates,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        run_dir = Path(folder) / "run"
+        command = [*launcher, "-m", "seq2seq_attn", "train", "-c", options.config, "--run-dir", str(run_dir)]
+        command += [argument for key, value in settings.items() for argument in ("--set", f"{key}={value}")]
+        with (Path(folder) / "log").open("w+") as log:
+            environment = {**os.environ, "OMP_NUM_THREADS": str(num_threads)}
+            process = subprocess.Popen(command, stderr=log, env=environment)
+            peak_bytes = 0
+            while process.poll() is None:
+                peak_bytes = max(peak_bytes, resident_bytes(process.pid))
+                time.sleep(SAMPLE_EVERY_S)
+            if process.returncode:
+                log.seek(0)
+                raise SystemExit(f"{command}: exit {process.returncode}\n{log.read()}")
+        lines = map(json.loads, (run_dir / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+        windows = [line for line in lines if line["event"] == "train"]
+    speed = statistics.median(window["tokens_per_s"] for window in windows[1:])
+    return {"tokens_per_s": speed, "peak_mib": peak_bytes / 2**20, "loss": windows[-1]["loss"]}
+
+
+def parse():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/bench_processes", description=__doc__)
+    parser.add_argument("--config", default="multi30k")
+    parser.add_argument("--updates", type=int, default=60)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--record", action="store_true", help="write docs/speed/processes.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
