@@ -20,7 +20,7 @@ import torch
 import torch.distributed
 from torch import Tensor, nn
 
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.translator import resolve_device
 
 T = TypeVar("T")
@@ -57,27 +57,35 @@ class Group:
         return found  # type: ignore[return-value]
 
     def from_first(self, call: Callable[[], T]) -> T:
-        """What the first rank's call returns; the others wait for it."""
+        """What the first rank's call returns; the others wait for it.
+
+        Raises:
+            UserError: on the first rank, as its call does.
+            SystemExit: then on the others, with the same exit code: one rank complains for all.
+        """
         if self.size == 1:
             return call()
-        held: list[Any] = [call() if self.is_first else None]
+        held: list[Any] = [None, None]
+        error: UserError | None = None
+        if self.is_first:
+            try:
+                held[0] = call()
+            except UserError as raised:
+                error, held[1] = raised, raised.exit_code
         torch.distributed.broadcast_object_list(held, src=0)
+        if error is not None:
+            raise error
+        if held[1] is not None:
+            raise SystemExit(held[1])
         found: T = held[0]
         return found
 
     def first_before_others(self, call: Callable[[], T]) -> T:
-        """What each rank's own call returns, the first rank's being over before the others begin."""
-        if self.is_first:
-            found = call()
-            self.wait()
-            return found
-        self.wait()
-        return call()
-
-    def wait(self) -> None:
-        """Until all ranks are here."""
-        if self.size > 1:
-            self.gather(None)
+        """What each rank's own call returns, the first rank's being over before the others begin. Raises as
+        `from_first`."""
+        found: list[T] = []
+        self.from_first(lambda: found.append(call()))
+        return found[0] if found else call()
 
     def gather(self, value: T) -> list[T]:
         """Every rank's value, by rank."""

@@ -104,3 +104,15 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
     assert "rng/torch@1" in found
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
     assert events(stopped, "validation") == events(whole, "validation")
+
+
+def test_one_of_them_complains(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").write_text("not a run")
+    done = subprocess.run(
+        command(corpus, tmp_path / "taken", num_processes=2), capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert done.returncode != 0
+    assert [line.partition("/taken")[2] for line in done.stderr.splitlines() if line.startswith("error:")] == [
+        ": not empty and not a run directory (it has no config.yaml); choose another --run-dir"
+    ]
