@@ -19,8 +19,10 @@ from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.model import seq2seq
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.unroll import unroll, unroll_plain
+from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import build_optimizer
+from seq2seq_attn.train.update import Updater
 
 BATCH_SIZE = 128
 RANDOM, BUCKETED = "random batches", "bucketed batches"
@@ -28,23 +30,31 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Contestant:
-    """A way to train: its own model, optimiser and batches."""
+    """A way to train: its own optimiser and batches."""
 
-    def __init__(self, name, batches, model, update):
-        self.name, self.batches, self.model, self._update = name, batches, model, update
+    def __init__(self, name, batches, update, device):
+        self.name, self.batches, self._update, self._device = name, batches, update, device
         self.speeds = []
 
     def turn(self, number):
         """One update; target tokens a second, with EOS, without padding."""
         batch = self.batches[number % len(self.batches)]
+        wait(self._device)
         began_at = time.perf_counter()
         self._update(batch)
+        wait(self._device)
         self.speeds.append(batch.num_tokens / (time.perf_counter() - began_at))
 
     @property
     def speed(self):
         """Median tokens a second."""
         return statistics.median(self.speeds)
+
+
+def wait(device):
+    """Until a GPU has done what it was told."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def main():
@@ -67,25 +77,28 @@ def main():
         BUCKETED: [pairs.batch(indices) for indices in bucketed[: options.batches]],
         RANDOM: [pairs.batch(order[i * BATCH_SIZE : (i + 1) * BATCH_SIZE]) for i in range(options.batches)],
     }
-    peaks = {precision: gemm_peak(dtype) for precision, dtype in DTYPES.items()}
+    peaks = {precision: gemm_peak(dtype, options.device) for precision, dtype in DTYPES.items()}
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     contestants = make_contestants(config, sizes, batches, options)
     for contestant in contestants:
-        contestant.turn(0)
-        contestant.speeds.clear()  # the first update allocates
+        for number in range(options.warm_up):
+            contestant.turn(number)
+        contestant.speeds.clear()  # the first update allocates, on a GPU the second one records
     for number in range(options.batches):
         for contestant in contestants:
             contestant.turn(number)
     report(contestants, gradient_differences(config, sizes), peaks, flops, options)
 
 
-def gemm_peak(dtype):
+def gemm_peak(dtype, device):
     """FLOP a second of the readout's product over all steps, the best of some: what this machine can do at all."""
-    a, b = torch.randn(1_920, 1_792, dtype=dtype), torch.randn(5_893, 1_792, dtype=dtype)
+    a, b = (torch.randn(rows, 1_792, dtype=dtype, device=device) for rows in (1_920, 5_893))
     times = []
-    for _ in range(4):
+    for _ in range(12):
+        wait(device)
         began_at = time.perf_counter()
         a @ b.t()
+        wait(device)
         times.append(time.perf_counter() - began_at)
     return 2.0 * a.numel() * len(b) / min(times)
 
@@ -106,45 +119,65 @@ def flops_per_token(model, sizes, batches):
 
 def make_contestants(config, sizes, batches, options):
     """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one."""
-    ratio = options.teacher_forcing
-    precisions = ["fp32", "bf16"]
-    ours = [
-        Contestant(f"ours, {name}, {precision}", batches[BUCKETED], *our_update(config, sizes, way, precision, ratio))
-        for name, way in (("plain loop", unroll_plain), ("fast", unroll))
-        for precision in precisions
-    ]
+    ratio, device = options.teacher_forcing, options.device
+    ways = {"plain loop": unroll_plain, "fast": unroll}
+    updates = {
+        f"ours, {name}, {precision}": our_update(config, sizes, way, precision, ratio, device)
+        for name, way in ways.items()
+        for precision in DTYPES
+    }
+    if device.type == "cuda":
+        updates |= {f"ours, graphs, {name}": graphed_update(config, sizes, name, ratio, device) for name in DTYPES}
+    ours = [Contestant(name, batches[BUCKETED], update, device) for name, update in updates.items()]
     if options.quick:
         return ours
     tutorials = [
-        Contestant(f"tutorial, {kind}", batches[kind], *tutorial_update(sizes, kind == BUCKETED, ratio))
+        Contestant(f"tutorial, {kind}", batches[kind], tutorial_update(sizes, kind == BUCKETED, ratio, device), device)
         for kind in (RANDOM, BUCKETED)
     ]
     return tutorials + ours
 
 
-def our_update(config, sizes, way, precision, ratio):
+def graphed_update(config, sizes, precision, ratio, device):
+    """Ours as `seq2seq train --set train.cuda_graphs=true` runs it, batches rounded up ahead of time."""
+    torch.manual_seed(1)
+    settings = config.train.model_copy(update={"cuda_graphs": True})
+    updater = Updater(build_model(config.model, **sizes).to(device), settings, device=device, precision=precision)
+    prepared = {}
+
+    def update(batch):
+        seq2seq.unroll = unroll
+        if id(batch) not in prepared:
+            prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+        updater.make(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+
+    return update
+
+
+def our_update(config, sizes, way, precision, ratio, device):
     """Ours as `seq2seq train` runs it, with the unroll that is asked for."""
-    model = build_model(config.model, **sizes)
+    model = build_model(config.model, **sizes).to(device)
     optimizer = build_optimizer(model, config.train.optimizer)
 
     def update(batch):
         seq2seq.unroll = way
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-            loss = batch_loss(model, batch, teacher_forcing_ratio=ratio)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+            loss = batch_loss(model, batch.to(device), teacher_forcing_ratio=ratio)
         (loss.loss_sum / loss.num_tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-    return model, update
+    return update
 
 
-def tutorial_update(sizes, packed, ratio):
+def tutorial_update(sizes, packed, ratio, device):
     """The tutorial's own update: cross-entropy over all positions, padding ignored."""
-    model = TutorialModel(*sizes.values(), packed=packed)
+    model = TutorialModel(*sizes.values(), packed=packed).to(device)
     optimizer = torch.optim.Adam(model.parameters())
 
     def update(batch):
+        batch = batch.to(device)
         logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out_BT.t().flatten(), ignore_index=0)
         optimizer.zero_grad()
@@ -152,7 +185,7 @@ def tutorial_update(sizes, packed, ratio):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
-    return model, update
+    return update
 
 
 def gradient_differences(config, sizes):
@@ -190,8 +223,9 @@ def gradient_differences(config, sizes):
 
 def report(contestants, differences, peaks, flops, options):
     """The table, and the record."""
-    environment = describe_environment(sys.argv, "cpu")
-    print(f"{environment['cpu']}, {options.threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
+    environment = describe_environment(sys.argv, options.device)
+    where = f"{environment['device_name']}, {options.threads} thread(s)"
+    print(f"{where}, torch {torch.__version__}, {environment['written_at']}")
     print(f"batches of {BATCH_SIZE}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
     print(
         f"{flops / 1e6:.0f} MFLOP a token; peaks {', '.join(f'{k} {v / 1e9:.0f} GFLOP/s' for k, v in peaks.items())}\n"
@@ -220,7 +254,11 @@ def report(contestants, differences, peaks, flops, options):
     if options.record:
         path = Path(f"docs/speed/{options.record}.json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        about = {"options": vars(options), "gemm_peak": peaks, "flops_per_token": flops}
+        about = {
+            "options": {**vars(options), "device": str(options.device)},
+            "gemm_peak": peaks,
+            "flops_per_token": flops,
+        }
         value = {**about, "rows": rows, "differences": differences, "environment": environment}
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
@@ -236,11 +274,15 @@ def parse(arguments):
     parser.add_argument("--quick", action="store_true", help="ours only, few batches: under two minutes")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batches", type=int, default=None)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda: there CUDA graphs take part")
     parser.add_argument("--teacher-forcing", type=float, default=0.5)
     parser.add_argument("--captions", action="store_true", help="on the embedded corpus: no download")
     parser.add_argument("--record", nargs="?", const="train", metavar="NAME", help="write docs/speed/NAME.json (train)")
     options = parser.parse_args(arguments)
     options.batches = options.batches or (4 if options.quick else 8)
+    options.device = torch.device(options.device)
+    # on a GPU every batch twice: a shape is recorded when it comes again
+    options.warm_up = 2 * options.batches if options.device.type == "cuda" else 1
     return options
 
 

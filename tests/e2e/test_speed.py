@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
 from bench_train import Contestant, our_update, paired_ratio
 
 NUM_TURNS = 9
+CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize("name", ["additive", "none"])
@@ -27,7 +28,7 @@ def test_the_fast_unroll_keeps_up_with_the_plain_one(monkeypatch, name):
     batch = collate(sentences, sentences, range(32))
     sizes = {"num_source_ids": 500, "num_target_ids": 500}
     fast, plain = (
-        Contestant(way.__name__, [batch], *our_update(config, sizes, way, "fp32", 1.0))
+        Contestant(way.__name__, [batch], our_update(config, sizes, way, "fp32", 1.0, CPU), CPU)
         for way in (unroll, unroll_plain)
     )
     for number in range(NUM_TURNS):
