@@ -244,10 +244,10 @@ def _joined_findings(record: Record) -> list[str]:
     if "none-wide" in _names(record):
         wide, plain = ([mean(point, arm) for point in (first, last)] for arm in ("none-wide", "none"))
         parameters = next(arm["parameters"] for arm in record["arms"] if arm["name"] == "none-wide")
+        kept = [f"{100 * end / start:.0f} % ({start:.1f} to {end:.1f})" for start, end in (wide, plain)]
         lines.append(
-            f"`none-wide`: a summary of 2,048 numbers and {parameters:,} parameters keep {100 * wide[1] / wide[0]:.0f} % "
-            f"({wide[0]:.1f} to {wide[1]:.1f}), where `none` keeps {100 * plain[1] / plain[0]:.0f} % ({plain[0]:.1f} to "
-            f"{plain[1]:.1f})."
+            f"`none-wide`: a summary of 2,048 numbers and {parameters:,} parameters keep {kept[0]} at six joined "
+            f"captions, `none` keeps {kept[1]}."
         )
     return lines
 
