@@ -25,7 +25,7 @@ from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
 from seq2seq_attn.train.plan import Plan
-from seq2seq_attn.train.precision import resolve_precision
+from seq2seq_attn.train.precision import allow_tf32, resolve_precision
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.signals import StopRequest, catch_signals
@@ -81,6 +81,7 @@ class Trainer:
         self._group = group
         self._device = local_device(config.train.device)
         self._precision = resolve_precision(config.train.precision, self._device)
+        allow_tf32(self._precision, self._device)
         torch.manual_seed(config.seed)
         self._model = build_model(
             config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)

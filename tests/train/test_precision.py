@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seq2seq_attn.train import precision
-from seq2seq_attn.train.precision import build_scaler, cpu_multiplies_bf16, resolve_precision
+from seq2seq_attn.train.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, resolve_precision
 
 CPU = torch.device("cpu")
 
@@ -33,3 +33,15 @@ def test_only_fp16_scales() -> None:
     assert build_scaler("fp32", CPU) is None
     assert build_scaler("bf16", CPU) is None
     assert build_scaler("fp16", CPU) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "expected"),
+    [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")],
+)
+def test_tf32_is_for_what_half_precision_leaves_over(name: Precision, device: str, expected: str) -> None:
+    try:
+        allow_tf32(name, torch.device(device))
+        assert torch.get_float32_matmul_precision() == expected
+    finally:
+        torch.set_float32_matmul_precision("highest")
