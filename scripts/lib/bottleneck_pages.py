@@ -36,11 +36,24 @@ def load_records() -> dict[str, Record]:
 def half_quality_length(record: Record, arm: str) -> float | None:
     """Mean source tokens at which half of the first point's BLEU is left, on straight lines between the points; None if
     that much is left at the last point."""
-    points = [(point["mean_length"], mean(point, arm)) for point in record["points"]]
-    half = points[0][1] / 2
-    for (length, score), (next_length, next_score) in pairwise(points):
-        if next_score < half:
-            return length + (score - half) / (score - next_score) * (next_length - length)
+    first = mean(record["points"][0], arm)
+    return _length_at_half([(point["mean_length"], mean(point, arm) / first) for point in record["points"]])
+
+
+def half_retention_length(record: Record, arm: str) -> float | None:
+    """The same for half of `additive`'s BLEU at the point; 0 if less than that is left at the first point."""
+    return _length_at_half(
+        [(point["mean_length"], mean(point, arm) / mean(point, "additive")) for point in record["points"]]
+    )
+
+
+def _length_at_half(points: Sequence[tuple[float, float]]) -> float | None:
+    """Of (length, share)."""
+    if points[0][1] < 0.5:
+        return 0.0
+    for (length, share), (next_length, next_share) in pairwise(points):
+        if next_share < 0.5:
+            return length + (share - 0.5) / (share - next_share) * (next_length - length)
     return None
 
 
@@ -215,7 +228,7 @@ def _findings(records: dict[str, Record]) -> list[str]:
     found: list[str] = []
     if "joined" in records:
         found += _joined_findings(records["joined"])
-        found.append(_half_quality("joined", records["joined"]))
+        found += _half_quality("joined", records["joined"])
     if "multi30k" in records:
         found.append(_natural_finding(records["multi30k"]))
     return ["## What was asked, and what came out", "\n".join(f"- {line}" for line in found)] if found else []
@@ -252,15 +265,22 @@ def _joined_findings(record: Record) -> list[str]:
     return lines
 
 
-def _half_quality(name: str, record: Record) -> str:
+def _half_quality(name: str, record: Record) -> list[str]:
     arms = ["none", *(arm for arm in _names(record) if arm.startswith("slots")), "additive"]
-    lengths = [(arm, half_quality_length(record, arm)) for arm in arms if arm in _names(record)]
-    longest = record["points"][-1]["mean_length"]
-    text = ", ".join(f"`{arm}` {f'more than {longest:.0f}' if at is None else f'{at:.1f}'}" for arm, at in lengths)
-    slots = [float("inf") if at is None else at for arm, at in lengths if arm.startswith("slots")]
-    rises = all(a <= b for a, b in pairwise(slots))
-    verdict = "no K is below the one before" if rises else "it does not rise with every K"
-    return f"{TITLES[name]}, source tokens at which half of the first point's BLEU is left: {text}; {verdict}."
+    shortest, longest = (record["points"][i]["mean_length"] for i in (0, -1))
+    lines = []
+    for what, length_at in (
+        ("half of the first point's BLEU", half_quality_length),
+        ("half of `additive`'s BLEU at that length", half_retention_length),
+    ):
+        lengths = {arm: length_at(record, arm) for arm in arms if arm in _names(record)}
+        words = {None: f"more than {longest:.0f}", 0.0: f"less than {shortest:.0f}"}
+        text = ", ".join(f"`{arm}` {words.get(at) or f'{at:.1f}'}" for arm, at in lengths.items())
+        slots = [float("inf") if at is None else at for arm, at in lengths.items() if arm.startswith("slots")]
+        rises = all(a <= b for a, b in pairwise(slots))
+        verdict = "no K is below the one before" if rises else "it does not rise with every K"
+        lines.append(f"{TITLES[name]}, source tokens at which {what} is left: {text}; {verdict}.")
+    return lines
 
 
 def _natural_finding(record: Record) -> str:

@@ -15,6 +15,7 @@ from bottleneck_pages import (  # noqa: E402
     END,
     FOLDER,
     half_quality_length,
+    half_retention_length,
     load_records,
     render_block,
     render_page,
@@ -67,7 +68,7 @@ def test_every_arm_is_tuned_alike():
 
 def record(scores, lengths=(10.0, 20.0, 40.0)):
     points = [
-        {"mean_length": length, "scores": {"arm": {"bleu": {"mean": score}}}}
+        {"mean_length": length, "scores": {"arm": {"bleu": {"mean": score}}, "additive": {"bleu": {"mean": 80.0}}}}
         for length, score in zip(lengths, scores, strict=True)
     ]
     return {"points": points}
@@ -81,6 +82,12 @@ def test_half_quality_lies_on_the_line_between_two_points():
 def test_half_quality_may_never_be_lost():
     assert half_quality_length(record((80.0, 60.0, 50.0)), "arm") is None
     assert half_quality_length(record((80.0, 60.0, 40.0)), "arm") is None
+
+
+def test_half_of_attentions_quality_may_be_lost_from_the_start():
+    assert half_retention_length(record((60.0, 50.0, 30.0)), "arm") == pytest.approx(30.0)
+    assert half_retention_length(record((39.0, 30.0, 20.0)), "arm") == 0.0
+    assert half_retention_length(record((60.0, 50.0, 40.0)), "arm") is None
 
 
 def test_only_the_block_is_replaced():
