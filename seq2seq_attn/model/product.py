@@ -30,6 +30,8 @@ Arithmetic = Literal["fp32", "bf16", "int8"]
 
 _EXPECTED_ROWS = 64
 """oneDNN's hint when it arranges a weight; any number of rows may come"""
+_FEW_ROWS = 2
+"""up to so many, the packed int8 product's overhead is more than what it saves"""
 _ROW_STEP = 8
 """oneDNN compiles a product for every number of rows it meets and keeps it, up to a MiB each. As sentences leave a
 batch one by one that would be hundreds: above this number rows are filled up to a multiple of it"""
@@ -87,10 +89,11 @@ class _Int8:
 
 class _PackedInt8:
     """The same numbers from a weight in oneDNN's layout. Its instructions multiply bytes without a sign by bytes with
-    one: inputs are moved up by 128, which oneDNN takes off again."""
+    one: inputs are moved up by 128, which oneDNN takes off again. Few rows go the plain way, with equal results."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
         quantised_OI, scale_O1 = _quantise(weight_OI)
+        self._few = _Int8(weight_OI, bias_O)
         rows = [_EXPECTED_ROWS, weight_OI.shape[1]]
         self._packed = torch.ops.onednn.qlinear_prepack(quantised_OI, rows)
         self._scale_O = scale_O1.squeeze(1)
@@ -98,6 +101,8 @@ class _PackedInt8:
         self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
 
     def __call__(self, inputs_NI: Tensor) -> Tensor:
+        if len(inputs_NI) <= _FEW_ROWS:
+            return self._few(inputs_NI)
         scale_N1 = _row_scales(inputs_NI)
         moved_NI = _fill_up(torch.div(inputs_NI, scale_N1).round_().add_(128.0).to(torch.uint8))
         scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
