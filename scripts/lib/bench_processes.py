@@ -11,13 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench_prepare import SAMPLE_EVERY_S, resident_bytes
+from bench_prepare import resident_bytes
 
 from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.files import write_json
 
 RECORD = Path("docs/speed/processes.json")
 WINDOW = 10
+SAMPLE_EVERY_S = 3.0  # to add up a process's pages takes it, and a core, some time
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
 
 
@@ -74,9 +75,12 @@ def train(num_processes, num_threads, options):
             environment = {**os.environ, "OMP_NUM_THREADS": str(num_threads)}
             process = subprocess.Popen(command, stderr=log, env=environment)
             peak_bytes = 0
+            seen_at = time.monotonic()
             while process.poll() is None:
-                peak_bytes = max(peak_bytes, resident_bytes(process.pid))
-                time.sleep(SAMPLE_EVERY_S)
+                time.sleep(0.1)
+                if time.monotonic() - seen_at > SAMPLE_EVERY_S:
+                    peak_bytes = max(peak_bytes, resident_bytes(process.pid))
+                    seen_at = time.monotonic()
             if process.returncode:
                 log.seek(0)
                 raise SystemExit(f"{command}: exit {process.returncode}\n{log.read()}")
