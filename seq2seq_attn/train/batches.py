@@ -30,7 +30,7 @@ class UpdateBatches(NamedTuple):
     """What one update learns from."""
 
     batches: list[Batch]
-    """this rank's share of the micro-batches: rows of each, none of a micro-batch with fewer rows than ranks"""
+    """this rank's share of each micro-batch's rows; left out where a micro-batch has no row for it"""
     indices: list[list[int]]
     """the pairs of each whole micro-batch"""
     num_tokens: int

@@ -30,8 +30,8 @@ TIMEOUT = timedelta(hours=12)
 
 @dataclass(frozen=True)
 class Group:
-    """The processes of a training, as one of them sees them. What exchanges values must be
-    called by all ranks at the same point."""
+    """The processes of a training, as one of them sees them. What exchanges values must be called by all ranks at the
+    same point."""
 
     rank: int = 0
     size: int = 1
