@@ -67,11 +67,17 @@ def train(options: argparse.Namespace, arms: Sequence[Arm]) -> list[Training]:
         trainings = captions_trainings(arms, options.seeds)
     else:
         if not options.report_only:
-            train_all(multi30k_tuning(arms), options.jobs)
+            tune(arms, options.jobs)
         trainings = multi30k_trainings(arms, options.seeds)
     if not options.report_only:
         train_all(trainings, options.jobs)
     return trainings
+
+
+def tune(arms: Sequence[Arm], jobs: int) -> None:
+    """Train whatever the search for each arm's dropout asks for, until it asks for nothing more."""
+    while not all(is_finished(one) for arm in arms for one in multi30k_tuning(arm)):
+        train_all([one for arm in arms for one in multi30k_tuning(arm)], jobs)
 
 
 def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
@@ -96,7 +102,8 @@ def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
     """What each arm validated at with each rate of dropout that was tried."""
     return [
         {"arm": one.arm.name, "dropout": one.dropout, "validation": float(one.run.best_metadata()["bleu"])}
-        for one in multi30k_tuning(dict.fromkeys(arms))
+        for arm in dict.fromkeys(arms)
+        for one in sorted(multi30k_tuning(arm), key=lambda one: one.dropout or 0)
         if is_finished(one)
     ]
 

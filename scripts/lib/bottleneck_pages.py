@@ -28,9 +28,22 @@ INTRODUCTIONS = {
 
 
 def load_records() -> dict[str, Record]:
-    """What there is of the experiment, by its inputs."""
+    """What there is of the experiment, by its inputs; Multi30k's with those of fewer updates under "shorter"."""
     paths = {name: FOLDER / f"{name}.json" for name in TITLES}
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()}
+    records = {name: _read(path) for name, path in paths.items() if path.is_file()}
+    if "multi30k" in records:
+        shorter = [_read(path) for path in FOLDER.glob("multi30k-*epochs.json")]
+        records["multi30k"]["shorter"] = sorted(shorter, key=_num_updates)
+    return records
+
+
+def _read(path: Path) -> Record:
+    found: Record = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _num_updates(record: Record) -> int:
+    return int(record["arms"][0]["updates"])
 
 
 def half_quality_length(record: Record, arm: str) -> float | None:
@@ -124,6 +137,8 @@ def _section(name: str, record: Record) -> list[str]:
     if "tuning" in record:
         tried = [f"`{one['arm']}` {one['validation']:.1f} at {one['dropout']:g}" for one in record["tuning"]]
         parts.append(f"Dropout tried, with the validation BLEU of the first seed: {', '.join(tried)}.")
+    if record.get("shorter"):
+        parts += ["**Retention of `none` with fewer updates**, the cosine schedule as long as these", _budgets(record)]
     git = environment.get("git") or {}
     commits = sorted({commit for arm in record["arms"] for commit in arm["commits"]})
     parts.append(
@@ -223,6 +238,24 @@ def _arm_table(record: Record) -> str:
     return _table(header, rows)
 
 
+def _budgets(record: Record) -> str:
+    """How retention changes with the length of the training, at all budgets that were tried."""
+    rows = []
+    for one in (*record["shorter"], record):
+        kept = _retentions(one)
+        validation = [f"{arm['validation'][0]:.1f}" for arm in one["arms"]]
+        rows.append(
+            [str(_num_updates(one)), *validation, *(f"{value:.2f}" for value in kept), f"{kept[0] - kept[-1]:.2f}"]
+        )
+    arms = [f"validation BLEU of `{name}`" for name in _names(record)]
+    labels = [str(point["label"]) for point in record["points"]]
+    return _table(["updates", *arms, *labels, "first less last"], rows)
+
+
+def _retentions(record: Record) -> list[float]:
+    return [point["scores"]["none"]["bleu"]["retention"]["value"] for point in record["points"]]
+
+
 def _findings(records: dict[str, Record]) -> list[str]:
     """What the protocol asked beforehand, and what came out."""
     found: list[str] = []
@@ -284,7 +317,7 @@ def _half_quality(name: str, record: Record) -> list[str]:
 
 
 def _natural_finding(record: Record) -> str:
-    values = [point["scores"]["none"]["bleu"]["retention"]["value"] for point in record["points"]]
+    values = _retentions(record)
     falls = all(a > b for a, b in pairwise(values))
     text = ", ".join(f"{value:.2f}" for value in values)
     distance = values[0] - values[-1]

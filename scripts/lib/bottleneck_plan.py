@@ -11,7 +11,9 @@ from seq2seq_attn.run_dir import RunDir
 
 RUNS = Path("runs/bottleneck")
 DROPOUTS = (0.2, 0.3)
-"""tried for each arm of Multi30k, the first seed's validation decides"""
+"""the rates that each arm of Multi30k begins its search with"""
+DROPOUT_STEP = 0.1
+MOST_DROPOUT = 0.6
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,24 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
     ]
 
 
-def multi30k_tuning(arms: Iterable[Arm]) -> list[Training]:
-    """The first seed of every arm at every rate of dropout."""
-    return [Training("multi30k", arm, 1, rate) for rate in DROPOUTS for arm in arms]
+def multi30k_tuning(arm: Arm) -> list[Training]:
+    """The first seed at the rates of dropout that decide on the arm's: first `DROPOUTS`, then the neighbours of the one
+    that validated best, until both are there. While its trainings are not all finished, the search ends with them."""
+    tuning = [Training("multi30k", arm, 1, rate) for rate in DROPOUTS]
+    while all(one.run.is_finished() for one in tuning):
+        tried = [one.dropout for one in tuning]
+        best = best_dropout(tuning)
+        beside = [round(best + step, 1) for step in (-DROPOUT_STEP, DROPOUT_STEP)]
+        missing = [rate for rate in beside if rate not in tried and 0 <= rate <= MOST_DROPOUT]
+        if not missing:
+            break
+        tuning += [Training("multi30k", arm, 1, rate) for rate in missing]
+    return tuning
 
 
 def multi30k_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
-    """Every seed of every arm at the rate that validated best with the first; the tuning must be done."""
-    chosen = {arm: best_dropout(multi30k_tuning([arm])) for arm in arms}
+    """Every seed of every arm at the rate that validated best with the first, of those that are finished."""
+    chosen = {arm: best_dropout([one for one in multi30k_tuning(arm) if one.run.is_finished()]) for arm in arms}
     return [Training("multi30k", arm, seed, rate) for seed in range(1, seeds + 1) for arm, rate in chosen.items()]
 
 

@@ -26,6 +26,7 @@ from bottleneck_plan import (  # noqa: E402
     MULTI30K_ARMS,
     Training,
     captions_trainings,
+    multi30k_trainings,
     multi30k_tuning,
 )
 
@@ -58,12 +59,46 @@ def test_arms_differ_in_nothing_but_what_they_are():
         assert own == first
 
 
-def test_every_arm_is_tuned_alike():
-    tried = {}
-    for training in multi30k_tuning(MULTI30K_ARMS):
-        tried.setdefault(training.arm.name, set()).add(training.dropout)
-    assert tried["additive"] == tried["none"]
-    assert len(tried["none"]) > 1
+@pytest.fixture
+def validated(monkeypatch):
+    """Sets what the trainings finished so far validated at, by their rate of dropout."""
+    scores = {}
+
+    class FakeRun:
+        def __init__(self, rate):
+            self.rate = rate
+
+        def is_finished(self):
+            return self.rate in scores
+
+        def best_metadata(self):
+            return {"bleu": str(scores[self.rate])}
+
+    monkeypatch.setattr(Training, "run", property(lambda training: FakeRun(training.dropout)))
+    return scores
+
+
+def asked():
+    tried = [{one.dropout for one in multi30k_tuning(arm)} for arm in MULTI30K_ARMS]
+    assert tried[0] == tried[1]  # as long as they score alike, all arms are tuned alike
+    return tried[0]
+
+
+def test_the_search_for_dropout_goes_on_beside_the_best_rate(validated):
+    assert asked() == {0.2, 0.3}
+    validated[0.2] = 30.0
+    assert asked() == {0.2, 0.3}
+    validated[0.3] = 31.0
+    assert asked() == {0.2, 0.3, 0.4}
+    validated[0.4] = 30.5
+    assert asked() == {0.2, 0.3, 0.4}
+    assert {one.dropout for one in multi30k_trainings(MULTI30K_ARMS, seeds=2)} == {0.3}
+
+
+def test_the_search_for_dropout_ends_at_none(validated):
+    validated.update({0.3: 30.0, 0.2: 31.0, 0.1: 32.0, 0.0: 33.0})
+    assert asked() == {0.0, 0.1, 0.2, 0.3}
+    assert [one.dropout for one in multi30k_trainings(MULTI30K_ARMS[:1], seeds=2)] == [0.0, 0.0]
 
 
 def record(scores, lengths=(10.0, 20.0, 40.0)):
