@@ -50,4 +50,8 @@ def allow_tf32(precision: Precision, device: torch.device) -> None:
 
 def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler | None:
     """The loss scaler that fp16 needs (its small gradients would become 0); None for the others."""
-    return torch.amp.GradScaler(device.type) if precision == "fp16" else None
+    if precision != "fp16":
+        return None
+    scaler = torch.amp.GradScaler(device.type)
+    scaler.scale(torch.zeros((), device=device))  # makes its scale now: a rank may have no loss in its first update
+    return scaler

@@ -54,7 +54,7 @@ class Updater:
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
-        # the scaler makes its scale when it is first asked: nothing for a graph
+        # not beside a scaler: fp16 is for GPUs without bf16, and nobody has tried a graph on one
         can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None
         self._graphed = GraphedPass(self._run, device) if can_graph else None
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 import torch
+from torch import nn
 
 from seq2seq_attn.config import BatchConfig, Config, TrainConfig, load_config
 from seq2seq_attn.data.batch import Batch, collate
@@ -13,6 +14,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.precision import Precision
 from seq2seq_attn.train.update import Updater, UpdateResult, explained_out_of_memory
 
@@ -128,6 +130,25 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None
     assert make(learner, [batch(range(6))]).kind == "overflow"
     assert learner.values()["scaler"]["scale"] == pytest.approx(5e29)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
+def test_a_rank_without_rows_makes_the_others_first_update() -> None:
+    learner = updater(precision="fp16")
+    scale = 2.0**16  # what every rank's scaler begins with
+
+    class OthersHaveRows(Group):
+        def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+            for parameter in parameters:
+                parameter.grad = torch.full_like(parameter, 0.001 * scale)
+
+    learner._group = OthersHaveRows()
+    before = weights(learner)
+    whole = UpdateBatches([], [[0]], num_tokens=3)
+    result = learner.make(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
+    assert result.kind == "made"
+    count = sum(tensor.numel() for tensor in before.values())
+    assert result.gradient_norm == pytest.approx(0.001 * math.sqrt(count), rel=1e-4)
+    assert all(not torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
