@@ -191,7 +191,7 @@ def _write(
         name = f"{stitched_name(name, drawn.stitch)}.png"
         plots.append(name)
         plot_by_length(json_path.with_name(name), drawn, measure=measure, unit=report.page.unit)
-        if len(drawn.systems) > 1:
+        if len(drawn.systems) > 1 and measure != "ter":
             plots.append(name.replace(measure, "retention", 1))
             plot_retention(json_path.with_name(plots[-1]), drawn, measure=measure, unit=report.page.unit)
     write_json(json_path, report.data)

@@ -105,7 +105,7 @@ def word_weights(reading: Reading, source_words: Sequence[str], target_words: Se
     except ValueError as error:
         if reading.weights_TS is None:
             raise
-        log.warning("attention of a line not judged: %s", error)
+        log.warning("attention of a line counts as none: %s", error)
         return np.zeros((len(target_words), len(source_words)))
 
 

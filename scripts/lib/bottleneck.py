@@ -5,12 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from bottleneck_pages import FOLDER, ROOT, load_records, render_block, render_page, replace_block
+from bottleneck_findings import BASELINE
+from bottleneck_pages import (
+    FOLDER,
+    ROOT,
+    load_records,
+    num_updates,
+    render_block,
+    render_page,
+    replace_block,
+)
 from bottleneck_plan import (
     CAPTIONS_ARMS,
-    CAPTIONS_INPUTS,
     MULTI30K_ARMS,
     RUNS,
     Arm,
@@ -23,8 +32,11 @@ from bottleneck_train import is_finished, train_all
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.files import read_json, write_json, write_text
 from seq2seq_attn.model.build import build_model, count_parameters
+
+MOST_SEEDS = 20
+"""that a report looks for"""
 
 
 def main() -> None:
@@ -33,9 +45,10 @@ def main() -> None:
     if options.parameters:
         print_parameters(options.corpus, arms)
         return
-    trainings = train(options, arms)
+    if not options.report_only:
+        train(options, arms)
     if not options.train_only:
-        evaluate(options.corpus, [one for one in trainings if is_finished(one)])
+        evaluate(options.corpus)
         write_pages()
 
 
@@ -48,7 +61,7 @@ def parse() -> argparse.Namespace:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--parameters", action="store_true", help="print the arms' numbers of parameters and stop")
     only.add_argument("--train-only", action="store_true")
-    only.add_argument("--report-only", action="store_true", help="of the runs that are finished")
+    only.add_argument("--report-only", action="store_true", help="of all runs that are finished")
     return parser.parse_args()
 
 
@@ -61,17 +74,14 @@ def choose_arms(arms: tuple[Arm, ...], names: str | None) -> list[Arm]:
     return [by_name[name] for name in wanted]
 
 
-def train(options: argparse.Namespace, arms: Sequence[Arm]) -> list[Training]:
-    """Train what is missing; the trainings whose scores are reported."""
+def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
+    """Train what is missing."""
     if options.corpus == "captions":
         trainings = captions_trainings(arms, options.seeds)
     else:
-        if not options.report_only:
-            tune(arms, options.jobs)
+        tune(arms, options.jobs)
         trainings = multi30k_trainings(arms, options.seeds)
-    if not options.report_only:
-        train_all(trainings, options.jobs)
-    return trainings
+    train_all(trainings, options.jobs)
 
 
 def tune(arms: Sequence[Arm], jobs: int) -> None:
@@ -80,28 +90,57 @@ def tune(arms: Sequence[Arm], jobs: int) -> None:
         train_all([one for arm in arms for one in multi30k_tuning(arm)], jobs)
 
 
-def evaluate(corpus: str, trainings: Sequence[Training]) -> None:
+def finished(corpus: str) -> list[Training]:
+    """Every finished run of the experiment, whatever arms and seeds were asked for this time: a record loses none."""
+    if corpus == "captions":
+        trainings = captions_trainings(CAPTIONS_ARMS, MOST_SEEDS)
+    else:
+        tuned = [arm for arm in MULTI30K_ARMS if any(is_finished(one) for one in multi30k_tuning(arm))]
+        trainings = multi30k_trainings(tuned, MOST_SEEDS)
+    found = [one for one in trainings if is_finished(one)]
+    if not found:
+        raise SystemExit(f"{corpus}: no finished run under {RUNS}/; train first")
+    for name in dict.fromkeys(one.inputs for one in found):
+        if not any(one.inputs == name and one.arm.name == BASELINE for one in found):
+            raise SystemExit(f"{name}: no finished run of `{BASELINE}`, with which the others are compared")
+    return found
+
+
+def evaluate(corpus: str) -> None:
     """Write the records and plots of the finished trainings."""
     from bottleneck_evaluate import evaluate_joined, evaluate_lengths
-    from bottleneck_plots import plot
+    from bottleneck_plots import plot, plot_vectors
 
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in CAPTIONS_INPUTS if corpus == "captions" else ("multi30k",):
+    trainings = finished(corpus)
+    for name in dict.fromkeys(one.inputs for one in trainings):
         found = in_order([one for one in trainings if one.inputs == name])
-        if not found:
-            continue
         json_path = RUNS / f"report.{name}.json"
         record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
         if corpus == "multi30k":
             record["tuning"] = tuning([one.arm for one in found])
+            keep_other_budget(FOLDER / f"{name}.json", record)
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
+        if record.get("vectors"):
+            plot_vectors(record["vectors"], FOLDER / f"{name}-vectors.png")
+
+
+def keep_other_budget(path: Path, record: dict[str, Any]) -> None:
+    """A record of trainings of another length is kept under another name, and shown beside the new one."""
+    if path.is_file() and (former := num_updates(read_json(path))) != num_updates(record):
+        path.rename(path.with_name(f"{path.stem}-{former}updates.json"))
 
 
 def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """What each arm validated at with each rate of dropout that was tried."""
+    """What each arm validated at with each rate of dropout that was tried, and after how many updates."""
     return [
-        {"arm": one.arm.name, "dropout": one.dropout, "validation": float(one.run.best_metadata()["bleu"])}
+        {
+            "arm": one.arm.name,
+            "dropout": one.dropout,
+            "validation": float(one.run.best_metadata()["bleu"]),
+            "updates": read_json(one.run.path / "finished.json")["update"],
+        }
         for arm in dict.fromkeys(arms)
         for one in sorted(multi30k_tuning(arm), key=lambda one: one.dropout or 0)
         if is_finished(one)

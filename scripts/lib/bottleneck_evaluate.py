@@ -7,11 +7,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from bottleneck_plan import Training
 
 from seq2seq_attn.evaluate import evaluate
+from seq2seq_attn.evaluation_sets import find_sets
 from seq2seq_attn.files import read_json
+from seq2seq_attn.forced import summaries
+from seq2seq_attn.metrics.bleu import IntArray
+from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
+from seq2seq_attn.report.attention_scores import JudgedScore
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.scores import Resampling, SetScores
 from seq2seq_attn.translator import load
@@ -27,9 +33,10 @@ def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> dict[str
     pooled = report.sets[-1]
     points = []
     for row in pooled.buckets:
-        about = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
-        mean_length = float(report.lengths[-1][row.bucket.indices].mean())
-        points.append({**about, "mean_length": mean_length, "scores": _scores(trainings, pooled, row)})
+        about: dict[str, Any] = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
+        about["mean_length"] = float(report.lengths[-1][row.bucket.indices].mean())
+        judged = pooled.attention.buckets[len(points)] if pooled.attention else ()
+        points.append(about | {"scores": _scores(trainings, pooled, row), "attention": _attention(trainings, judged)})
     return _record(trainings, report, pooled, points)
 
 
@@ -39,8 +46,9 @@ def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str,
     points = []
     for one, lengths in zip(report.sets, report.lengths, strict=True):
         about = {"label": str(one.stitch), "num_pairs": one.num_pairs, "mean_length": float(lengths.mean())}
-        points.append({**about, "scores": _scores(trainings, one, one)})
-    return _record(trainings, report, report.sets[0], points)
+        judged = one.attention.overall if one.attention else ()
+        points.append(about | {"scores": _scores(trainings, one, one), "attention": _attention(trainings, judged)})
+    return _record(trainings, report, report.sets[0], points) | {"vectors": _vectors(trainings, report.lengths)}
 
 
 def _evaluate(trainings: Sequence[Training], json_path: Path, **choices: Any) -> Report:
@@ -59,8 +67,6 @@ def _record(
         "length": report.data["length"]["tokenizer"],
         "resampling": report.data["resampling"],
         "points": points,
-        "overall": _scores(trainings, one, one),
-        "attention": _attention(trainings, one),
         "environment": report.data["environment"],
     }
 
@@ -116,14 +122,34 @@ def _short(values: dict[str, Any], by_seed: list[float]) -> dict[str, Any]:
     return short
 
 
-def _attention(trainings: Sequence[Training], one: SetScores) -> dict[str, Any]:
-    """Arm to the means over its seeds of what its attention does."""
-    if one.attention is None:
-        return {}
+def _attention(trainings: Sequence[Training], judged: Sequence[JudgedScore]) -> dict[str, Any]:
+    """Arm to the means over its seeds of what its attention does at one point."""
     by_arm: dict[str, list[dict[str, Any]]] = {}
-    for training, score in zip(trainings, one.attention.overall, strict=True):
+    for training, score in zip(trainings, judged, strict=bool(judged)):
         by_arm.setdefault(training.arm.name, []).append(score.to_dict())
     return {name: _mean(values) for name, values in by_arm.items()}
+
+
+def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> dict[str, Any] | None:
+    """Sentence vectors of the fixed arm's first seed in two dimensions (Sutskever et al. 2014, Fig. 2): as many
+    sentences of each number of captions, each with its length."""
+    training = next((one for one in trainings if one.arm.name == "none"), None)
+    if training is None:
+        return None
+    sets = find_sets([training.run], [training.run.config()], (), None, None, stitch=JOINED)
+    num_each = min(len(one.source) for one in sets)
+    translator = load(training.run.path, "cpu")
+    vectors_NM = np.concatenate([summaries(translator, one.source[:num_each]) for one in sets])
+    lengths_N = np.concatenate([lengths[:num_each] for lengths in all_lengths])
+    found = project(vectors_NM)
+    return {
+        "arm": training.arm.name,
+        "seed": training.seed,
+        "shares": found.shares_C.tolist(),
+        "correlation": float(np.corrcoef(found.points_NC[:, 0], lengths_N)[0, 1]),
+        "points": np.round(found.points_NC, 2).tolist(),
+        "lengths": lengths_N.tolist(),
+    }
 
 
 def _mean(values: list[dict[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,8 @@ DROPOUTS = (0.2, 0.3)
 """the rates that each arm of Multi30k begins its search with"""
 DROPOUT_STEP = 0.1
 MOST_DROPOUT = 0.6
+TUNING_EPOCHS = 8
+"""how long the search's trainings are: two thirds of those that count"""
 
 
 @dataclass(frozen=True)
@@ -73,18 +75,22 @@ class Training:
     arm: Arm
     seed: int
     dropout: float | None = None
+    is_tuning: bool = False
+    """one of the shorter trainings that the rate of dropout is chosen by"""
 
     @property
     def run(self) -> RunDir:
         """Where it lies."""
         rate = "" if self.dropout is None else f"-d{self.dropout:g}"
-        return RunDir(RUNS / self.inputs / f"{self.arm.name}{rate}-s{self.seed}")
+        folder = f"{self.inputs}-tuning" if self.is_tuning else self.inputs
+        return RunDir(RUNS / folder / f"{self.arm.name}{rate}-s{self.seed}")
 
     @property
     def settings(self) -> list[str]:
         """What differs from the configuration of its inputs."""
         rates = [] if self.dropout is None else [f"model.dropout.{at}={self.dropout}" for at in _DROPOUT_PLACES]
-        return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates]
+        epochs = [f"train.max_epochs={TUNING_EPOCHS}"] if self.is_tuning else []
+        return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates, *epochs]
 
     @property
     def config(self) -> Config:
@@ -109,9 +115,9 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
 
 
 def multi30k_tuning(arm: Arm) -> list[Training]:
-    """The first seed at the rates of dropout that decide on the arm's: first `DROPOUTS`, then the neighbours of the one
-    that validated best, until both are there. While its trainings are not all finished, the search ends with them."""
-    tuning = [Training("multi30k", arm, 1, rate) for rate in DROPOUTS]
+    """Shorter trainings of the first seed that decide on the arm's rate of dropout: first `DROPOUTS`, then the neighbours
+    of the one that validated best, until both are there. While they are not all finished, the search ends with them."""
+    tuning = [_tuning(arm, rate) for rate in DROPOUTS]
     while all(one.run.is_finished() for one in tuning):
         tried = [one.dropout for one in tuning]
         best = best_dropout(tuning)
@@ -119,12 +125,16 @@ def multi30k_tuning(arm: Arm) -> list[Training]:
         missing = [rate for rate in beside if rate not in tried and 0 <= rate <= MOST_DROPOUT]
         if not missing:
             break
-        tuning += [Training("multi30k", arm, 1, rate) for rate in missing]
+        tuning += [_tuning(arm, rate) for rate in missing]
     return tuning
 
 
+def _tuning(arm: Arm, dropout: float) -> Training:
+    return Training("multi30k", arm, 1, dropout, is_tuning=True)
+
+
 def multi30k_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
-    """Every seed of every arm at the rate that validated best with the first, of those that are finished."""
+    """Every seed of every arm at the rate that the search has found best so far."""
     chosen = {arm: best_dropout([one for one in multi30k_tuning(arm) if one.run.is_finished()]) for arm in arms}
     return [Training("multi30k", arm, seed, rate) for seed in range(1, seeds + 1) for arm, rate in chosen.items()]
 

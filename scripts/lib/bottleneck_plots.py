@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bottleneck_pages import TITLES, half_quality_length
+import numpy as np
+from bottleneck_findings import half_quality_length
+from bottleneck_pages import TITLES
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -41,6 +43,19 @@ def plot(name: str, record: Record, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def plot_vectors(vectors: Record, path: Path) -> None:
+    """The two principal components of sentence vectors, coloured by length."""
+    figure = Figure(figsize=(6.0, 4.4), layout="constrained")
+    axes = figure.subplots()
+    points = np.array(vectors["points"])
+    dots = axes.scatter(points[:, 0], points[:, 1], c=vectors["lengths"], cmap="viridis", s=9)
+    figure.colorbar(dots, label="source tokens")
+    for axis, share, set_label in zip("12", vectors["shares"], (axes.set_xlabel, axes.set_ylabel), strict=True):
+        set_label(f"principal component {axis} ({100 * share:.0f} % of the variance)")
+    axes.set_title(f"Sentence vectors of {vectors['arm']}, one to six captions")
+    figure.savefig(path, dpi=110)
+
+
 def _scores(axes: Axes, name: str, record: Record) -> None:
     for arm in (one["name"] for one in record["arms"]):
         values = [point["scores"][arm]["bleu"] for point in record["points"]]
@@ -55,8 +70,12 @@ def _scores(axes: Axes, name: str, record: Record) -> None:
             alpha=0.12,
             linewidth=0,
         )
+        seeds = [v["by_seed"] for v in values]
+        axes.vlines(
+            x, [min(s) for s in seeds], [max(s) for s in seeds], color=style.get("color"), linewidth=1, alpha=0.6
+        )
     _finish(axes, name, record)
-    axes.set_ylabel("BLEU (mean over seeds, 95 % band)")
+    axes.set_ylabel("BLEU (mean over seeds, 95 % band; bars: seeds)")
     axes.set_ylim(bottom=0)
 
 

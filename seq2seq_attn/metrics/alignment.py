@@ -56,11 +56,6 @@ def parse_pharaoh(line: str) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def format_pharaoh(links: Iterable[Link]) -> str:
-    """Links as a Pharaoh line, in rising order of source, then target position."""
-    return " ".join(f"{source}-{target}" for source, target in sorted(links))
-
-
 def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:
     """One link for each target position: to the source position with the largest weight (the first of equals)."""
     if weights_TS.size == 0:
@@ -88,7 +83,7 @@ def words_from_tokens(
 ) -> npt.NDArray[np.float64]:
     """The weights between words from those between a model's tokens, [target words, source words].
 
-    Both are cuts of the same text, matched by its characters (blanks, SentencePiece's mark of them and case aside). The
+    Both are cuts of the same text, matched by their numbers of characters (SentencePiece's mark of a blank aside). The
     weights of a word's source tokens are added, those of its target tokens averaged; a token that runs over several
     words is shared out by characters, one that is only a blank belongs to the word after it. Nothing is renormalised:
     what EOS took stays taken.
@@ -98,7 +93,7 @@ def words_from_tokens(
             left out.
 
     Raises:
-        ValueError: tokens and words that are not the same text, or weights that do not fit the tokens.
+        ValueError: tokens and words of different numbers of characters, or weights that do not fit the tokens.
     """
     num_target, num_source = len(target_tokens), len(source_tokens)
     if weights_TS.shape[0] - num_target not in (0, 1) or weights_TS.shape[1] - num_source not in (0, 1):
@@ -160,10 +155,14 @@ def mass_on_links(weights: Sequence[Weights], links: Sequence[Iterable[Link]]) -
 def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0) -> AlignmentScore:
     """The arg-max links and the weights themselves against gold links, after `shift_weights(..., shift)`.
 
-    `weights` must run over the tokens that the links are numbered in: without EOS on either side.
+    `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
+    positions that have no step `shift` later are left out: attention that is late throughout is found in full.
     """
-    gold = [tuple(links) for links in sure]
-    shifted = [shift_weights(weights_TS, shift) for weights_TS in weights]
+    shifted, gold = [], []
+    for weights_TS, links in zip(weights, sure, strict=True):
+        length = len(weights_TS)
+        shifted.append(shift_weights(weights_TS, shift))
+        gold.append(tuple(link for link in links if not shift or 0 <= link[1] + shift < length))
     predicted = [
         tuple(link for link in argmax_links(weights_TS) if weights_TS[link[1]].any()) for weights_TS in shifted
     ]

@@ -117,33 +117,6 @@ class Measure:
         return CorpusStatistics(self.name, signature, np.array(rows, dtype=np.int64), self._metric)
 
 
-def corpus_score(
-    name: MeasureName, hypotheses: Sequence[str], references: Sequence[str], *, target_language: str = "en"
-) -> Score:
-    """The corpus score of hypotheses against one reference each.
-
-    Raises:
-        UserError: no lines, or different numbers of lines.
-    """
-    return Measure(name, references, target_language=target_language).statistics(hypotheses).score()
-
-
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """The headline: sacreBLEU BLEU, cased, on detokenised text, tokenised by 13a."""
-    return corpus_score("bleu", hypotheses, references)
-
-
-def score_all(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    *,
-    measures: Sequence[MeasureName] = DEFAULT_MEASURES,
-    target_language: str = "en",
-) -> dict[MeasureName, Score]:
-    """The corpus score under each of several measures."""
-    return {name: corpus_score(name, hypotheses, references, target_language=target_language) for name in measures}
-
-
 def _check_lines(lines: Sequence[str], what: str) -> None:
     if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
         raise TypeError(f"{what}: expected a sequence of strings, one per sentence")

@@ -1,4 +1,4 @@
-"""Corpus scores by sentence length: half-open buckets, each with its own corpus score, n and interval.
+"""Sentence pairs by length: half-open buckets, each to be scored as a corpus of its own.
 
 Length is counted in the tokens of one named tokeniser, the same for every system compared. A bucket's score is that of
 its summed statistics, never a mean of sentence scores; the buckets' sums add up to the corpus's.
@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.metrics.bleu import CorpusStatistics, IntArray
-from seq2seq_attn.metrics.significance import DEFAULT_SEED, NUM_RESAMPLES, Interval, bootstrap_interval
+from seq2seq_attn.metrics.bleu import IntArray
 
 MULTI30K_EDGES = (9, 12, 15, 18, 21)
 """up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test sets are pooled"""
@@ -98,16 +97,3 @@ def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 
         indices = np.sort(np.concatenate([buckets[left].indices, buckets[right].indices]))
         buckets[left : right + 1] = [Bucket(buckets[left].lower, buckets[right].upper, indices)]
     return [bucket for bucket in buckets if len(bucket)]
-
-
-def scores_by_length(
-    system: CorpusStatistics,
-    buckets: Sequence[Bucket],
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> list[Interval]:
-    """The corpus score of each bucket with its 95 % bootstrap interval (pairs resampled within the bucket)."""
-    return [
-        bootstrap_interval(system.subset(bucket.indices), num_resamples=num_resamples, seed=seed) for bucket in buckets
-    ]

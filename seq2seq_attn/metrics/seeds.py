@@ -2,7 +2,7 @@
 
 An arm's score is the mean of its runs' corpus scores. In each resample every run of both arms meets the same sentence
 pairs, so an interval speaks of the test sentences; how much seeds differ is the `Spread`, and stands beside it. With
-one run in each arm these are `retention` and `paired_bootstrap` of `significance.py`, to the last bit.
+one run in each arm these are sacreBLEU's intervals and paired bootstrap of two systems.
 
 Shapes: R resamples.
 """
@@ -106,40 +106,11 @@ def mean_difference(baseline: Drawn, arm: Drawn, *, seed: int = DEFAULT_SEED) ->
 
 
 def mean_retention(baseline: Drawn, arm: Drawn) -> Interval | None:
-    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0."""
+    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for TER,
+    of which less is better."""
+    if baseline.runs[0].name == "ter":
+        return None
     return ratio_interval(baseline.mean, arm.mean, baseline.means_R, arm.means_R)
-
-
-def grouped_retention(
-    baselines: Sequence[CorpusStatistics],
-    systems: Sequence[CorpusStatistics],
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> Interval | None:
-    """The share of the baseline arm's mean score that another arm's mean reaches, with its paired bootstrap interval
-    over sentences; None where the baseline scores 0. An item is a run; the arms may have different numbers of them."""
-    return mean_retention(*_draw_two(baselines, systems, num_resamples, seed))
-
-
-def grouped_difference(
-    baselines: Sequence[CorpusStatistics],
-    systems: Sequence[CorpusStatistics],
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> PairedTest:
-    """The difference of the arms' mean scores and its two-sided p-value by paired bootstrap over sentences."""
-    return mean_difference(*_draw_two(baselines, systems, num_resamples, seed), seed=seed)
-
-
-def _draw_two(
-    baselines: Sequence[CorpusStatistics], systems: Sequence[CorpusStatistics], num_resamples: int, seed: int
-) -> tuple[Drawn, Drawn]:
-    if not (baselines and systems):
-        raise ValueError("an arm needs at least one run")
-    drawn = draw([*baselines, *systems], num_resamples=num_resamples, seed=seed)
-    return join(drawn[: len(baselines)]), join(drawn[len(baselines) :])
 
 
 def _contents(arm: Drawn) -> list[bytes]:

@@ -58,18 +58,6 @@ def project(vectors_NM: FloatArray, num_components: int = 2) -> Projection:
     return Projection(points_NC, axes_CM, shares_C)
 
 
-def nearest(vectors_NM: FloatArray, index: int, num_neighbours: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
-    """The neighbours of one vector and their cosines, as `all_nearest` gives them.
-
-    Raises:
-        IndexError: no such vector.
-    """
-    unit_NM = _unit(_checked(vectors_NM))
-    index = range(len(unit_NM))[index]
-    neighbours_1K, cosines_1K = _top(unit_NM, slice(index, index + 1), num_neighbours)
-    return neighbours_1K[0], cosines_1K[0]
-
-
 def all_nearest(vectors_NM: FloatArray, num_neighbours: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
     """For each vector the places of the `num_neighbours` others with the largest cosine, [N, K], largest first (the
     first of equals), and those cosines, [N, K]. K is at most N - 1. A vector of zeros has cosine 0 with any other.

@@ -40,19 +40,16 @@ class Interval:
         """The fields, for JSON."""
         return asdict(self)
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two intervals share a value."""
-        return self.low <= other.high and other.low <= self.high
-
 
 @dataclass(frozen=True)
 class PairedTest:
-    """System minus baseline: how large, and how often chance alone would make it as large (two-sided)."""
+    """System minus baseline: how large, and how often chance alone would make it as large."""
 
     test: str
     """bootstrap or randomization"""
     difference: float
     p_value: float
+    """sacreBLEU's. Of a randomization it is two-sided; of a bootstrap, about half of that: see `bootstrap_test`"""
     num_samples: int
     seed: int
 
@@ -74,14 +71,6 @@ def bootstrap_scores(
     return [system.scores_of_sums(np.concatenate(parts)) for system, parts in zip(systems, sums, strict=True)]
 
 
-def bootstrap_interval(
-    system: CorpusStatistics, *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
-) -> Interval:
-    """A system's corpus score with its 95 % percentile interval."""
-    [scores] = bootstrap_scores(system, num_resamples=num_resamples, seed=seed)
-    return percentile_interval(system.score().score, scores)
-
-
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
     """The interval that leaves out a fortieth of the samples on each side (the order statistics sacreBLEU takes)."""
     ordered = np.sort(samples)
@@ -89,26 +78,14 @@ def percentile_interval(value: float, samples: FloatArray) -> Interval:
     return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
 
 
-def paired_bootstrap(
-    baseline: CorpusStatistics,
-    system: CorpusStatistics,
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> PairedTest:
-    """Paired bootstrap resampling; p as sacreBLEU's `--paired-bs` (and 1, where that says 1/(R+1), for identical
-    statistics: no difference is no evidence of one)."""
-    difference = system.score().score - baseline.score().score
-    if np.array_equal(baseline.rows_ND, system.rows_ND):
-        return PairedTest("bootstrap", difference, 1.0, num_resamples, seed)
-    of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
-    return bootstrap_test(difference, of_baseline, of_system, seed=seed)
-
-
 def bootstrap_test(
     difference: float, of_baseline: FloatArray, of_system: FloatArray, *, seed: int = DEFAULT_SEED
 ) -> PairedTest:
-    """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus."""
+    """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus.
+
+    p as sacreBLEU's `--paired-bs`: how often a resample's absolute difference exceeds the mean of those by more than
+    the corpus's. Where the systems differ, that is one tail: about half of a two-sided p.
+    """
     differences = np.abs(of_system - of_baseline)
     p_value = _p_value(differences - differences.mean(), abs(difference))
     return PairedTest("bootstrap", difference, p_value, len(differences), seed)
@@ -136,19 +113,6 @@ def paired_randomization(
         differences.append(np.abs(baseline.scores_of_sums(mixed_RD) - system.scores_of_sums(other_RD)))
     p_value = _p_value(np.concatenate(differences), abs(difference))
     return PairedTest("randomization", difference, p_value, num_trials, seed)
-
-
-def retention(
-    baseline: CorpusStatistics,
-    system: CorpusStatistics,
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> Interval | None:
-    """The share of the baseline's score that the system keeps, system / baseline, with its paired bootstrap interval;
-    None where the baseline scores 0."""
-    of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=num_resamples, seed=seed)
-    return ratio_interval(baseline.score().score, system.score().score, of_baseline, of_system)
 
 
 def ratio_interval(baseline: float, system: float, of_baseline: FloatArray, of_system: FloatArray) -> Interval | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,9 @@ from seq2seq_attn.metrics.significance import Interval, PairedTest
 
 # What decides where and how a run was computed, or what it was called, but not what was trained.
 _NOT_THE_ARM = (
-    *("name", "seed", "data.data_dir", "data.source_dir"),
-    *("train.device", "train.num_threads", "train.log_every_updates", "train.checkpoint_every_updates"),
-    "train.validation.num_samples",
+    *("name", "seed", "data.data_dir", "data.source_dir", "data.num_processes", "search.batch_size"),
+    *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
+    *("train.checkpoint_every_updates", "train.validation.num_samples"),
 )
 
 
@@ -57,10 +58,14 @@ class ArmScore:
 
 
 def find_arms(names: Sequence[str], configs: Sequence[Config]) -> list[Arm]:
-    """The runs grouped by configuration, in the order of their first runs; none at all if every arm has one run."""
-    groups: dict[str, list[int]] = {}
+    """The runs grouped by configuration, in the order of their first runs; none at all if every arm has one run. A run
+    that repeats another's seed shows no spread of seeds: it begins an arm of its own."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    times_seen: Counter[tuple[str, int]] = Counter()
     for place, config in enumerate(configs):
-        groups.setdefault(_identity(config), []).append(place)
+        identity = _identity(config)
+        groups.setdefault((identity, times_seen[identity, config.seed]), []).append(place)
+        times_seen[identity, config.seed] += 1
     if len(groups) == len(configs):
         return []
     members = list(groups.values())

@@ -105,8 +105,8 @@ def legend(page: Page) -> list[str]:
     if len(first.systems) > 1:
         name = first.arms[0].name if first.arms else first.systems[0]
         lines.append(
-            f"difference, p, kept: against {name}, by paired bootstrap (the JSON has approximate randomisation too); "
-            "kept = share of its score"
+            f"difference, p, kept: against {name}, by sacreBLEU's paired bootstrap (the JSON has approximate "
+            "randomisation too); kept = share of its score"
         )
     if first.arms:
         lines.append(

@@ -10,12 +10,11 @@ from seq2seq_attn.model.build import build_model, count_parameters
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
+from bottleneck_findings import half_quality_length, half_retention_length, says_of_slots  # noqa: E402
 from bottleneck_pages import (  # noqa: E402
     BEGIN,
     END,
     FOLDER,
-    half_quality_length,
-    half_retention_length,
     load_records,
     render_block,
     render_page,
@@ -123,6 +122,16 @@ def test_half_of_attentions_quality_may_be_lost_from_the_start():
     assert half_retention_length(record((60.0, 50.0, 30.0)), "arm") == pytest.approx(30.0)
     assert half_retention_length(record((39.0, 30.0, 20.0)), "arm") == 0.0
     assert half_retention_length(record((60.0, 50.0, 40.0)), "arm") is None
+
+
+def test_what_lies_beyond_the_test_is_not_told_apart():
+    def says(*lengths):
+        return says_of_slots({f"slots-{2**i}": length for i, length in enumerate(lengths)})
+
+    assert says(11.0, 12.0, 13.0) == says(11.0, 12.0, None) == "it rises with every K"
+    assert says(11.0, 12.0, None, None).endswith("which does not tell `slots-4`, `slots-8` apart")
+    for lengths in ((11.0, 11.0), (12.0, 11.0, None), (11.0, None, 30.0), (0.0, 0.0, 12.0)):
+        assert says(*lengths) == "it does not rise with every K"
 
 
 def test_only_the_block_is_replaced():

@@ -14,8 +14,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.bleu import TITLES, Measure, corpus_bleu, corpus_score, score_all
+from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, TITLES, Measure
 from tests.metrics.corpora import make_hypotheses, make_references
+from tests.metrics.pairs import score as score_of
 
 REFERENCES = make_references(80)
 HYPOTHESES = make_hypotheses(REFERENCES, seed=1, noise=0.4)
@@ -48,14 +49,14 @@ def plain_bleu(hypotheses: list[str], references: list[str]) -> float:
 )
 def test_scores_and_signatures_are_sacrebleus(name, metric):
     expected = metric.corpus_score(HYPOTHESES, [REFERENCES])
-    score = corpus_score(name, HYPOTHESES, REFERENCES)
+    score = score_of(name, HYPOTHESES, REFERENCES)
     assert score.score == expected.score
     assert score.signature == str(metric.get_signature())
     assert score.num_pairs == 80
 
 
 def test_the_headline_is_sacrebleus_default():
-    assert corpus_bleu(HYPOTHESES, REFERENCES).score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+    assert score_of("bleu", HYPOTHESES, REFERENCES).score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
 
 
 @pytest.mark.parametrize("name", TITLES)
@@ -83,15 +84,15 @@ def test_bleu_equals_the_definition():
     references = [reference.replace('"', "").lower() for reference in REFERENCES]
     hypotheses = [hypothesis.replace('"', "").lower() for hypothesis in HYPOTHESES]
     for number in (3, 20, 80):  # three short ones: an order without a match, hence smoothing
-        score = corpus_bleu(hypotheses[:number], references[:number]).score
+        score = score_of("bleu", hypotheses[:number], references[:number]).score
         assert score == pytest.approx(plain_bleu(hypotheses[:number], references[:number]), abs=1e-9)
 
 
 def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
     hypotheses, references = ["A DOG can't sleep .", "Two dogs."], ["a dog can't sleep.", "Two dogs."]
-    score = corpus_score("bleu_tutorial", hypotheses, references)
+    score = score_of("bleu_tutorial", hypotheses, references)
     assert score.score == pytest.approx(100.0)
-    assert corpus_score("bleu", hypotheses, references).score < 60
+    assert score_of("bleu", hypotheses, references).score < 60
     assert "|case:lc|" in score.signature
     assert "|tok:none|" in score.signature
     import spacy
@@ -103,13 +104,13 @@ def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
 
 def test_transposed_references_and_wrong_numbers_are_refused():
     with pytest.raises(UserError, match="79 hypotheses against 80 references"):
-        corpus_bleu(HYPOTHESES[:-1], REFERENCES)
+        score_of("bleu", HYPOTHESES[:-1], REFERENCES)
     with pytest.raises(UserError, match="no references"):
-        corpus_bleu([], [])
+        score_of("bleu", [], [])
     with pytest.raises(TypeError, match="references: expected a sequence of strings"):
-        corpus_bleu(HYPOTHESES, [REFERENCES])
+        score_of("bleu", HYPOTHESES, [REFERENCES])
     with pytest.raises(TypeError, match="hypotheses: expected a sequence of strings"):
-        corpus_bleu("a b c", ["a", "b", "c", "d", "e"])
+        score_of("bleu", "a b c", ["a", "b", "c", "d", "e"])
 
 
 def test_unknown_measure_is_refused():
@@ -118,7 +119,7 @@ def test_unknown_measure_is_refused():
 
 
 def test_scores_turn_into_json():
-    scores = {name: score.to_dict() for name, score in score_all(HYPOTHESES, REFERENCES).items()}
+    scores = {name: score_of(name, HYPOTHESES, REFERENCES).to_dict() for name in DEFAULT_MEASURES}
     assert set(scores) == {"bleu", "bleu_lowercase", "bleu_tutorial", "chrf"}
     assert json.loads(json.dumps(scores)) == scores
     assert set(scores["bleu"]) == {"name", "score", "signature", "num_pairs", "details"}

@@ -15,10 +15,9 @@ from seq2seq_attn.metrics.by_length import (
     make_buckets,
     parse_edges,
     quantile_edges,
-    scores_by_length,
     token_lengths,
 )
-from seq2seq_attn.metrics.significance import bootstrap_interval, paired_bootstrap, paired_randomization, retention
+from seq2seq_attn.report.scores import Resampling, score_set
 from tests.metrics.corpora import make_hypotheses, make_references
 
 REFERENCES = make_references(400, max_length=27)
@@ -63,19 +62,20 @@ def test_bucket_sums_add_up_to_the_corpus(name):
 
 
 def test_a_buckets_score_is_sacrebleus_of_its_lines():
-    statistics = Measure("bleu", REFERENCES).statistics(HYPOTHESES)
     buckets = make_buckets(LENGTHS, (5, 9, 14, 20))
-    for bucket, interval in zip(buckets, scores_by_length(statistics, buckets, num_resamples=100), strict=True):
-        pairs = [(HYPOTHESES[i], REFERENCES[i]) for i in bucket.indices]
+    found = score_set("made-up", {"a": HYPOTHESES}, REFERENCES, buckets, resampling=Resampling(num_resamples=100))
+    for row in found.buckets:
+        pairs = [(HYPOTHESES[i], REFERENCES[i]) for i in row.bucket.indices]
         alone = sacrebleu.corpus_bleu([hyp for hyp, _ in pairs], [[ref for _, ref in pairs]])
+        interval = row.scores["bleu"][0].interval
         assert interval.value == alone.score
         assert interval.low <= interval.value <= interval.high
 
 
 def test_one_bucket_of_all_is_the_corpus():
-    statistics = Measure("bleu", REFERENCES).statistics(HYPOTHESES)
-    [whole] = scores_by_length(statistics, make_buckets(LENGTHS, ()))
-    assert whole == bootstrap_interval(statistics)
+    found = score_set("made-up", {"a": HYPOTHESES}, REFERENCES, make_buckets(LENGTHS, ()))
+    [whole] = found.buckets
+    assert whole.scores["bleu"] == found.scores["bleu"]
 
 
 def test_edges_from_text():
@@ -100,15 +100,10 @@ def test_quantile_edges_make_even_buckets_and_survive_ties():
 def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
     references = make_references(1000, seed=9, max_length=30)
     lengths = token_lengths(references, lambda texts: [text.split() for text in texts])
+    systems = {f"s{seed}": make_hypotheses(references, seed=seed, noise=0.3) for seed in (1, 2)}
     started = time.process_time()
     buckets = make_buckets(lengths, (5, 10, 15, 20, 25))
-    measure = Measure("bleu", references)
-    runs = [measure.statistics(make_hypotheses(references, seed=seed, noise=0.3)) for seed in (1, 2)]
-    for run in runs:
-        scores_by_length(run, buckets)
-    for bucket in buckets:
-        pair = [run.subset(bucket.indices) for run in runs]
-        paired_bootstrap(*pair)
-        paired_randomization(*pair)
-        retention(*pair)
+    found = score_set("made-up", systems, references, buckets)  # every measure but TER, all tests
     assert time.process_time() - started < 10
+    assert len(found.buckets) == 6
+    assert found.buckets[-1].scores["chrf"][1].bootstrap.num_samples == 1000

@@ -1,4 +1,4 @@
-"""Arms of several seeds: one seed is the plain paired test, several are what plain Python makes of them."""
+"""Arms of several seeds: what plain Python makes of them (one seed each: `test_significance.py`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from seq2seq_attn.metrics.seeds import Spread, draw, grouped_difference, grouped_retention, join, mean_interval, spread
-from seq2seq_attn.metrics.significance import bootstrap_interval, bootstrap_scores, paired_bootstrap, retention
+from seq2seq_attn.metrics.seeds import Spread, draw, join, spread
+from seq2seq_attn.metrics.significance import bootstrap_scores
 from tests.metrics.corpora import make_hypotheses
+from tests.metrics.pairs import arm_bootstrap, arm_retention
 from tests.metrics.test_significance import BASELINE, REFERENCES, SYSTEM, statistics_of
 
 ARM = [BASELINE, make_hypotheses(REFERENCES, seed=11, noise=0.32)]
@@ -26,19 +27,10 @@ def plain_scores(hypotheses, num_resamples):
     return metric.corpus_score(hypotheses, [REFERENCES]).score, samples
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
-def test_one_seed_each_is_the_plain_paired_test(name):
-    baseline, system = statistics_of(name, BASELINE, SYSTEM)
-    draws = {"num_resamples": 300, "seed": 7}
-    assert grouped_retention([baseline], [system], **draws) == retention(baseline, system, **draws)
-    assert grouped_difference([baseline], [system], **draws) == paired_bootstrap(baseline, system, **draws)
-    assert mean_interval(draw([system], **draws)[0]) == bootstrap_interval(system, **draws)
-
-
 def test_several_seeds_equal_plain_python():
     baselines, systems = statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER)
-    ratio = grouped_retention(baselines, systems, num_resamples=200)
-    test = grouped_difference(baselines, systems, num_resamples=200)
+    ratio = arm_retention(baselines, systems, num_resamples=200)
+    test = arm_bootstrap(baselines, systems, num_resamples=200)
     scores = [[plain_scores(hypotheses, 0)[0] for hypotheses in arm] for arm in (ARM, OTHER)]
     means = [sum(of_arm) / len(of_arm) for of_arm in scores]
     assert ratio.value == pytest.approx(means[1] / means[0], abs=1e-9)
@@ -58,24 +50,26 @@ def test_several_seeds_equal_plain_python():
 def test_every_run_meets_the_same_resampled_sentences():
     of_runs = [plain_scores(hypotheses, 60)[1] for hypotheses in (*ARM, *OTHER)]
     ratios = sorted(sum(row[2:]) / 3 / (sum(row[:2]) / 2) for row in zip(*of_runs, strict=True))
-    found = grouped_retention(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=60)
+    found = arm_retention(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=60)
     # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9 here
     assert (found.low, found.high) == pytest.approx((ratios[1], ratios[58]), abs=1e-5)
 
 
 def test_an_arm_does_not_differ_from_itself_in_another_order():
     runs = statistics_of("bleu", *OTHER)
-    test = grouped_difference(runs, runs[::-1], num_resamples=50)
+    test = arm_bootstrap(runs, runs[::-1], num_resamples=50)
     assert (abs(test.difference) < 1e-9, test.p_value) == (True, 1.0)
 
 
 def test_a_clear_difference_and_a_baseline_at_zero():
     worse = [make_hypotheses(REFERENCES, seed=seed, noise=0.9) for seed in (21, 22)]
-    assert grouped_difference(statistics_of("bleu", *ARM), statistics_of("bleu", *worse)).p_value < 0.01
+    assert arm_bootstrap(statistics_of("bleu", *ARM), statistics_of("bleu", *worse)).p_value < 0.01
     nothing = statistics_of("bleu", ["zzz"] * len(REFERENCES), ["yyy"] * len(REFERENCES))
-    assert grouped_retention(nothing, statistics_of("bleu", *ARM)) is None
-    with pytest.raises(ValueError, match="at least one run"):
-        grouped_difference([], nothing)
+    assert arm_retention(nothing, statistics_of("bleu", *ARM)) is None
+
+
+def test_less_of_ter_is_no_loss():
+    assert arm_retention(statistics_of("ter", *ARM), statistics_of("ter", *OTHER)) is None
 
 
 def test_spread_is_that_of_a_sample():

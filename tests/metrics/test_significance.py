@@ -16,16 +16,9 @@ from sacrebleu.significance import PairedTest as SacrebleuTest
 
 from seq2seq_attn.metrics import significance
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.significance import (
-    Interval,
-    bootstrap_interval,
-    bootstrap_scores,
-    paired_bootstrap,
-    paired_randomization,
-    percentile_interval,
-    retention,
-)
+from seq2seq_attn.metrics.significance import Interval, bootstrap_scores, paired_randomization, percentile_interval
 from tests.metrics.corpora import make_hypotheses, make_references
+from tests.metrics.pairs import bootstrap, interval, retention
 
 REFERENCES = make_references(120)
 BASELINE = make_hypotheses(REFERENCES, seed=1, noise=0.30)
@@ -46,10 +39,10 @@ def test_paired_tests_equal_sacrebleus(name, noise):
     ours = statistics_of(name, BASELINE, system)
     systems = [("baseline", BASELINE), ("system", system)]
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "bs", n_samples=400)()
-    assert paired_bootstrap(*ours, num_resamples=400).p_value == theirs[title][1].p_value
+    assert bootstrap(*ours, num_resamples=400).p_value == theirs[title][1].p_value
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "ar", n_samples=1000)()
     assert paired_randomization(*ours, num_trials=1000).p_value == theirs[title][1].p_value
-    assert theirs[title][1].score - theirs[title][0].score == paired_bootstrap(*ours, num_resamples=9).difference
+    assert theirs[title][1].score - theirs[title][0].score == bootstrap(*ours, num_resamples=9).difference
 
 
 def test_systems_that_differ_in_few_sentences_tie_as_in_sacrebleu():
@@ -66,7 +59,7 @@ def test_paired_tests_equal_the_sacrebleu_command(tmp_path):
     for name, lines in {"ref": REFERENCES, "a": BASELINE, "b": SYSTEM}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     baseline, system = statistics_of("bleu", BASELINE, SYSTEM)
-    for option, test in [("--paired-bs", paired_bootstrap), ("--paired-ar", paired_randomization)]:
+    for option, test in [("--paired-bs", bootstrap), ("--paired-ar", paired_randomization)]:
         command = [
             sys.executable,
             "-m",
@@ -92,9 +85,9 @@ def test_paired_tests_equal_the_sacrebleu_command(tmp_path):
 
 def test_interval_equals_sacrebleus_and_plain_resampling():
     [statistics] = statistics_of("bleu", BASELINE)
-    interval = bootstrap_interval(statistics, num_resamples=200)
+    found = interval(statistics, num_resamples=200)
     theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=200)
-    assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
+    assert (found.high - found.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
     drawn = np.random.default_rng(12345).choice(120, size=(200, 120), replace=True)
     metric = BLEU()
     scores = []
@@ -102,9 +95,9 @@ def test_interval_equals_sacrebleus_and_plain_resampling():
         sampled = [BASELINE[i] for i in row], [REFERENCES[i] for i in row]
         scores.append(metric.corpus_score(sampled[0], [sampled[1]]).score)
     # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9 here
-    assert interval.low == pytest.approx(sorted(scores)[5], abs=1e-4)
-    assert interval.high == pytest.approx(sorted(scores)[194], abs=1e-4)
-    assert interval.low < interval.value < interval.high
+    assert found.low == pytest.approx(sorted(scores)[5], abs=1e-4)
+    assert found.high == pytest.approx(sorted(scores)[194], abs=1e-4)
+    assert found.low < found.value < found.high
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -119,13 +112,13 @@ def test_chunks_draw_the_same_as_one_piece(name, monkeypatch):
 
 def test_same_seed_same_result_and_another_seed_another():
     systems = statistics_of("bleu", BASELINE, SYSTEM)
-    assert bootstrap_interval(systems[0]) == bootstrap_interval(systems[0])
-    assert bootstrap_interval(systems[0]) != bootstrap_interval(systems[0], seed=1)
+    assert interval(systems[0]) == interval(systems[0])
+    assert interval(systems[0]) != interval(systems[0], seed=1)
 
 
 def test_identical_systems_do_not_differ():
     systems = statistics_of("bleu", BASELINE, list(BASELINE))
-    for result in (paired_bootstrap(*systems), paired_randomization(*systems)):
+    for result in (bootstrap(*systems), paired_randomization(*systems)):
         assert (result.difference, result.p_value) == (0.0, 1.0)
 
 
@@ -133,7 +126,7 @@ def test_a_clear_difference_is_significant_and_none_is_not():
     worse = make_hypotheses(REFERENCES, seed=5, noise=0.9)
     same = make_hypotheses(REFERENCES, seed=6, noise=0.30)
     clear, none = statistics_of("bleu", BASELINE, worse), statistics_of("bleu", BASELINE, same)
-    for test in (paired_bootstrap, paired_randomization):
+    for test in (bootstrap, paired_randomization):
         assert test(*clear).p_value < 0.01
         assert test(*clear).difference < -5
         assert test(*none).p_value > 0.05
@@ -158,7 +151,7 @@ def test_retention_of_a_baseline_at_zero_is_undefined():
 def test_systems_of_other_pairs_or_measures_are_refused():
     [bleu], [chrf] = statistics_of("bleu", BASELINE), statistics_of("chrf", BASELINE)
     with pytest.raises(ValueError, match="same sentence pairs and the same measure"):
-        paired_bootstrap(bleu, chrf)
+        bootstrap(bleu, chrf)
     with pytest.raises(ValueError, match="same sentence pairs and the same measure"):
         paired_randomization(bleu, bleu.subset(range(7)))
 
@@ -167,5 +160,3 @@ def test_percentile_interval_leaves_a_fortieth_out_on_each_side():
     samples = np.arange(1000.0)
     random.Random(1).shuffle(samples)
     assert percentile_interval(3.0, samples) == Interval(3.0, 25.0, 974.0)
-    assert Interval(1, 0, 2).overlaps(Interval(3, 2, 4))
-    assert not Interval(1, 0, 2).overlaps(Interval(3, 2.5, 4))

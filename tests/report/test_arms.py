@@ -8,13 +8,13 @@ import pytest
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.metrics.seeds import grouped_difference, grouped_retention
 from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
 from seq2seq_attn.report.arms import Arm, find_arms, named_arms
 from seq2seq_attn.report.pages import markdown_page, terminal_page
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.report.scores import SetScores, score_set
 from tests.metrics.corpora import make_hypotheses
+from tests.metrics.pairs import arm_bootstrap, arm_retention
 from tests.metrics.test_significance import statistics_of
 from tests.report.conftest import LENGTHS, QUICK, REFERENCES
 from tests.report.test_plots import figures, size_of  # noqa: F401
@@ -51,6 +51,20 @@ def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
     assert arms == [Arm("a", (0, 1), (1, 2)), Arm("b", (2, 3), (1, 3)), Arm("c", (4,), (1,))]
     assert find_arms(["x", "y"], configs[1:3]) == []
     assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
+
+
+def test_how_a_run_was_computed_makes_no_arm():
+    machine = ("data.num_processes=4", "search.batch_size=7", "train.cuda_graphs=true")
+    [arm] = find_arms(["a-s1", "a-s2"], [config("seed=1"), config("seed=2", *machine)])
+    assert arm.seeds == (1, 2)
+
+
+def test_the_same_seed_twice_is_no_spread():
+    configs = [config("seed=1"), config("seed=1"), config("seed=2")]
+    assert find_arms(["a-s1", "b-s1"], configs[:2]) == []
+    arms = find_arms(["a-s1", "b-s1", "a-s2"], configs)
+    assert [(arm.runs, arm.seeds) for arm in arms] == [((0, 2), (1, 2)), ((1,), (1,))]
+    assert [arm.name for arm in arms] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +109,8 @@ def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
         assert none.spread.min == min(run.score().score for run in runs[2:5])
         assert none.interval.value == none.spread.mean
         draws = {"num_resamples": QUICK.num_resamples}
-        assert none.retention == grouped_retention(runs[:2], runs[2:5], **draws)
-        assert none.bootstrap == grouped_difference(runs[:2], runs[2:5], **draws)
+        assert none.retention == arm_retention(runs[:2], runs[2:5], **draws)
+        assert none.bootstrap == arm_bootstrap(runs[:2], runs[2:5], **draws)
         assert baseline.bootstrap is baseline.retention is None
         assert (initial.spread.num_seeds, initial.spread.standard_deviation) == (1, None)
 
