@@ -26,8 +26,8 @@ INTRODUCTIONS = {
     "is the best on 200 single validation captions.",
     "single": "The same test, but no joined input in training: room and unfamiliar length act together, on attention "
     "too.",
-    "multi30k": "Natural sentences. Each arm has the rate of dropout that validated best in shorter trainings; the learning "
-    "rate is the translator's for both.",
+    "multi30k": "Natural sentences. Each arm has the rate of dropout that validated best in shorter trainings; the "
+    "learning rate is the translator's for both.",
 }
 GOLD_ROWS = {
     "error rate": (0, "error_rate"),

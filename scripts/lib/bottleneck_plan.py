@@ -115,8 +115,8 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
 
 
 def multi30k_tuning(arm: Arm) -> list[Training]:
-    """Shorter trainings of the first seed that decide on the arm's rate of dropout: first `DROPOUTS`, then the neighbours
-    of the one that validated best, until both are there. While they are not all finished, the search ends with them."""
+    """Shorter trainings of the first seed that decide on an arm's dropout: first `DROPOUTS`, then the neighbours of the
+    rate that validated best, until both are there. While they are not all finished, the search ends with them."""
     tuning = [_tuning(arm, rate) for rate in DROPOUTS]
     while all(one.run.is_finished() for one in tuning):
         tried = [one.dropout for one in tuning]
