@@ -19,6 +19,21 @@ from seq2seq_attn.files import write_json
 RECORD = Path("docs/speed/processes.json")
 WINDOW = 10
 SAMPLE_EVERY_S = 3.0  # to add up a process's pages takes it, and a core, some time
+PRODUCTS_S = 3.0
+# matrix products alone, in bf16 and of a size that stays in the caches: what a core can do without the rest of training
+PRODUCTS = """
+import sys, time, torch
+torch.set_num_threads(1)
+a = b = torch.ones(512, 512, dtype=torch.bfloat16)
+starts_at, seconds = map(float, sys.argv[1:])
+while time.time() < starts_at:
+    a @ b
+count = 0
+while time.time() < starts_at + seconds:
+    a @ b
+    count += 1
+print(count)
+"""
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
 
 
@@ -27,7 +42,9 @@ def main():
     options = parse()
     ways = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 processes, 1 thread each": (2, 1)}
     found = {name: [] for name in ways}
+    machine_ratios = []
     for turn in range(options.turns):
+        machine_ratios.append(count_products(2) / count_products(1))
         for name, way in ways.items():
             found[name].append(train(*way, options))
             print(f"turn {turn + 1}, {name}: {found[name][-1]['tokens_per_s']:,.0f} tokens/s", file=sys.stderr)
@@ -51,9 +68,22 @@ def main():
             f"{row['name']:>28} {row['tokens_per_s']:>8,.0f} tokens/s {row['ratio']:>6.2f} x"
             f" {row['peak_mib']:>8,.0f} MiB   loss {row['loss']:.4f}"
         )
+    machine_ratio = statistics.median(machine_ratios)
+    print(f"matrix products alone, two processes: {machine_ratio:.2f} x those of one")
     if options.record:
         about = {"config": options.config, "updates": options.updates, "turns": options.turns}
+        about["machine_ratio"] = machine_ratio
         write_json(RECORD, {**about, "rows": rows, "environment": environment})
+
+
+def count_products(num_processes):
+    """How many matrix products that many processes, of one thread each, make in the same few seconds."""
+    arguments = [str(time.time() + 5.0), str(PRODUCTS_S)]  # both have started by then
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PRODUCTS, *arguments], stdout=subprocess.PIPE, text=True)
+        for _ in range(num_processes)
+    ]
+    return sum(int(process.communicate()[0]) for process in processes)
 
 
 def train(num_processes, num_threads, options):

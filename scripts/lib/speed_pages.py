@@ -133,6 +133,11 @@ def _processes(record: Record) -> Iterator[str]:
     yield from ("## Two cores: threads and processes", "", _provenance(record, "bench_processes"), "")
     turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
     yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
+    if ratio := record.get("machine_ratio"):
+        text = (
+            f"Two processes that only multiply matrices do {ratio:.2f} times as much as one on this machine's two cores"
+        )
+        yield from (f"{text}: more than that cannot be gained.", "")
     header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
     rows = [
         [row["name"], f"{row['tokens_per_s']:,.0f}", f"{row['ratio']:.2f}", f"{row['peak_mib']:,.0f}"]
