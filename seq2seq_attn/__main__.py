@@ -33,7 +33,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with _logging_to_stderr(is_debug=is_debug), _exit_on_sigterm():
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # None: it was closed before we began
+                sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as stop:
@@ -45,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if is_debug and not _is_from_parser(error):
             traceback.print_exc()
-        return _complain(error)
+        return _complain(error, arguments)
     return code if isinstance(code, int) else 0
 
 
@@ -89,11 +90,12 @@ def _is_from_parser(error: Exception) -> bool:
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
-def _complain(error: Exception) -> int:
+def _complain(error: Exception, arguments: Sequence[str]) -> int:
     if _is_from_parser(error):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else PROGRAM
-        text, code = f"{error.format_message()} See '{path} --help'.", UsageError.exit_code  # type: ignore[attr-defined]
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        text, code = f"{_refused_value(error, arguments)}{message}. See '{path} --help'.", UsageError.exit_code
     elif isinstance(error, UserError):
         text, code = str(error), error.exit_code
     elif isinstance(error, OSError):
@@ -102,6 +104,16 @@ def _complain(error: Exception) -> int:
         text, code = f"{type(error).__name__}: {error} (not foreseen; --debug shows where)", UserError.exit_code
     sys.stderr.write(f"error: {' '.join(text.split())}\n")
     return code
+
+
+def _refused_value(error: Exception, arguments: Sequence[str]) -> str:
+    """`--beam-size 0: ` for an option whose value the parser refused: it names the option alone."""
+    names = getattr(getattr(error, "param", None), "opts", [])
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name in names and name.startswith("-") and (equals or place + 1 < len(arguments)):
+            return f"{name} {value if equals else arguments[place + 1]}: "
+    return ""
 
 
 def _drop_stdout() -> int:

@@ -100,7 +100,9 @@ Set = Annotated[
 Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]
 BeamSize = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Hypotheses kept per sentence; 1 is greedy.", show_default="the run's"),
+    typer.Option(
+        min=1, max=1000, metavar="N", help="Hypotheses kept per sentence; 1 is greedy.", show_default="the run's"
+    ),
 ]
 LengthPenalty = Annotated[
     float | None, typer.Option(metavar="A", help="Scores are log P / length ** A.", show_default="the run's")
@@ -229,7 +231,8 @@ def evaluate(
         bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
     ] = False,
     json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the report goes.", show_default="report.json of the run")
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the report goes.", show_default="report[.FILE].json of the run"),
     ] = None,
     report: Annotated[
         Path | None,

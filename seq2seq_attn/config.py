@@ -28,6 +28,11 @@ from seq2seq_attn.files import packaged
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 DropoutRate = Annotated[float, Field(ge=0.0, lt=1.0)]
+MAX_BEAM_SIZE = 1_000
+"""more hypotheses a sentence take more memory than there is, and win nothing"""
+MAX_LENGTH_PENALTY = 10.0
+BeamSize = Annotated[int, Field(ge=1, le=MAX_BEAM_SIZE)]
+LengthPenalty = Annotated[float, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENALTY)]
 
 
 class Section(BaseModel):
@@ -179,7 +184,7 @@ class ValidationConfig(Section):
     metric: Literal["bleu", "perplexity"] = "bleu"
     patience: PositiveInt | None = None
     """Validations without a better score before training stops; None: never."""
-    beam_size: PositiveInt = 1
+    beam_size: BeamSize = 1
     num_pairs: PositiveInt | None = None
     num_samples: NonNegativeInt = 3
 
@@ -213,8 +218,8 @@ class SearchConfig(Section):
     """Translation. A hypothesis's score is log P / length ** `length_penalty`, length in target tokens with EOS; it has
     at most `max_length_ratio` * source tokens + `max_length_extra` tokens."""
 
-    beam_size: PositiveInt = 5
-    length_penalty: float = 0.0
+    beam_size: BeamSize = 5
+    length_penalty: LengthPenalty = 0.0
     max_length_ratio: PositiveFloat = 2.0
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64
@@ -232,7 +237,8 @@ class Config(Section):
 
 
 def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
-    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result.
+    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result. Where none of
+    them says `name`, it is the last file's.
 
     Raises:
         UsageError: a file that is not there or is not a mapping, an unknown key (with the nearest valid one), a value
@@ -241,6 +247,8 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
     merged: dict[str, Any] = {}
     for source in sources:
         merged = _merge(merged, _read_source(source, seen=()))
+    if sources and "name" not in merged:
+        merged["name"] = Path(sources[-1]).stem
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluated_run import Choices, EvaluatedRun
-from seq2seq_attn.evaluation_sets import find_sets, set_name
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.evaluation_sets import find_sets, set_name, set_of_files
+from seq2seq_attn.files import check_writable, write_json, write_text
 from seq2seq_attn.judge import Judge
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.report.arms import find_arms, named_arms
@@ -32,7 +32,7 @@ from seq2seq_attn.report.html import RunTexts, html_report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import read_lines, read_pairs
+from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translator import resolve_device
 
 log = logging.getLogger(__name__)
@@ -72,18 +72,23 @@ def evaluate(
         length_of: the side whose tokens count as length.
         merge_below: a bucket of fewer pairs is joined to its smaller neighbour; 0: thin ones are marked only.
         beam_size: None: as each run is configured; so too `length_penalty` and `batch_size`.
-        json_path: where the report goes, plots and Markdown (unless `report_path`) beside it; None: to the first run.
+        json_path: where the report goes, plots and Markdown (unless `report_path`) beside it; None: to the first run,
+            as `report.json`, `report.comparison.json` or, of a file, `report.<its name>.json`.
         precision: arithmetic of translating, `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
         reuse_hypotheses: take `hyps/<split>.txt` if the same model made it of the same lines in the same way.
         judge_attention: have runs read their hypotheses, and references with gold links: entropy, coverage, alignment.
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data.
-        UserError: a run or a file that cannot be read.
+        UserError: a run or a file that cannot be read, a report that cannot be written.
     """
     _check_request(runs, "run to evaluate", report_path)
     run_dirs = [RunDir(run) for run in runs]
     names = _display_names([run.path for run in run_dirs])
+    json_path = json_path or run_dirs[0].path / _report_name(len(runs), source)
+    for path in (json_path, report_path):
+        if path is not None:
+            check_writable(path)
     configs = [run.config() for run in run_dirs]
     sets = find_sets(run_dirs, configs, splits, source, reference, stitch=stitch, show_progress=show_progress)
     is_html = _is_html(report_path)
@@ -105,8 +110,7 @@ def evaluate(
         judgements=_judge(sets, of_runs, languages) if judge_attention else None,
         device=str(resolve_device(device)),
     )
-    name = "report.json" if len(runs) == 1 else "report.comparison.json"
-    _write(report, json_path or run_dirs[0].path / name, report_path, sets, [run.texts() for run in evaluated])
+    _write(report, json_path, report_path, sets, [run.texts() for run in evaluated])
     return report
 
 
@@ -138,12 +142,9 @@ def score_files(
         UserError: a file that cannot be read, or files of different numbers of lines.
     """
     _check_request(hypotheses, "hypotheses to score", report_path)
+    one = set_of_files(source, reference)
     if source is None:
-        references = read_lines(reference)
-        one = EvaluationSet(set_name(reference), references, references)
         length_of = "reference"
-    else:
-        one = EvaluationSet(set_name(source), *read_pairs(source, reference))
     if arms and len(arms) != len(hypotheses):
         raise UsageError(f"{len(arms)} arms for {len(hypotheses)} files of hypotheses: name one for each")
     names = _display_names(hypotheses)
@@ -203,6 +204,12 @@ def _write(
         write_text(report_path, html_report(report, sets, runs))
         written.append(report_path)
     log.info("written: %s", ", ".join(map(str, written)))
+
+
+def _report_name(num_runs: int, source: Path | None) -> str:
+    """The scores of a run's own test sets are not to be lost to those of some file."""
+    parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
+    return ".".join(parts)
 
 
 def _is_html(path: Path | None) -> bool:

@@ -89,7 +89,8 @@ class EvaluatedRun:
         return RunTexts(self._hypotheses, self._maps, self._config.model_dump(mode="json"), self._no_map, vectors)
 
     def translate(self, one: EvaluationSet) -> list[str]:
-        """The translation of each source line, written to `hyps/` too, with a note of how it was made."""
+        """The translation of each source line, written to `hyps/` too (those of files to `hyps/files/`), with a note of
+        how it was made."""
         self._hypotheses.append(self._translate(one))
         return self._hypotheses[-1]
 
@@ -108,7 +109,7 @@ class EvaluatedRun:
         return sha256_of(self._run.model_path)
 
     def _translate(self, one: EvaluationSet) -> list[str]:
-        path = self._run.hyps_path(one.name)
+        path = self._run.hyps_path(f"files/{one.name}" if one.is_file else one.name)
         made_by = self._how_made(one)
         if self._choices.reuse_hypotheses and (lines := _read_same(path, made_by, len(one.source))) is not None:
             log.info("%s: made by the same model in the same way, reused", path)
@@ -131,8 +132,11 @@ class EvaluatedRun:
         self._seconds += time.monotonic() - started
         if self._choices.keep_maps:
             self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
-        write_text(path, "".join(f"{line}\n" for line in lines))
-        write_json(path.with_suffix(".json"), made_by)
+        try:
+            write_text(path, "".join(f"{line}\n" for line in lines))
+            write_json(path.with_suffix(".json"), made_by)
+        except OSError as error:
+            log.warning("%s: not saved (%s)", path, error.strerror)
         return lines
 
     def _with_bar(self, found: Any, one: EvaluationSet) -> Any:

@@ -8,12 +8,12 @@ from pathlib import Path
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.report.attention_scores import GoldLinks
 from seq2seq_attn.report.build import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
-from seq2seq_attn.text.corpus import read_pairs
+from seq2seq_attn.text.corpus import read_lines, read_pairs
 from seq2seq_attn.text.stitch import Group, stitch_groups, stitch_lines, stitch_links
 
 STITCH_SEED = 1
@@ -54,7 +54,7 @@ def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> Evaluati
     groups = stitch_groups(len(one.source), k, seed=seed)
     source, references = stitch_lines(one.source, groups), stitch_lines(one.references, groups)
     gold = None if one.gold is None else _stitched_gold(one.gold, groups)
-    return EvaluationSet(stitched_name(one.name, k), source, references, gold, k)
+    return EvaluationSet(stitched_name(one.name, k), source, references, gold, k, one.is_file)
 
 
 def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
@@ -76,6 +76,22 @@ def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
     return GoldLinks(links, source_words, target_words)
 
 
+def set_of_files(source: Path | None, reference: Path) -> EvaluationSet:
+    """The lines of two files; without a source, references stand in its place.
+
+    Raises:
+        UserError: a file that cannot be read or is empty, or files of different numbers of lines.
+    """
+    if source is None:
+        references = read_lines(reference)
+        sides = references, references
+    else:
+        sides = read_pairs(source, reference)
+    if not sides[0]:
+        raise UserError(f"{source or reference}: no lines to evaluate; the file is empty")
+    return EvaluationSet(set_name(source or reference), *sides, is_file=True)
+
+
 def set_name(path: Path) -> str:
     """The name of a set that is a file."""
     return path.name.removesuffix(".gz")
@@ -94,7 +110,7 @@ def _find_sets(
     if source is not None and reference is not None:
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
-        return [EvaluationSet(set_name(source), *read_pairs(source, reference))]
+        return [set_of_files(source, reference)]
     sets = _sets_of_corpus(configs[0], splits, show_progress)
     for run, config in zip(runs[1:], configs[1:], strict=True):
         if _sets_of_corpus(config, splits, show_progress) != sets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -35,6 +36,24 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """See to it that a file can be written, or a device or pipe that is there, before the work for it begins.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def write_text(path: Path, text: str) -> None:

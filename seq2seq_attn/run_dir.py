@@ -111,6 +111,8 @@ class RunDir:
         path = self.path / _CONFIG
         if not path.is_file():
             raise UserError(f"{self.path}: not a run directory (no {_CONFIG}); name one that `seq2seq train` wrote")
+        if not path.read_bytes().strip():
+            raise UserError(f"{path}: empty; it is damaged: copy the run again")
         try:
             return load_config([str(path)])
         except UsageError as error:
@@ -235,4 +237,4 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
         return max(finished, key=lambda pair: pair[0])[1]
     begun = [run for run in runs if run.model_path.is_file()]
     hint = f"; {begun[-1].path} has a model but has not finished: name it to use it" if begun else ""
-    raise UserError(f"{runs_dir}/: no finished run; train one with `seq2seq train`, or name one with --run{hint}")
+    raise UserError(f"{runs_dir}/: no finished run; train one with `seq2seq train`, or name its directory{hint}")

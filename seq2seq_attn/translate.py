@@ -19,7 +19,7 @@ from seq2seq_attn.translate_files import (
     STREAM,
     LineReader,
     Writer,
-    check_attention_path,
+    check_outputs,
     open_input,
     open_output,
     open_writers,
@@ -27,6 +27,8 @@ from seq2seq_attn.translate_files import (
 from seq2seq_attn.translator import Choices, Translator, Unk, load
 
 log = logging.getLogger(__name__)
+
+_MAX_FILE_NAME = 256
 
 
 def translate(
@@ -51,9 +53,10 @@ def translate(
         texts: lines to translate, instead of `input`.
         run: run directory; None: the run under `runs/` that finished last.
         input: file (plain or .gz), or "-" for standard input, which is also read where nothing else is given.
-        output: file, or None or "-" for standard output.
+        output: file (plain or .gz), or None or "-" for standard output.
         n_best: above 1, that many lines a sentence: `number ||| text ||| log_prob ||| score`, number from 0.
-        alignment: file for one line of Pharaoh links (`0-0 1-2`: source token, target token) per line of input.
+        alignment: file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the
+            lines' blank-separated words) per line of input.
         attention: file for the attention: `.png` (heat maps of the first 20 lines), `.html` (a page with the maps of
             the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0).
         beam_size, length_penalty, unk, batch_size: as in `Translator.translate`.
@@ -62,15 +65,18 @@ def translate(
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
-        UserError: a run or file that cannot be read.
+        UserError: a run or file that cannot be read, a file that cannot be written.
     """
     if texts and input is not None:
         raise UsageError(f"both a text and -i {input}: give one of them")
-    if not texts and input is None and sys.stdin.isatty():
+    if not texts and input is None and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
-    check_attention_path(attention)
+    check_outputs(output, alignment=alignment, attention=attention)
     keep_memory_flat()
     keep_few_primitives()
+    for text in texts:
+        if len(text) < _MAX_FILE_NAME and Path(text).is_file():
+            log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
     translator = load(newest_run().path if run is None else run, device, precision=precision)
     _check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:
@@ -115,9 +121,9 @@ def _translate_chunks(
 ) -> None:
     number = 0
     for chunk in chunks:
-        for translations in translator.translate_lines(chunk, n_best=n_best, **choices):
+        for line, translations in zip(chunk, translator.translate_lines(chunk, n_best=n_best, **choices), strict=True):
             for writer in writers:
-                writer.write(number, translations)
+                writer.write(number, line, translations)
             number += 1
         for writer in writers:
             writer.flush()

@@ -6,6 +6,7 @@ can shift the lines. Every writer takes the lines one by one and keeps none of t
 
 from __future__ import annotations
 
+import gzip
 import logging
 import stat
 import sys
@@ -19,7 +20,8 @@ from typing import BinaryIO, Protocol, cast
 import numpy as np
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, open_text_bytes, write_text
+from seq2seq_attn.files import atomic_path, check_writable, open_text_bytes, write_text
+from seq2seq_attn.metrics.alignment import links_between_words
 from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.report.packed_map import pack_map
@@ -85,8 +87,8 @@ class LineReader:
 class Writer(Protocol):
     """Takes the translations of one line after the other."""
 
-    def write(self, number: int, translations: list[Translation]) -> None:
-        """The translations of line `number` (from 0), best first."""
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """The translations of a line, which is the `number`th from 0, best first."""
         ...
 
     def flush(self) -> None:
@@ -102,7 +104,7 @@ class TextWriter:
         self._out = out
         self._n_best = n_best
 
-    def write(self, number: int, translations: list[Translation]) -> None:
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         if self._n_best == 1:
             lines = [translations[0].text]
@@ -116,15 +118,22 @@ class TextWriter:
 
 
 class AlignmentWriter:
-    """The links of the best translation, `source-target` from 0, one line a line."""
+    """Which words of the line the best translation's words looked at most: `source-target`, words being what blanks
+    separate, counted from 0; one line a line."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
 
-    def write(self, number: int, translations: list[Translation]) -> None:
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
-        links = " ".join(f"{source}-{target}" for source, target in translations[0].links())
-        self._out.write(f"{links}\n".encode())
+        best = translations[0]
+        sides = best.source_tokens[:-1], best.tokens, line.split(), best.text.split()
+        try:
+            links = links_between_words(best.links(), *sides)
+        except ValueError:
+            links = []
+            log.warning("line %d: its tokens are not those of its words, left without links", number + 1)
+        self._out.write((" ".join(f"{source}-{target}" for source, target in links) + "\n").encode())
 
     def flush(self) -> None:
         """See `Writer`."""
@@ -138,7 +147,7 @@ class NpzWriter:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
 
-    def write(self, number: int, translations: list[Translation]) -> None:
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         found = _attention_map(number, translations[0])
         if found is None:
@@ -164,7 +173,7 @@ class HeatMapWriter:
         self._maps: list[AttentionMap] = []
         self._is_full = False
 
-    def write(self, number: int, translations: list[Translation]) -> None:
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         if self._is_full:
             return
@@ -196,7 +205,7 @@ class PageWriter:
         self._lines: list[TranslatedLine] = []
         self._is_full = False
 
-    def write(self, number: int, translations: list[Translation]) -> None:
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         if self._is_full:
             return
@@ -219,14 +228,32 @@ class PageWriter:
             log.warning("%s: not written, no line had anything to translate", self._path)
 
 
-def check_attention_path(path: str | Path | None) -> None:
-    """Refuse an attention file of an unknown kind.
+def check_outputs(output: str | Path | None, *, alignment: str | Path | None, attention: str | Path | None) -> None:
+    """Before anything is translated: can all be written?
 
     Raises:
-        UsageError: it ends neither in .png, .html nor .npz.
+        UsageError: an attention file that ends neither in .png, .html nor .npz; two outputs to one file.
+        UserError: a file that cannot be written.
     """
-    if path is not None and Path(path).suffix not in (".png", ".html", ".npz"):
-        raise UsageError(f"--attention {path}: expected a file name that ends in .png, .html or .npz")
+    if attention is not None and _kind(attention) not in (".png", ".html", ".npz"):
+        raise UsageError(f"--attention {attention}: expected a file name that ends in .png, .html or .npz")
+    named = {"-o": output, "--alignment": alignment, "--attention": attention}
+    taken: dict[str | Path, str] = {}
+    for option, path in named.items():
+        if path is None and option != "-o":
+            continue
+        where = STREAM if path is None or str(path) == STREAM else Path(path).resolve()
+        if where in taken:
+            raise UsageError(
+                f"{taken[where]} and {option}: both to {where if where != STREAM else 'standard output'}; name two"
+            )
+        taken[where] = option
+        if isinstance(where, Path):
+            check_writable(Path(str(path)))
+
+
+def _kind(attention: str | Path) -> str:
+    return Path(attention).suffix.lower()
 
 
 @contextmanager
@@ -237,6 +264,8 @@ def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
         UserError: the file cannot be read.
     """
     if path is None or str(path) == STREAM:
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give a text, or -i FILE")
         yield sys.stdin.buffer
         return
     try:
@@ -249,12 +278,14 @@ def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
-    """A file, which appears when it is complete, or standard output, or a device or pipe.
+    """A file, which appears when it is complete (.gz: compressed), or standard output, or a device or pipe.
 
     Raises:
         UserError: the file cannot be written.
     """
     if path is None or str(path) == STREAM:
+        if sys.stdout is None:
+            raise UserError("standard output is closed; give -o FILE")
         yield sys.stdout.buffer
         return
     path = Path(path)
@@ -262,7 +293,10 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
         is_plain = not path.exists() or stat.S_ISREG(path.stat().st_mode)
         with ExitStack() as stack:
             target = stack.enter_context(atomic_path(path)) if is_plain else path
-            yield stack.enter_context(target.open("wb"))
+            stream: BinaryIO = stack.enter_context(target.open("wb"))
+            if path.suffix == ".gz":
+                stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))
+            yield stream
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -276,10 +310,10 @@ def open_writers(
     writers: list[Writer] = [TextWriter(out, n_best)]
     if alignment is not None:
         writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
-    if attention is not None and Path(attention).suffix == ".npz":
+    if attention is not None and _kind(attention) == ".npz":
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
-    elif attention is not None and Path(attention).suffix == ".html":
+    elif attention is not None and _kind(attention) == ".html":
         writers.append(stack.enter_context(_html_page(Path(attention))))
     elif attention is not None:
         writers.append(stack.enter_context(_heat_maps(Path(attention))))

@@ -11,16 +11,18 @@ are translated one by one and joined by a blank: no line is too long, and none t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 import torch
+from torch import Tensor
 
-from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.config import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.line_batches import batches_by_length, chunks, evaluating
@@ -184,8 +186,11 @@ class Translator:
     ) -> list[list[Translation]]:
         """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
         the beam size."""
-        if isinstance(texts, str):
+        if isinstance(texts, str | bytes):
             raise TypeError("texts: expected a list of lines, got one string; write translate([text])")
+        for place, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"texts[{place}]: expected a string, got {type(text).__name__} {text!r}")
         return list(self.translate_lines(texts, n_best=n_best, **choices))
 
     def translate_lines(
@@ -212,10 +217,18 @@ class Translator:
         return options
 
     def _check(self, options: _Options) -> None:
-        for name in ("beam_size", "batch_size"):
-            value = getattr(options, name)
-            if value < 1:
-                raise UsageError(f"{name}={value}: expected 1 or more")
+        for name, value, most in (
+            ("beam_size", options.beam_size, MAX_BEAM_SIZE),
+            ("batch_size", options.batch_size, None),
+            ("n_best", options.n_best, None),
+        ):
+            if not isinstance(value, Integral) or value < 1 or (most is not None and value > most):
+                allowed = "1 or more" if most is None else f"1 to {most}"
+                raise UsageError(f"{name}={value!r}: expected a whole number, {allowed}")
+        penalty = options.length_penalty
+        if not isinstance(penalty, Real) or not abs(penalty) <= MAX_LENGTH_PENALTY:  # not <=: NaN too
+            allowed = f"a number from {-MAX_LENGTH_PENALTY:g} to {MAX_LENGTH_PENALTY:g}"
+            raise UsageError(f"length_penalty={penalty!r}: expected {allowed}")
         if not 1 <= options.n_best <= options.beam_size:
             raise UsageError(f"n_best={options.n_best}: expected 1 to the beam size, which is {options.beam_size}")
         if options.unk not in get_args(Unk):
@@ -340,13 +353,8 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
     source_vocab, target_vocab = run_dir.source_vocab(), run_dir.target_vocab()
     with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
         model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
-    try:
-        model.load_state_dict(state_dict)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise UserError(
-            f"{run_dir.model_path}: does not fit the run's config.yaml and vocabularies ({reason}); copy the run again"
-        ) from None
+    _check_weights(state_dict, model.state_dict(), run_dir.model_path)
+    model.load_state_dict(state_dict)
     return Translator(
         model.to(on_device).eval(),
         source_tokenizer=run_dir.source_tokenizer(),
@@ -358,6 +366,25 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         max_source_length=config.data.max_length,
         precision=precision,
     )
+
+
+def _check_weights(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse tensors that are not the model's, or not numbers."""
+    shapes = [{name: list(tensor.shape) for name, tensor in one.items()} for one in (found, expected)]
+    different = [name for name in {**shapes[1], **shapes[0]} if shapes[0].get(name) != shapes[1].get(name)]
+    if different:
+        name = different[0]
+        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in shapes)
+        others = f", and {len(different) - 1} more" if len(different) > 1 else ""
+        raise UserError(
+            f"{path}: not the model of this run's config.yaml and vocabularies ({name}: {in_file} in the file, "
+            f"{by_config} by the configuration{others}); copy the run again"
+        )
+    for name, tensor in found.items():
+        if not torch.isfinite(tensor).all():
+            raise UserError(
+                f"{path}: {name} holds values that are no numbers; it is damaged: copy or train the run again"
+            )
 
 
 def resolve_arithmetic(precision: str, device: torch.device) -> Arithmetic:

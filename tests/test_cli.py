@@ -85,8 +85,9 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
     [
         (["trian"], "No such command 'trian'"),
         (["train", "--sed", "3"], "No such option: --sed"),
-        (["train", "--seed", "-3"], "Invalid value for '--seed'"),
-        (["translate", "--beam-size", "0", "Hund"], "Invalid value for '--beam-size'"),
+        (["train", "--seed", "-3"], "error: --seed -3: Invalid value for '--seed'"),
+        (["translate", "--beam-size", "0", "Hund"], "error: --beam-size 0: Invalid value for '--beam-size'"),
+        (["translate", "--length-penalty=abc", "Hund"], "error: --length-penalty abc: Invalid value"),
         (["translate", "--unk", "drop", "Hund"], "Invalid value for '--unk'"),
         (["evaluate", "--length-of", "both"], "Invalid value for '--length-of'"),
         (["evaluate", "--metric", "rouge"], "Invalid value for '--metric'"),
@@ -303,6 +304,15 @@ def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", interrupt)
     assert run(["prepare"]) == code
+
+
+def test_closed_streams_are_one_line_too() -> None:
+    for closing, what in ((">&-", "output"), ("<&-", "input")):
+        command = f"{sys.executable} -m seq2seq_attn translate --run nowhere {closing}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 1, what
+        assert done.stderr.startswith("error: "), what
+        assert "not foreseen" not in done.stderr
 
 
 def test_a_closed_pipe_is_quiet() -> None:

@@ -105,4 +105,11 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
-    assert load_config([write(tmp_path, "empty.yaml", "# nothing yet\n")]) == Config()
+    assert load_config([write(tmp_path, "empty.yaml", "# nothing yet\n")]) == Config(name="empty")
+
+
+def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("seed: 3\n")
+    assert load_config([str(tmp_path / "mine.yaml")]).name == "mine"
+    assert load_config(["tutorial", str(tmp_path / "mine.yaml")]).name == "tutorial"
+    assert load_config().name == "base"

@@ -110,8 +110,31 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     (tmp_path / "ref").write_text("\n".join(TARGET), encoding="utf-8")
     report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", reference=tmp_path / "ref")
     assert [(scores.name, scores.num_pairs) for scores in report.sets] == [("src", 5)]
-    assert (workshop / "other/hyps/src.txt").read_text(encoding="utf-8").count("\n") == 5
+    assert (workshop / "other/hyps/files/src.txt").read_text(encoding="utf-8").count("\n") == 5
     assert "other lower-cases: every capital counts against" in report.text
+
+
+def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
+    run_evaluate(workshop, "additive", splits=["short"])
+    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.md", "hyps/short.txt")}
+    (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
+    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
+    assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
+    for name in ("report.short.json", "report.short.md", "bleu-by-length.short.png", "hyps/files/short.txt"):
+        assert (workshop / "additive" / name).exists(), name
+
+
+def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):
+    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
+        run_evaluate(workshop, "additive", splits=["short"], json_path=tmp_path)
+
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("seq2seq_attn.evaluated_run.write_text", refuse)  # a run directory that is read-only
+    report = run_evaluate(workshop, "additive", splits=["short"], json_path=tmp_path / "r.json")
+    assert report.sets[0].num_pairs == 5
+    assert "hyps/short.txt: not saved (Permission denied)" in caplog.text
 
 
 def test_length_of_the_reference(workshop):
@@ -268,6 +291,11 @@ def test_files_that_do_not_fit(workshop):
         run_evaluate(workshop, "additive", source=workshop / "short.de", reference=workshop / "long.en")
     with pytest.raises(UserError, match="not a run directory"):
         evaluate([workshop / "nowhere"])
+    (workshop / "empty").touch()
+    with pytest.raises(UserError, match="empty: no lines to evaluate"):
+        run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
+    with pytest.raises(UserError, match="empty: no lines to evaluate"):
+        score_files([workshop / "empty"], workshop / "empty")
 
 
 def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):

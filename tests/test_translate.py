@@ -225,14 +225,18 @@ def test_n_best_is_written_as_moses_has_it(run: RunDir, capfdbinary: pytest.Capt
     assert [float(row[3]) for row in rows] == pytest.approx([t.score for ts in expected for t in ts], abs=1e-6)
 
 
-def test_links_are_written_in_pharaoh_form(run: RunDir, tmp_path: Path) -> None:
-    translate([SOURCE[0], "", SOURCE[1]], run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")
-    lines = (tmp_path / "links").read_text().split("\n")
-    assert [len(lines), lines[1], lines[3]] == [4, "", ""]
-    for line, translation in zip((lines[0], lines[2]), load(run.path).translate(SOURCE[:2]), strict=True):
-        links = [(int(s), int(t)) for s, t in (link.split("-") for link in line.split())]
-        assert links == translation.links()
-        assert all(s < len(translation.source_tokens) - 1 and t < len(translation.tokens) for s, t in links)
+def test_links_run_between_the_words_of_the_two_files(run: RunDir, tmp_path: Path) -> None:
+    lines = [SOURCE[0], "", "😀  Zwei ½ Männer"]
+    translate(lines, run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")
+    links = (tmp_path / "links").read_text().split("\n")
+    assert [len(links), links[1], links[3]] == [4, "", ""]
+    texts = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
+    for number in (0, 2):
+        found = [(int(s), int(t)) for s, t in (link.split("-") for link in links[number].split())]
+        assert found
+        assert len(set(found)) == len(found)
+        sides = len(lines[number].split()), len(texts[number].split())
+        assert all(source < sides[0] and target < sides[1] for source, target in found)
 
 
 def test_attention_is_written_as_arrays_without_pickle(run: RunDir, tmp_path: Path) -> None:
@@ -281,12 +285,42 @@ def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> None:
+    for name in ("out", "out.gz"):
+        translate(SOURCE, run=run.path, output=tmp_path / name)
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+
+def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
+    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "in.de").touch()
+    translate([str(tmp_path / "in.de"), "Hund", "x" * 5000], run=run.path, output=tmp_path / "out")
+    assert [record.message.split(": ", 1)[1] for record in caplog.records] == [
+        f"translated as text; to translate the lines of that file, say -i {tmp_path / 'in.de'}"
+    ]
+
+
 # ---- what is refused ----
+
+
+def test_closed_streams_are_named(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UserError, match="standard input is closed; give a text, or -i FILE"):
+        translate(run=run.path)
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UserError, match="standard output is closed; give -o FILE"):
+        translate(["Hund"], run=run.path)
 
 
 def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give one of them"):
         translate(["Hund"], input="lines.txt", run=run.path)
+    same = str(tmp_path / "x.npz")
+    with pytest.raises(UsageError, match=r"-o and --alignment: both to .*x.npz; name two"):
+        translate(["Hund"], output=same, alignment=tmp_path / "." / "x.npz", run=run.path)
+    with pytest.raises(UsageError, match=r"-o and --alignment: both to standard output; name two"):
+        translate(["Hund"], alignment="-", run=run.path)
     with pytest.raises(UsageError, match=r"--attention a.svg: expected a file name that ends in .png, .html or .npz"):
         translate(["Hund"], attention="a.svg", run=run.path)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
@@ -310,5 +344,10 @@ def test_files_that_cannot_be(run: RunDir, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"out: cannot be written"):
         translate(["Hund"], run=run.path, output=tmp_path / "file" / "out")
+    for output in ("alignment", "attention"):
+        with pytest.raises(UserError, match=r"out.npz: cannot be written \("):
+            translate(["Hund"], run=tmp_path / "no run", **{output: tmp_path / "file" / "out.npz"})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
+        translate(["Hund"], run=tmp_path / "no run", output=tmp_path)
     translate(["Hund"], run=run.path, output="/dev/null")
     assert Path("/dev/null").is_char_device()

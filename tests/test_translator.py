@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -324,8 +325,13 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"beam_size": 0}, "beam_size=0: expected 1 or more"),
-        ({"batch_size": -1}, "batch_size=-1: expected 1 or more"),
+        ({"beam_size": 0}, "beam_size=0: expected a whole number, 1 to 1000"),
+        ({"beam_size": 100_000}, "beam_size=100000: expected a whole number, 1 to 1000"),
+        ({"beam_size": "5"}, "beam_size='5': expected a whole number, 1 to 1000"),
+        ({"batch_size": -1}, "batch_size=-1: expected a whole number, 1 or more"),
+        ({"length_penalty": math.nan}, "length_penalty=nan: expected a number from -10 to 10"),
+        ({"length_penalty": math.inf}, "length_penalty=inf: expected a number from -10 to 10"),
+        ({"length_penalty": "1"}, "length_penalty='1': expected a number from -10 to 10"),
         ({"unk": "drop"}, "unk='drop': expected one of keep, copy, forbid"),
     ],
 )
@@ -342,6 +348,9 @@ def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
 def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
     with pytest.raises(TypeError, match=r"write translate\(\[text\]\)"):
         translator.translate("Ein Hund")
+    for wrong in (b"Hund", None, 1):
+        with pytest.raises(TypeError, match=r"texts\[1\]: expected a string, got "):
+            translator.translate(["Hund", wrong])  # type: ignore[list-item]
 
 
 def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
@@ -349,7 +358,19 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
     config = toy_config()
     config.model.hidden_size = 17
     run.save_config(config)
-    with pytest.raises(UserError, match=r"model.safetensors: does not fit the run's config.yaml"):
+    with pytest.raises(UserError, match=r"model.safetensors: not the model of this run's config.yaml") as error:
+        load(run.path)
+    assert "by the configuration, and " in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -> None:
+    run = make_toy_run(tmp_path / "run")
+    tensors = run.load_best()
+    tensors["decoder.output.bias"][3] = value
+    run.save_best(tensors, {})
+    with pytest.raises(UserError, match=r"model.safetensors: decoder.output.bias holds values that are no numbers"):
         load(run.path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from bottleneck_findings import BASELINE
@@ -20,11 +19,14 @@ from bottleneck_pages import (
 )
 from bottleneck_plan import (
     CAPTIONS_ARMS,
+    LONG,
     MULTI30K_ARMS,
     RUNS,
+    TRANSLATOR,
     Arm,
     Training,
     captions_trainings,
+    long_trainings,
     multi30k_trainings,
     multi30k_tuning,
 )
@@ -32,7 +34,7 @@ from bottleneck_train import is_finished, train_all
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.files import read_json, write_json, write_text
+from seq2seq_attn.files import write_json, write_text
 from seq2seq_attn.model.build import build_model, count_parameters
 
 MOST_SEEDS = 20
@@ -58,6 +60,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
     parser.add_argument("--arms", help="names, separated by commas; default: all")
+    parser.add_argument("--long", action="store_true", help="multi30k: one seed as long as the translator, too")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--parameters", action="store_true", help="print the arms' numbers of parameters and stop")
     only.add_argument("--train-only", action="store_true")
@@ -81,6 +84,12 @@ def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
     else:
         tune(arms, options.jobs)
         trainings = multi30k_trainings(arms, options.seeds)
+        if options.long:
+            if not is_finished(long_trainings(MULTI30K_ARMS[:1])[0]):
+                raise SystemExit(
+                    f"--long: {TRANSLATOR.path} is not there; train it: seq2seq train --run-dir {TRANSLATOR.path}"
+                )
+            trainings += long_trainings(arms)
     train_all(trainings, options.jobs)
 
 
@@ -119,32 +128,31 @@ def evaluate(corpus: str) -> None:
         record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
         if corpus == "multi30k":
             record["tuning"] = tuning([one.arm for one in found])
-            keep_other_budget(FOLDER / f"{name}.json", record)
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
         if record.get("vectors"):
             plot_vectors(record["vectors"], FOLDER / f"{name}-vectors.png")
 
-
-def keep_other_budget(path: Path, record: dict[str, Any]) -> None:
-    """A record of trainings of another length is kept under another name, and shown beside the new one."""
-    if path.is_file() and (former := num_updates(read_json(path))) != num_updates(record):
-        path.rename(path.with_name(f"{path.stem}-{former}updates.json"))
+    long = [one for one in long_trainings(MULTI30K_ARMS) if corpus == "multi30k" and is_finished(one)]
+    if {one.arm for one in long} == set(MULTI30K_ARMS):
+        by_arm = [max((one for one in long if one.arm == arm), key=validation) for arm in MULTI30K_ARMS]
+        record = evaluate_lengths(by_arm, RUNS / f"report.{LONG}.json")
+        write_json(FOLDER / f"multi30k-{num_updates(record)}updates.json", record)
 
 
 def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """What each arm validated at with each rate of dropout that was tried, and after how many updates."""
+    """What each arm validated at with each rate of dropout that was tried."""
     return [
-        {
-            "arm": one.arm.name,
-            "dropout": one.dropout,
-            "validation": float(one.run.best_metadata()["bleu"]),
-            "updates": read_json(one.run.path / "finished.json")["update"],
-        }
+        {"arm": one.arm.name, "dropout": one.dropout, "validation": validation(one)}
         for arm in dict.fromkeys(arms)
         for one in sorted(multi30k_tuning(arm), key=lambda one: one.dropout or 0)
         if is_finished(one)
     ]
+
+
+def validation(training: Training) -> float:
+    """The BLEU of its best model on the validation set."""
+    return float(training.run.best_metadata()["bleu"])
 
 
 def in_order(trainings: Sequence[Training]) -> list[Training]:

@@ -14,8 +14,11 @@ DROPOUTS = (0.2, 0.3)
 """the rates that each arm of Multi30k begins its search with"""
 DROPOUT_STEP = 0.1
 MOST_DROPOUT = 0.6
-TUNING_EPOCHS = 8
-"""how long the search's trainings are: two thirds of those that count"""
+TRANSLATOR = RunDir("runs/multi30k-s1")
+"""the Multi30k translator of docs/results.md: it stands for `additive` among the longer trainings"""
+TRANSLATORS_DROPOUT = 0.4
+LONG_DROPOUTS = (0.2, 0.3)
+"""of the longer trainings of the other arms"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ CAPTIONS_ARMS = (
     ),
 )
 CAPTIONS_INPUTS = ("joined", "single")
+LONG = "multi30k-long"
 MULTI30K_ARMS = (
     Arm("additive", (), "all encoder states"),
     Arm("none", ("model.attention.name=none", "model.hidden_size=560"), "the summary vector at every step"),
@@ -75,22 +79,20 @@ class Training:
     arm: Arm
     seed: int
     dropout: float | None = None
-    is_tuning: bool = False
-    """one of the shorter trainings that the rate of dropout is chosen by"""
 
     @property
     def run(self) -> RunDir:
         """Where it lies."""
+        if self.inputs == LONG and self.arm == MULTI30K_ARMS[0]:
+            return TRANSLATOR
         rate = "" if self.dropout is None else f"-d{self.dropout:g}"
-        folder = f"{self.inputs}-tuning" if self.is_tuning else self.inputs
-        return RunDir(RUNS / folder / f"{self.arm.name}{rate}-s{self.seed}")
+        return RunDir(RUNS / self.inputs / f"{self.arm.name}{rate}-s{self.seed}")
 
     @property
     def settings(self) -> list[str]:
         """What differs from the configuration of its inputs."""
         rates = [] if self.dropout is None else [f"model.dropout.{at}={self.dropout}" for at in _DROPOUT_PLACES]
-        epochs = [f"train.max_epochs={TUNING_EPOCHS}"] if self.is_tuning else []
-        return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates, *epochs]
+        return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates]
 
     @property
     def config(self) -> Config:
@@ -115,9 +117,9 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
 
 
 def multi30k_tuning(arm: Arm) -> list[Training]:
-    """Shorter trainings of the first seed that decide on an arm's dropout: first `DROPOUTS`, then the neighbours of the
+    """The trainings of the first seed that decide on an arm's dropout: first `DROPOUTS`, then the neighbours of the
     rate that validated best, until both are there. While they are not all finished, the search ends with them."""
-    tuning = [_tuning(arm, rate) for rate in DROPOUTS]
+    tuning = [Training("multi30k", arm, 1, rate) for rate in DROPOUTS]
     while all(one.run.is_finished() for one in tuning):
         tried = [one.dropout for one in tuning]
         best = best_dropout(tuning)
@@ -125,18 +127,23 @@ def multi30k_tuning(arm: Arm) -> list[Training]:
         missing = [rate for rate in beside if rate not in tried and 0 <= rate <= MOST_DROPOUT]
         if not missing:
             break
-        tuning += [_tuning(arm, rate) for rate in missing]
+        tuning += [Training("multi30k", arm, 1, rate) for rate in missing]
     return tuning
-
-
-def _tuning(arm: Arm, dropout: float) -> Training:
-    return Training("multi30k", arm, 1, dropout, is_tuning=True)
 
 
 def multi30k_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
     """Every seed of every arm at the rate that the search has found best so far."""
     chosen = {arm: best_dropout([one for one in multi30k_tuning(arm) if one.run.is_finished()]) for arm in arms}
     return [Training("multi30k", arm, seed, rate) for seed in range(1, seeds + 1) for arm, rate in chosen.items()]
+
+
+def long_trainings(arms: Iterable[Arm]) -> list[Training]:
+    """One seed of each arm, trained as long as the translator, at each rate of dropout that is tried."""
+    return [
+        Training(LONG, arm, 1, rate)
+        for arm in arms
+        for rate in ((TRANSLATORS_DROPOUT,) if arm == MULTI30K_ARMS[0] else LONG_DROPOUTS)
+    ]
 
 
 def best_dropout(tuning: Sequence[Training]) -> float:

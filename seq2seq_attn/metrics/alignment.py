@@ -7,6 +7,7 @@ translation", section 3.5, found models whose attention is off by one target pos
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from seq2seq_attn.errors import UserError
 
 _BLANK = "▁"  # SentencePiece's, which character tokens have too
+_UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 
 Link = tuple[int, int]
 Weights = npt.NDArray[np.floating[Any]]
@@ -106,6 +108,28 @@ def words_from_tokens(
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
 
 
+def links_between_words(
+    links: Iterable[Link],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> list[Link]:
+    """Links between the words that hold the linked tokens, each once, by rising target, then source position. A token
+    that runs over several words belongs to the first.
+
+    Raises:
+        ValueError: as `words_from_tokens`.
+    """
+    of_source, of_target = _shares(source_tokens, source_words), _shares(target_tokens, target_words)
+    found = {
+        (int(of_source[source].argmax()), int(of_target[target].argmax()))
+        for source, target in links
+        if of_source[source].any() and of_target[target].any()
+    }
+    return sorted(found, key=lambda link: (link[1], link[0]))
+
+
 def score_links(
     predicted: Sequence[Iterable[Link]],
     sure: Sequence[Iterable[Link]],
@@ -189,8 +213,10 @@ def _shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float
 
 
 def _num_characters(text: str) -> int:
-    # Lower-cased, as tokens may be: a letter can become two then.
-    return len(text.lower().replace(_BLANK, ""))
+    # Lower-cased and in compatibility form, as tokens may be: a letter can become two then. What has no width, and what
+    # tokenisers take for a blank, counts for nothing.
+    normal = unicodedata.normalize("NFKC", text.lower().replace(_BLANK, ""))
+    return sum(unicodedata.category(character) not in _UNSEEN for character in normal)
 
 
 def _check_lengths(*lengths: int) -> None:

@@ -40,6 +40,8 @@ class EvaluationSet:
     """None: the corpus has no word alignments"""
     stitch: int = 1
     """how many of the corpus's pairs are joined to one of these"""
+    is_file: bool = False
+    """they come from files that the user named, not from the corpus"""
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,8 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
             _log.warning("%s: %s; trying again in %g s (%d of %d)", url, reason, wait_s, attempt, num_tries)
             time.sleep(wait_s)
     raise UserError(
-        f"{url}: cannot be downloaded ({reason}); run again, or give a folder that has the files with --source-dir"
+        f"{url}: cannot be downloaded ({reason}); run again, or give a folder that has the files: "
+        f"`seq2seq prepare multi30k --source-dir FOLDER`, or set {SOURCE_DIR_VARIABLE}=FOLDER"
     )
 
 
@@ -169,5 +170,5 @@ def _put(path: Path, write: Callable[[Path], None], *, origin: str) -> None:
         if found != SHA256[path.name]:
             raise UserError(
                 f"{origin}: wrong SHA-256 {found[:12]}..., the published file has {SHA256[path.name][:12]}...; "
-                "it is damaged or not that file, and was not kept: run again, or use another --source-dir"
+                "it is damaged or not that file, and was not kept: run again, or use another folder"
             )

@@ -15,12 +15,13 @@ from pathlib import Path
 import torch
 
 from seq2seq_attn.allocator import keep_few_primitives, reuse_large_blocks
-from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
@@ -57,6 +58,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
     keep_few_primitives()
     reuse_large_blocks()
     with join_group() as group:
+        group.from_first(lambda: _check_model(config.model))
         path = group.from_first(lambda: choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
@@ -65,6 +67,12 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             trainer = Trainer(config, RunDir(path), prepared, stop, group)
             trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
+
+
+def _check_model(config: ModelConfig) -> None:
+    """Build the model without memory or random numbers: a mistake in its settings is told before data is prepared."""
+    with torch.device("meta"):
+        build_model(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
 
 
 class Trainer:

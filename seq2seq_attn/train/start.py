@@ -1,6 +1,6 @@
 """Before training: which directory, new or resumed, and with which settings.
 
-`RunDir` is imported where it is used, as it loads torch: a mistake in the settings is answered at once.
+What loads torch is imported where it is used: a mistake in the settings is answered at once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from seq2seq_attn.errors import UsageError
 
 RUNS_DIR = Path("runs")
 CONFIG = "config.yaml"
+MODEL = "model.safetensors"
 LAST = "last"
 
 DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
@@ -62,12 +63,16 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     """The directory to train in: as named, or `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken.
 
     Raises:
-        UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else.
+        UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else; a run to
+            be resumed has lost its state.
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one goes on with the run, the other replaces it; choose one")
-    if run_dir is None:
-        return newest_unfinished(RUNS_DIR) if resume else _new_name(config)
+    from seq2seq_attn.train.checkpoint import has_state
+
+    if run_dir is None and not resume:
+        return _new_name(config)
+    run_dir = run_dir or newest_unfinished(RUNS_DIR)
     if run_dir.exists() and not run_dir.is_dir():
         raise UsageError(f"{run_dir}: a file; --run-dir takes a directory")
     if resume and not (run_dir / CONFIG).exists():
@@ -78,6 +83,10 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         raise UsageError(f"{run_dir}: not empty and not a run directory (it has no {CONFIG}); choose another --run-dir")
     if not (resume or overwrite):
         raise UsageError(f"{run_dir}: holds a run already; --resume goes on with it, --overwrite replaces it")
+    if resume and (run_dir / MODEL).exists() and not has_state(run_dir / LAST):
+        raise UsageError(
+            f"{run_dir}: has a model, but no saved state to go on from (no {LAST}/); --overwrite starts it again"
+        )
     return run_dir
 
 

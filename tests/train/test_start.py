@@ -48,6 +48,15 @@ def test_a_taken_directory_needs_a_word() -> None:
         choose(path, resume=True, overwrite=True)
 
 
+def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
+    path = begin("a")
+    (path / "model.safetensors").touch()
+    for named in (path, None):
+        with pytest.raises(UsageError, match=r"runs/a: has a model, but no saved state to go on from \(no last/\)"):
+            choose(named, resume=True)
+    assert choose(path, overwrite=True) == path
+
+
 def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("do not lose")
     for how in ({}, {"resume": True}, {"overwrite": True}):
