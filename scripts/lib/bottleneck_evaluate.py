@@ -52,9 +52,16 @@ def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str,
 
 
 def _evaluate(trainings: Sequence[Training], json_path: Path, **choices: Any) -> Report:
-    runs = [training.run.path for training in trainings]
+    search = trainings[0].config.search
     return evaluate(
-        runs, measures=MEASURES, resampling=RESAMPLING, json_path=json_path, reuse_hypotheses=True, **choices
+        [training.run.path for training in trainings],
+        beam_size=search.beam_size,
+        length_penalty=search.length_penalty,
+        measures=MEASURES,
+        resampling=RESAMPLING,
+        json_path=json_path,
+        reuse_hypotheses=True,
+        **choices,
     )
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from bottleneck_plan import Training
 
 FREE = {"num_threads", "device"}
-"""settings of `train` that do not decide what a run learns; nor does its name"""
+"""settings of `train` that do not decide what a run learns; nor do its name and how it is to search"""
 
 
 def train_all(trainings: Sequence[Training], jobs: int) -> None:
@@ -36,7 +36,7 @@ def is_finished(training: Training) -> bool:
 
 def _what_counts(config: dict) -> dict:
     train = {key: value for key, value in config["train"].items() if key not in FREE}
-    return {**config, "train": train, "name": None}
+    return {**config, "train": train, "name": None, "search": None}
 
 
 def _train(training: Training) -> str | None:
