@@ -121,7 +121,10 @@ def _find_sets(
 
 
 def _sets_of_corpus(config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
-    prepared = prepare_corpus(config, show_progress=show_progress)
+    try:
+        prepared = prepare_corpus(config, show_progress=show_progress)
+    except UserError as error:  # a run may be far from the text that it was trained on
+        raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
     for split in splits:
         if split not in prepared.splits:
             raise UsageError(f"--split {split!r}: this corpus has {', '.join(prepared.splits)}")

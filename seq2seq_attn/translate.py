@@ -77,7 +77,10 @@ def translate(
     for text in texts:
         if len(text) < _MAX_FILE_NAME and Path(text).is_file():
             log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
-    translator = load(newest_run().path if run is None else run, device, precision=precision)
+    if run is None:
+        run = newest_run().path
+        log.info("by %s", run)
+    translator = load(run, device, precision=precision)
     _check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))

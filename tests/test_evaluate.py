@@ -323,3 +323,10 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
     with pytest.raises(UsageError, match="no hypotheses to score"):
         score_files([], paths["ref"])
+
+
+def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
+    config = toy_config(corpus="files", data_dir=str(tmp_path), train="gone/train", valid="gone/valid")
+    make_toy_run(tmp_path / "run", config)
+    with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
+        evaluate([tmp_path / "run"])
