@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 Record = dict[str, Any]
+UNLEARNED_BLEU = 2.0
 BASELINE = "additive"
 """the arm that the others are compared with"""
 
@@ -103,8 +104,18 @@ def _joined(record: Record) -> list[str]:
                 f"{100 * mean(last, one) / mean(first, one):.0f} % ({mean(first, one):.1f} to {mean(last, one):.1f})"
                 for one in (arm, "none")
             ]
-            lines.append(f"`{arm}`: {about}; here it keeps {kept[0]} at six joined captions, `none` {kept[1]}.")
+            text = f"`{arm}`: {about}; here it keeps {kept[0]} at six joined captions, `none` {kept[1]}"
+            lines.append(f"{text}{_unlearned(first, arm)}.")
     return lines
+
+
+def _unlearned(point: Record, arm: str) -> str:
+    """What must be said of an arm some of whose seeds have learned next to nothing: its mean is no typical run's."""
+    by_seed = point["scores"][arm]["bleu"]["by_seed"]
+    if min(by_seed) >= UNLEARNED_BLEU:
+        return ""
+    found = ", ".join(f"{score:.1f}" for score in by_seed)
+    return f"; not all of its seeds have learned to translate in these updates (one caption, seed by seed: {found})"
 
 
 def _half_quality(record: Record, trained_on: str) -> list[str]:
