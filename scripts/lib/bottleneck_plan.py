@@ -17,7 +17,7 @@ MOST_DROPOUT = 0.6
 TRANSLATOR = RunDir("runs/multi30k-s1")
 """the Multi30k translator of docs/results.md: it stands for `additive` among the longer trainings"""
 TRANSLATORS_DROPOUT = 0.4
-LONG_DROPOUTS = (0.2, 0.3)
+LONG_DROPOUTS = (0.2,)
 """of the longer trainings of the other arms"""
 
 
