@@ -75,7 +75,7 @@ def _scores(axes: Axes, name: str, record: Record) -> None:
             x, [min(s) for s in seeds], [max(s) for s in seeds], color=style.get("color"), linewidth=1, alpha=0.6
         )
     _finish(axes, name, record)
-    axes.set_ylabel("BLEU (mean over seeds, 95 % band; bars: seeds)")
+    axes.set_ylabel("BLEU: mean, 95 % band; bars: seeds")
     axes.set_ylim(bottom=0)
 
 
