@@ -95,6 +95,14 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
         (["train", "-c", "multi30"], "did you mean 'multi30k'"),
         (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
         (["train", "--precision", "fp8"], "train.precision='fp8'"),
+        # before the data, which is not there, is looked for
+        (
+            [
+                "train",
+                *(f"--set={s}" for s in ("data.corpus=files", "data.train=gone", "model.attention.name=aditive")),
+            ],
+            "model.attention.name='aditive': no such variant; did you mean 'additive'?",
+        ),
         (["train", "--resume"], "no unfinished run under runs/"),
         (["prepare", "wmt14"], "corpus 'wmt14': known by name are multi30k, captions"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),

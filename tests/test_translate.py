@@ -347,7 +347,8 @@ def test_files_that_cannot_be(run: RunDir, tmp_path: Path) -> None:
     for output in ("alignment", "attention"):
         with pytest.raises(UserError, match=r"out.npz: cannot be written \("):
             translate(["Hund"], run=tmp_path / "no run", **{output: tmp_path / "file" / "out.npz"})  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
-        translate(["Hund"], run=tmp_path / "no run", output=tmp_path)
+    for output, reason in ((tmp_path, "Is a directory"), (Path("/proc/out"), "No such file or directory")):
+        with pytest.raises(UserError, match=rf"cannot be written \({reason}\)"):
+            translate(["Hund"], run=tmp_path / "no run", output=output)
     translate(["Hund"], run=run.path, output="/dev/null")
     assert Path("/dev/null").is_char_device()
