@@ -106,6 +106,15 @@ def join_translations(parts: Sequence[Translation]) -> Translation:
     )
 
 
+def join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
+    """A line's translations from those of its segments: the i-th from the i-th of each, or its last."""
+    num_translations = max(len(translations) for translations in segments)
+    return [
+        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments])
+        for rank in range(num_translations)
+    ]
+
+
 def _join_attention(parts: Sequence[Translation], offsets: Sequence[int]) -> npt.NDArray[np.float32] | None:
     blocks = [part.attention for part in parts if part.attention is not None]
     # the EOS row of the last segment is the line's; those of the others have no token to belong to

@@ -11,7 +11,7 @@ are translated one by one and joined by a blank: no line is too long, and none t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 import torch
-from torch import Tensor
 
 from seq2seq_attn.config import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, SearchConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.line_batches import batches_by_length, chunks, evaluating
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.model.product import Arithmetic
@@ -39,7 +38,7 @@ from seq2seq_attn.translation import (
     EOS_TOKEN,
     Translation,
     empty_translation,
-    join_translations,
+    join_n_best,
     split_source,
 )
 
@@ -256,7 +255,7 @@ class Translator:
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
         for (number, _), translations in zip(segments, found, strict=True):
             of_line[number].append(translations)
-        return [_join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
+        return [join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
 
     def _step_model(self) -> StepModel[Any]:
         """The model with its weights prepared for search: once, and again when training has changed them."""
@@ -345,7 +344,7 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         UserError: no run there, or a file of it is missing, damaged or of another version.
         UsageError: a device that is not there, or a precision that it has not.
     """
-    from seq2seq_attn.model.build import build_model
+    from seq2seq_attn.model.build import build_model, load_weights
 
     run_dir, on_device = RunDir(run), resolve_device(device)
     config = run_dir.config()
@@ -353,8 +352,7 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
     source_vocab, target_vocab = run_dir.source_vocab(), run_dir.target_vocab()
     with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
         model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
-    _check_weights(state_dict, model.state_dict(), run_dir.model_path)
-    model.load_state_dict(state_dict)
+    load_weights(model, state_dict, run_dir.model_path)
     return Translator(
         model.to(on_device).eval(),
         source_tokenizer=run_dir.source_tokenizer(),
@@ -366,25 +364,6 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         max_source_length=config.data.max_length,
         precision=precision,
     )
-
-
-def _check_weights(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse tensors that are not the model's, or not numbers."""
-    shapes = [{name: list(tensor.shape) for name, tensor in one.items()} for one in (found, expected)]
-    different = [name for name in {**shapes[1], **shapes[0]} if shapes[0].get(name) != shapes[1].get(name)]
-    if different:
-        name = different[0]
-        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in shapes)
-        others = f", and {len(different) - 1} more" if len(different) > 1 else ""
-        raise UserError(
-            f"{path}: not the model of this run's config.yaml and vocabularies ({name}: {in_file} in the file, "
-            f"{by_config} by the configuration{others}); copy the run again"
-        )
-    for name, tensor in found.items():
-        if not torch.isfinite(tensor).all():
-            raise UserError(
-                f"{path}: {name} holds values that are no numbers; it is damaged: copy or train the run again"
-            )
 
 
 def resolve_arithmetic(precision: str, device: torch.device) -> Arithmetic:
@@ -416,12 +395,3 @@ def resolve_device(name: str) -> torch.device:
     if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
         raise UsageError(f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu")
     return torch.device(name)
-
-
-def _join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
-    """A line's translations from those of its segments: the i-th from the i-th of each, or its last."""
-    num_translations = max(len(translations) for translations in segments)
-    return [
-        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments])
-        for rank in range(num_translations)
-    ]

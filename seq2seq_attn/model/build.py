@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.attention import build_attention
 from seq2seq_attn.model.decoder import Decoder
 from seq2seq_attn.model.encoder import build_encoder
@@ -87,3 +90,27 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
             f"({model.encoder.embedding.num_embeddings} source and {decoder.embedding.num_embeddings} target ids)"
         )
     model.encoder.embedding.weight = decoder.embedding.weight
+
+
+def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Give a model the tensors of a file.
+
+    Raises:
+        UserError: they are not this model's, or not all numbers.
+    """
+    shapes = [{name: list(tensor.shape) for name, tensor in one.items()} for one in (tensors, model.state_dict())]
+    different = [name for name in {**shapes[1], **shapes[0]} if shapes[0].get(name) != shapes[1].get(name)]
+    if different:
+        name = different[0]
+        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in shapes)
+        others = f", and {len(different) - 1} more" if len(different) > 1 else ""
+        raise UserError(
+            f"{path}: not the model of this run's config.yaml and vocabularies ({name}: {in_file} in the file, "
+            f"{by_config} by the configuration{others}); copy the run again"
+        )
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise UserError(
+                f"{path}: {name} holds values that are no numbers; it is damaged: copy or train the run again"
+            )
+    model.load_state_dict(tensors)
