@@ -107,13 +107,15 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _refused_value(error: Exception, arguments: Sequence[str]) -> str:
-    """`--beam-size 0: ` for an option whose value the parser refused: it names the option alone."""
+    """`--beam-size 0: ` for an option whose value the parser refused: it names the option alone. Of an option that was
+    given several times nothing says which value it was."""
     names = getattr(getattr(error, "param", None), "opts", [])
+    found = []
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name in names and name.startswith("-") and (equals or place + 1 < len(arguments)):
-            return f"{name} {value if equals else arguments[place + 1]}: "
-    return ""
+            found.append(f"{name} {value if equals else arguments[place + 1]}: ")
+    return found[0] if len(found) == 1 else ""
 
 
 def _drop_stdout() -> int:

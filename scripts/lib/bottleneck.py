@@ -29,6 +29,7 @@ from bottleneck_plan import (
     long_trainings,
     multi30k_trainings,
     multi30k_tuning,
+    validation,
 )
 from bottleneck_train import is_finished, train_all
 
@@ -148,11 +149,6 @@ def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
         for one in sorted(multi30k_tuning(arm), key=lambda one: one.dropout or 0)
         if is_finished(one)
     ]
-
-
-def validation(training: Training) -> float:
-    """The BLEU of its best model on the validation set."""
-    return float(training.run.best_metadata()["bleu"])
 
 
 def in_order(trainings: Sequence[Training]) -> list[Training]:

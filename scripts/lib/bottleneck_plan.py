@@ -148,6 +148,11 @@ def long_trainings(arms: Iterable[Arm]) -> list[Training]:
 
 def best_dropout(tuning: Sequence[Training]) -> float:
     """The rate of the training with the best validation score."""
-    best = max(tuning, key=lambda one: float(one.run.best_metadata()["bleu"]))
+    best = max(tuning, key=validation)
     assert best.dropout is not None
     return best.dropout
+
+
+def validation(training: Training) -> float:
+    """The BLEU of its best model on the validation set."""
+    return float(training.run.best_metadata()["bleu"])
