@@ -10,6 +10,11 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _TRIM_BYTES = 64 << 20
 _MMAP_BYTES = 8 << 20
 _ANY_BYTES = 1 << 30
+TRAINING_PRIMITIVES = 512
+"""Batches come in some dozens of lengths, each again after some updates: with so many kept, 4 products an update are
+compiled, with 64 kept 20, which took 4 to 10 % of the time, more with two threads: compiling is done by one."""
+TRANSLATING_PRIMITIVES = 64
+"""A service must stay small; its steps multiply by few shapes."""
 
 
 def keep_memory_flat() -> None:
@@ -33,6 +38,16 @@ def reuse_large_blocks() -> None:
     _set_thresholds(mmap=_ANY_BYTES, trim=_ANY_BYTES)
 
 
+def give_back_memory() -> None:
+    """Give what is free in the heap back to the system, now. Other C libraries than the GNU one are left alone."""
+    if sys.platform != "linux":
+        return
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):
+        pass
+
+
 def _set_thresholds(*, mmap: int, trim: int) -> None:
     if sys.platform != "linux":
         return
@@ -44,11 +59,10 @@ def _set_thresholds(*, mmap: int, trim: int) -> None:
         pass  # not the GNU C library
 
 
-def keep_few_primitives() -> None:
-    """Let oneDNN remember fewer compiled matrix products, in this process, unless the environment says how many.
+def keep_primitives(most: int) -> None:
+    """Let oneDNN remember this many compiled matrix products, in this process, unless the environment says how many.
 
-    It compiles one for every shape it meets, and by default keeps 1,024 of them. In training, batches have ever other
-    numbers of rows: after some hundred updates that is several hundred MB of code that is hardly run again. To be
-    called before the first product; compiling again costs 1 to 2 % of the time.
+    It compiles one for every shape it meets, half a MiB and up to two milliseconds each, and by default keeps 1,024 of
+    them. To be called before the first product. Concerns half precision above all: float32 products are MKL's.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from seq2seq_attn.allocator import keep_few_primitives, keep_memory_flat
+from seq2seq_attn.allocator import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.translate_files import (
@@ -73,7 +73,7 @@ def translate(
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     check_outputs(output, alignment=alignment, attention=attention)
     keep_memory_flat()
-    keep_few_primitives()
+    keep_primitives(TRANSLATING_PRIMITIVES)
     for text in texts:
         if len(text) < _MAX_FILE_NAME and Path(text).is_file():
             log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)

@@ -6,29 +6,29 @@ import sys
 
 import pytest
 
-from seq2seq_attn.allocator import keep_few_primitives
+from seq2seq_attn.allocator import keep_primitives
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
     monkeypatch.delenv(CAPACITY, raising=False)
-    keep_few_primitives()
-    assert 0 < int(os.environ[CAPACITY]) < 1024
+    keep_primitives(64)
+    assert os.environ[CAPACITY] == "64"
     monkeypatch.setenv(CAPACITY, "7")
-    keep_few_primitives()
+    keep_primitives(64)
     assert os.environ[CAPACITY] == "7"
 
 
 FREED = """
 import sys
-from seq2seq_attn.allocator import keep_memory_flat, reuse_large_blocks
+from seq2seq_attn.allocator import give_back_memory, keep_memory_flat, reuse_large_blocks
 
 def resident_mib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
-{"flat": keep_memory_flat, "reuse": reuse_large_blocks, "default": lambda: None}[sys.argv[1]]()
+{"flat": keep_memory_flat, "reuse": reuse_large_blocks, "default": lambda: None}[sys.argv[1].split()[0]]()
 large = bytearray(30 << 20)
 del large  # from here on, by default, blocks of up to this size lie in the heap
 blocks, pins = [], []
@@ -37,12 +37,16 @@ for _ in range(16):
     pins.append(bytearray(1 << 16))  # keeps the heap from shrinking below it
 full = resident_mib()
 blocks.clear()
+if "give_back" in sys.argv[1]:
+    give_back_memory()
 print(full - resident_mib())
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
-@pytest.mark.parametrize(("argument", "goes_back"), [("flat", True), ("default", False), ("reuse", False)])
+@pytest.mark.parametrize(
+    ("argument", "goes_back"), [("flat", True), ("default", False), ("reuse", False), ("reuse give_back", True)]
+)
 def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
     done = subprocess.run([sys.executable, "-c", FREED, argument], capture_output=True, text=True, check=True)
     assert (float(done.stdout) > 150) == goes_back

@@ -5,7 +5,7 @@ from contextlib import closing
 import torch
 from bench_peers_turns import Turns
 
-from seq2seq_attn.allocator import keep_few_primitives, reuse_large_blocks
+from seq2seq_attn.allocator import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model.build import build_model
@@ -21,7 +21,7 @@ LEARNING_RATE = 1e-3
 def main():
     """Train or decode, turn by turn."""
     turns = Turns()
-    keep_few_primitives()
+    keep_primitives(TRAINING_PRIMITIVES)
     if turns.task["do"] == "train":
         reuse_large_blocks()
     torch.manual_seed(1)

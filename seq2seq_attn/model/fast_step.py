@@ -26,6 +26,7 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AdditiveScore, DotScore, FastScore, FixedContext, Memory, State
 from seq2seq_attn.model.decoder import Decoder
+from seq2seq_attn.model.gru import tanh_
 from seq2seq_attn.model.product import Arithmetic, Product, pack
 from seq2seq_attn.model.seq2seq import SearchState, Seq2Seq
 
@@ -142,7 +143,7 @@ class FastStep:
         else:
             embedded_RX += context_RX
             hidden_RH = _cell(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
-            features_RF = _tanh_(self._readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
+            features_RF = tanh_(self._readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
         return features_RF, FastState(hidden_RH, weights_BKS, state.shared)
 
     def logits(self, features_NF: Tensor) -> Tensor:
@@ -262,10 +263,5 @@ def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:
     """`gru_cell`, in place in both projections."""
     size = hidden_RH.shape[1]
     both = inputs_RP[:, : 2 * size].add_(recurrent_RP[:, : 2 * size]).sigmoid_()
-    new_RH = _tanh_(inputs_RP[:, 2 * size :].addcmul_(both[:, :size], recurrent_RP[:, 2 * size :]))
+    new_RH = tanh_(inputs_RP[:, 2 * size :].addcmul_(both[:, :size], recurrent_RP[:, 2 * size :]))
     return torch.lerp(new_RH, hidden_RH, both[:, size:])
-
-
-def _tanh_(inputs: Tensor) -> Tensor:
-    """tanh in place, as 2 sigmoid(2 x) - 1: these four passes take a third of the time of a tanh on CPUs."""
-    return inputs.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)

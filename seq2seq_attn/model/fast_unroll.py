@@ -21,21 +21,23 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.model.attention.base import AdditiveScore, DotScore
-from seq2seq_attn.model.gru import cell_backward, cell_forward, compute_dtype
+from seq2seq_attn.model.gru import cell_backward, cell_forward, compute_dtype, low_copy
 
 
 class _Additive:
-    """-2 v . r with r = sigmoid(-2 (keys + q))."""
+    """-2 v . r with r = sigmoid(-2 (keys + q)). `penalty_BS` is added, here and below: minus infinity on padding."""
 
-    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, num_steps: int) -> None:
+    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_steps: int) -> None:
         self.keys = keys_BSA * -2.0
         self.weight = score_weight_A
+        self.penalty = penalty_BS
         self.sigmoids_TBSA = keys_BSA.new_empty(num_steps, *keys_BSA.shape)
 
     def forward(self, step: int, query: Tensor) -> Tensor:
         sigmoid_BSA = self.sigmoids_TBSA[step]
-        torch.add(self.keys, (query * -2.0).unsqueeze(1), out=sigmoid_BSA).sigmoid_()
-        return torch.mv(sigmoid_BSA.flatten(0, 1), self.weight * -2.0).view(sigmoid_BSA.shape[:2])
+        torch.add(self.keys, query.unsqueeze(1), alpha=-2, out=sigmoid_BSA).sigmoid_()
+        scores = torch.addmv(self.penalty.view(-1), sigmoid_BSA.flatten(0, 1), self.weight, alpha=-2)
+        return scores.view(self.penalty.shape)
 
     def start_backward(self) -> None:
         self.buffer = torch.empty_like(self.keys)
@@ -46,7 +48,7 @@ class _Additive:
         # d score / d x = 4 v r (1 - r), x = k + q; the factor 4 v waits for the end
         sigmoid_BSA = self.sigmoids_TBSA[step]
         torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
-        self.grad_weight -= 2.0 * (grad_scores_BS.reshape(1, -1) @ sigmoid_BSA.flatten(0, 1)).squeeze(0)
+        self.grad_weight.addmv_(sigmoid_BSA.flatten(0, 1).t(), grad_scores_BS.view(-1), alpha=-2)
         torch.addcmul(self.buffer, self.buffer, sigmoid_BSA, value=-1.0, out=self.buffer)
         self.grad_keys += self.buffer
         return self.buffer.sum(dim=1).mul_(self.weight * 4.0)
@@ -58,15 +60,16 @@ class _Additive:
 class _Dot:
     """scale * keys . q, where q is the query's projection or the query itself."""
 
-    def __init__(self, keys_BSA: Tensor, scale: float, num_steps: int) -> None:
-        self.keys, self.scale = keys_BSA, scale
+    def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_steps: int) -> None:
+        self.keys, self.scale, self.penalty = keys_BSA, scale, penalty_BS
         batch, positions, size = keys_BSA.shape
         self.queries_TBA = keys_BSA.new_empty(num_steps, batch, size)
         self.grad_scores_TBS = keys_BSA.new_empty(num_steps, batch, positions)
 
     def forward(self, step: int, query: Tensor) -> Tensor:
         self.queries_TBA[step] = query
-        return torch.bmm(query.unsqueeze(1), self.keys.transpose(1, 2)).squeeze(1) * self.scale
+        penalty, keys = self.penalty.unsqueeze(1), self.keys.transpose(1, 2)
+        return torch.baddbmm(penalty, query.unsqueeze(1), keys, alpha=self.scale).squeeze(1)
 
     def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
         self.grad_scores_TBS[step] = grad_scores_BS * self.scale
@@ -99,30 +102,30 @@ class _Unroll(torch.autograd.Function):
         weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
+        penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
         score: _Additive | _Dot
         if isinstance(kind, DotScore):
-            score = _Dot(keys, kind.scale, num_steps)
+            score = _Dot(keys, kind.scale, penalty, num_steps)
         else:
             assert score_weight_A is not None
-            score = _Additive(keys, score_weight_A, num_steps)
+            score = _Additive(keys, score_weight_A, penalty, num_steps)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
+        states_low = low_copy(states, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
-        gates = hidden_BH.new_empty(num_steps, num_rows, 3 * size)
-        new_TBH = hidden_BH.new_empty(num_steps, num_rows, size)
-        is_padding_BS = ~mask_BS
+        gates = gates_TBP.to(wide, copy=True)
+        both_low = torch.empty((num_steps, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
-                hidden = states[t]
-                both = torch.addmm(bias, hidden.to(low), weight_low.t()).to(wide)
-                recurrent, query = both[:, : 3 * size], both[:, 3 * size :]
-                scores_BS = score.forward(t, hidden if query_weight_AH is None else query)
-                weights_BS = torch.softmax(scores_BS.masked_fill_(is_padding_BS, -torch.inf), dim=-1)
-                weights_TBS[t] = weights_BS
-                inputs = torch.bmm(weights_BS.unsqueeze(1), projected).squeeze(1).add_(gates_TBP[t])
-                new_TBH[t] = recurrent[:, 2 * size :]
-                states[t + 1] = cell_forward(inputs, recurrent, hidden, gates[t])
-        ctx.save_for_backward(states, gates, new_TBH, weights_TBS, weight_low, projected)
+                hidden, weights_BS = states[t], weights_TBS[t]
+                if states_low is not states:
+                    states_low[t] = hidden
+                both = torch.addmm(bias, states_low[t], weight_low.t(), out=both_low[t]).to(wide)
+                scores_BS = score.forward(t, hidden if query_weight_AH is None else both[:, 3 * size :])
+                torch.softmax(scores_BS, dim=-1, out=weights_BS)
+                gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
+                cell_forward(gates[t], both[:, : 3 * size], hidden, states[t + 1])
+        ctx.save_for_backward(states, states_low, gates, both_low, weights_TBS, weight_low, projected)
         ctx.score, ctx.low = score, low
         ctx.dtypes = (gates_TBP.dtype, keys_BSA.dtype, projected_BSP.dtype, recurrent_weight_PH.dtype)
         ctx.num_queries = 0 if query_weight_AH is None else len(query_weight_AH)
@@ -131,12 +134,13 @@ class _Unroll(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weights = grads
-        states, gates, new_TBH, weights_TBS, weight_low, projected = ctx.saved_tensors
+        states, states_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
         score, low, size = ctx.score, ctx.low, states.shape[-1]
         num_steps, num_rows = grad_states.shape[:2]
         gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
         if isinstance(score, _Additive):
             score.start_backward()
+        new_TBH = both_low[..., 2 * size : 3 * size].to(states.dtype)
         grad_gates = torch.empty_like(gates)
         grad_both = gates.new_empty((num_steps, num_rows, len(weight_low)), dtype=low)
         carry = torch.zeros_like(states[0])
@@ -144,12 +148,13 @@ class _Unroll(torch.autograd.Function):
         for t in reversed(range(num_steps)):
             grad_recurrent = grad_both[t, :, : 3 * size]
             carry = cell_backward(
-                carry + grad_states[t], states[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
+                carry.add_(grad_states[t]), states[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
             )
-            grad_weights_BS = torch.bmm(grad_gates[t].unsqueeze(1), projected_t).squeeze(1).add_(grad_weights[t])
-            weights_BS = weights_TBS[t]
-            inner_B1 = (grad_weights_BS * weights_BS).sum(dim=-1, keepdim=True)
-            grad_query = score.backward(t, (grad_weights_BS - inner_B1).mul_(weights_BS))
+            grad_weights_B1S = torch.baddbmm(grad_weights[t].unsqueeze(1), grad_gates[t].unsqueeze(1), projected_t)
+            grad_scores_BS = torch.ops.aten._softmax_backward_data(
+                grad_weights_B1S.squeeze(1), weights_TBS[t], -1, weights_TBS.dtype
+            )
+            grad_query = score.backward(t, grad_scores_BS)
             if ctx.num_queries:
                 grad_both[t, :, 3 * size :] = grad_query
             else:
@@ -158,7 +163,7 @@ class _Unroll(torch.autograd.Function):
         grad_keys, grad_score_weight = score.finish()
         grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), grad_gates.transpose(0, 1))
         flat = grad_both.flatten(0, 1)
-        grad_weight = (flat.t() @ states[:-1].flatten(0, 1).to(low)).to(weight_dtype)
+        grad_weight = (flat.t() @ states_low[:-1].flatten(0, 1)).to(weight_dtype)
         grad_bias = flat[:, : 3 * size].sum(dim=0, dtype=weight_dtype)
         return (
             None,

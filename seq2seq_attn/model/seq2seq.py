@@ -6,7 +6,6 @@ H hidden size, F readout features, V target vocabulary.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
+from seq2seq_attn.model.dropout import keep_factors
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.gru import compute_dtype
 from seq2seq_attn.model.unroll import unroll
@@ -129,15 +129,15 @@ class Seq2Seq(nn.Module):
         if not self.training or (rates.embedding == 0.0 and rates.token == 0.0):
             return None
         size = self.encoder.embedding.embedding_dim
-        mask_TBE = _bernoulli((*ids_TB.shape, size), rates.embedding, ids_TB.device)
+        mask_TBE = keep_factors((*ids_TB.shape, size), rates.embedding, ids_TB.device)
         if rates.token > 0.0:
-            mask_TBE *= _bernoulli((*ids_TB.shape, 1), rates.token, ids_TB.device)
+            mask_TBE *= keep_factors((*ids_TB.shape, 1), rates.token, ids_TB.device)
         return mask_TBE
 
     def _features_mask(self, ids_TB: Tensor) -> Tensor | None:
         if not self.training or self.dropouts.readout == 0.0:
             return None
-        return _bernoulli((*ids_TB.shape, self.decoder.output.in_features), self.dropouts.readout, ids_TB.device)
+        return keep_factors((*ids_TB.shape, self.decoder.output.in_features), self.dropouts.readout, ids_TB.device)
 
     # ---- search ----
 
@@ -178,18 +178,6 @@ class Seq2Seq(nn.Module):
 
 def _masked(embedded: Tensor, mask: Tensor | None) -> Tensor:
     return embedded if mask is None else embedded * mask
-
-
-def _bernoulli(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:
-    """1 / (1 - rate) with probability 1 - rate, else 0; on a CPU the rate is rounded to a 65,536th."""
-    if device.type != "cpu":
-        return torch.empty(shape, device=device).bernoulli_(1.0 - rate).div_(1.0 - rate)
-    # `bernoulli_` draws a number for each element; here 64 random bits make four, in a tenth of the time
-    count = math.prod(shape)
-    bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
-    num_dropped = round(rate * 65_536)
-    keep = (bits >= num_dropped - 32_768).view(shape)
-    return keep.to(torch.get_default_dtype()).mul_(65_536 / (65_536 - num_dropped))
 
 
 def _feeding_back(keep_B: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq_attn.allocator import keep_few_primitives, reuse_large_blocks
+from seq2seq_attn.allocator import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
 from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
@@ -55,7 +55,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: (143) on SIGTERM, after saving.
     """
-    keep_few_primitives()
+    keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     with join_group() as group:
         group.from_first(lambda: _check_model(config.model))
@@ -212,6 +212,7 @@ class Trainer:
         """Validate, keep the model if it is the best; False: a signal came in between, and nothing is noted."""
         state, settings = self._state, self._config.train.validation
         began_at = time.monotonic()
+        give_back_memory()  # what an update leaves free is of other sizes than what translating asks for
         average = self._updater.average
         with average.swapped_in() if average else nullcontext():
             try:

@@ -35,7 +35,7 @@ def test_target_tokens_are_listed_step_after_step():
 
 
 def test_as_many_target_tokens_as_a_multiple_are_not_rounded_up():
-    batch = collate([[7]] * 4, [[4, 5, 6]] * 4, range(4))
+    batch = collate([[7]] * 16, [[4, 5, 6]] * 16, range(16))
     assert len(batch.targets_N) == len(batch.positions_N) == batch.num_tokens == ROW_MULTIPLE
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse
 from seq2seq_attn.model.gru import gru_unroll
 
@@ -48,7 +49,7 @@ class BiGRU(Encoder):
         super().__init__(num_ids, embedding_size, 2 * hidden_size)
         sizes = [embedding_size] + [2 * hidden_size] * (num_layers - 1)
         self.layers = nn.ModuleList(_Layer(size, hidden_size) for size in sizes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
         """See `Encoder.forward`."""

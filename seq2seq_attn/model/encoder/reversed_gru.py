@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse
 from seq2seq_attn.model.gru import gru_unroll
 
@@ -26,7 +27,7 @@ class ReversedGRU(Encoder):
         self.input_projections = nn.ModuleList(nn.Linear(size, 3 * hidden_size) for size in sizes)
         self.recurrent_weight_LPH = nn.Parameter(torch.empty(num_layers, 3 * hidden_size, hidden_size))
         self.recurrent_bias_LP = nn.Parameter(torch.zeros(num_layers, 3 * hidden_size))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, embedded_BSE: Tensor, lengths_B: Tensor) -> Encoded:
         """See `Encoder.forward`."""
