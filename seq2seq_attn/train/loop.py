@@ -14,7 +14,13 @@ from pathlib import Path
 
 import torch
 
-from seq2seq_attn.allocator import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
+from seq2seq_attn.allocator import (
+    TRAINING_PRIMITIVES,
+    RegularGiveBack,
+    give_back_memory,
+    keep_primitives,
+    reuse_large_blocks,
+)
 from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
@@ -105,6 +111,7 @@ class Trainer:
         self._plan = Plan(config.train, updates_per_epoch=self._updates_per_epoch)
         self._state = TrainState()
         self._saved_at = 0
+        self._give_back_memory = RegularGiveBack()
         self._finished: str | None = None
         self._session_began_at = time.monotonic()
 
@@ -189,6 +196,7 @@ class Trainer:
     def _after_update(self) -> None:
         """Between updates: validate and save where that is due, leave where a signal says so."""
         update = self._state.update
+        self._give_back_memory()
         is_due = self._state.is_validation_due(self._config.train.validation)
         if is_due and self._validate():
             self._save()
