@@ -237,6 +237,7 @@ class Trainer:
                 }
                 self.run.save_best(self._model.state_dict(), {key: str(value) for key, value in about.items()})
         state.plateau.see(is_best, self._config.train.schedule)
+        give_back_memory()
         self._count_time()
         self._record.validated(state, found, is_best=is_best, seconds=time.monotonic() - began_at)
         return True
