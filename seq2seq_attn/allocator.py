@@ -11,9 +11,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _TRIM_BYTES = 64 << 20
 _MMAP_BYTES = 8 << 20
 _ANY_BYTES = 1 << 30
-TRAINING_PRIMITIVES = 512
-"""Batches come in some dozens of lengths, each again after some updates: with so many kept, 4 products an update are
-compiled, with 64 kept 20, which took 4 to 10 % of the time, more with two threads: compiling is done by one."""
+TRAINING_PRIMITIVES = 320
+"""Batches come in some dozens of lengths, each again after some updates. Of an update's 90 products in half precision
+20 are compiled anew with 64 kept, 12 with 256, 4 with 512, when `multi30k` takes a little more than 2 GiB. Those 20
+cost 4 to 10 % of the time, more with two threads: compiling is done by one."""
 TRANSLATING_PRIMITIVES = 64
 """A service must stay small; its steps multiply by few shapes."""
 
@@ -53,11 +54,11 @@ class RegularGiveBack:
     """`give_back_memory`, called as often as one likes and done once in so many seconds.
 
     A heap of large blocks that is used for hours gets holes: whatever small thing is kept (compiled products, above
-    all) may come to lie behind a large block, which then fits nothing else. Every 20 seconds it costs about a percent
+    all) may come to lie behind a large block, which then fits nothing else. Every 15 seconds it costs about a percent
     of a training's time and keeps its memory some hundred MiB smaller.
     """
 
-    def __init__(self, every_s: float = 20.0) -> None:
+    def __init__(self, every_s: float = 15.0) -> None:
         self._every_s = every_s
         self._done_at = time.monotonic()
 
