@@ -42,20 +42,15 @@ def reuse_large_blocks() -> None:
 
 def give_back_memory() -> None:
     """Give what is free in the heap back to the system, now. Other C libraries than the GNU one are left alone."""
-    if sys.platform != "linux":
-        return
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError):
-        pass
+    _call_gnu_library("malloc_trim", 0)
 
 
 class RegularGiveBack:
     """`give_back_memory`, called as often as one likes and done once in so many seconds.
 
     A heap of large blocks that is used for hours gets holes: whatever small thing is kept (compiled products, above
-    all) may come to lie behind a large block, which then fits nothing else. Every 15 seconds it costs about a percent
-    of a training's time and keeps its memory some hundred MiB smaller.
+    all) may come to lie behind a large block, which then fits nothing else. What is given back has to be asked for
+    and cleared again by the next updates, so it is not done after each.
     """
 
     def __init__(self, every_s: float = 15.0) -> None:
@@ -70,14 +65,17 @@ class RegularGiveBack:
 
 
 def _set_thresholds(*, mmap: int, trim: int) -> None:
+    _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, mmap)
+    _call_gnu_library("mallopt", _M_TRIM_THRESHOLD, trim)
+
+
+def _call_gnu_library(function: str, *arguments: int) -> None:
     if sys.platform != "linux":
         return
     try:
-        library = ctypes.CDLL(None)
-        library.mallopt(_M_MMAP_THRESHOLD, mmap)
-        library.mallopt(_M_TRIM_THRESHOLD, trim)
+        getattr(ctypes.CDLL(None), function)(*arguments)
     except (AttributeError, OSError):
-        pass  # not the GNU C library
+        pass  # another C library
 
 
 def keep_primitives(most: int) -> None:

@@ -67,16 +67,10 @@ def translate(
         UsageError: options that contradict each other or ask for what the run's model cannot give.
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
-    if texts and input is not None:
-        raise UsageError(f"both a text and -i {input}: give one of them")
-    if not texts and input is None and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
+    _check_input(texts, input)
     check_outputs(output, alignment=alignment, attention=attention)
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
-    for text in texts:
-        if len(text) < _MAX_FILE_NAME and Path(text).is_file():
-            log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
     if run is None:
         run = newest_run().path
         log.info("by %s", run)
@@ -100,6 +94,16 @@ def translate(
             _forget_stdout()
     if reader is not None:
         _report_invalid(reader)
+
+
+def _check_input(texts: Sequence[str], input: str | Path | None) -> None:
+    if texts and input is not None:
+        raise UsageError(f"both a text and -i {input}: give one of them")
+    if not texts and input is None and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
+    for text in texts:
+        if len(text) < _MAX_FILE_NAME and Path(text).is_file():
+            log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
 
 
 def _check_has_attention(translator: Translator, **paths: str | Path | None) -> None:

@@ -18,7 +18,7 @@ from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 IdArray = npt.NDArray[np.int32]
 ROW_MULTIPLE = 64
-"""N is rounded up to this: oneDNN compiles a product for every number of rows, which costs up to half of its time."""
+"""N is rounded up to this: oneDNN compiles a product for every number of rows it meets, see `allocator`."""
 
 
 class SourceBatch(NamedTuple):

@@ -159,15 +159,24 @@ def build_report(
         "sets": [scores.to_dict() for scores in scored],
         "environment": environment,
     }
-    page = Page(
+    return Report(scored, data, _page(scored, settings, tokenizer_name, descriptions, environment), all_lengths)
+
+
+def _page(
+    scored: Sequence[SetScores],
+    settings: Settings,
+    tokenizer: str,
+    descriptions: Sequence[dict[str, Any]],
+    environment: dict[str, Any],
+) -> Page:
+    return Page(
         sets=scored,
         unit=f"{settings.length_of} tokens",
-        length_tokenizer=tokenizer_name,
+        length_tokenizer=tokenizer,
         resampling=settings.resampling,
         notes=[line for description in descriptions for line in _run_lines(description)],
         provenance=_provenance(environment),
     )
-    return Report(scored, data, page, all_lengths)
 
 
 def _length_values(settings: Settings, tokenizer: str, edges_of: Mapping[int, Sequence[int]]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import torch
 
+from seq2seq_attn.allocator import TRAINING_PRIMITIVES
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train import checkpoint, loop
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
@@ -341,3 +342,16 @@ def test_out_of_memory_says_what_to_lower(
     monkeypatch.setattr(update_module, "batch_loss", fail)
     with pytest.raises(UserError, match=r"out of memory with train\.batch\.size=16 sentences; try --set"):
         train(toy_config(), run_dir=tmp_path / "run")
+
+
+def test_memory_is_kept_as_a_training_needs_it(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, given = [], []
+    monkeypatch.setattr(loop, "keep_primitives", asked.append)
+    monkeypatch.setattr(loop, "give_back_memory", lambda: given.append("at a validation"))
+    monkeypatch.setattr(loop, "RegularGiveBack", lambda: lambda: given.append("between updates"))
+    train(toy_config("train.max_updates=4", "train.validation.every_updates=100"), run_dir=tmp_path / "run")
+    assert asked == [TRAINING_PRIMITIVES]
+    assert given.count("between updates") >= 4
+    assert given[-2:] == ["at a validation", "at a validation"]  # before and after the one at the end
