@@ -24,20 +24,23 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import build_optimizer
 from seq2seq_attn.train.update import Updater
 
-BATCH_SIZE = 128
+TUTORIAL = "tutorial"
 RANDOM, BUCKETED = "random batches", "bucketed batches"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Contestant:
-    """A way to train: its own optimiser and batches."""
+    """A way to train: its own optimiser, batches and, if told, number of threads."""
 
-    def __init__(self, name, batches, update, device):
-        self.name, self.batches, self._update, self._device = name, batches, update, device
+    def __init__(self, name, batches, update, device, num_threads=None):
+        self.name, self.batches, self.num_threads = name, batches, num_threads
+        self._update, self._device = update, device
         self.speeds = []
 
     def turn(self, number):
         """One update; target tokens a second, with EOS, without padding."""
+        if self.num_threads:
+            torch.set_num_threads(self.num_threads)
         batch = self.batches[number % len(self.batches)]
         wait(self._device)
         began_at = time.perf_counter()
@@ -63,21 +66,27 @@ def main():
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    config = load_config(["tutorial"], ["data.captions.num_train=4000"] if options.captions else [])
+    config = load_config([options.config], ["data.captions.num_train=4000"] if options.captions else [])
+    batch_size = config.train.batch.size
     if options.captions:
         config.data.corpus = "captions"
     prepared = prepare_corpus(config)
     pairs = prepared.pairs("train")
     sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
     bucketed = bucketed_batches(
-        pairs.source_lengths, pairs.target_lengths, size=BATCH_SIZE, unit="sentences", seed=1, epoch=0
+        pairs.source_lengths, pairs.target_lengths, size=batch_size, unit="sentences", seed=1, epoch=0
     )
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
     batches = {
         BUCKETED: [pairs.batch(indices) for indices in bucketed[: options.batches]],
-        RANDOM: [pairs.batch(order[i * BATCH_SIZE : (i + 1) * BATCH_SIZE]) for i in range(options.batches)],
+        RANDOM: [pairs.batch(order[i * batch_size : (i + 1) * batch_size]) for i in range(options.batches)],
     }
-    peaks = {precision: gemm_peak(dtype, options.device) for precision, dtype in DTYPES.items()}
+    peaks = {}
+    for num_threads in options.cores or [options.threads]:
+        torch.set_num_threads(num_threads)
+        peaks |= {
+            peak_name(name, num_threads, options): gemm_peak(dtype, options.device) for name, dtype in DTYPES.items()
+        }
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     contestants = make_contestants(config, sizes, batches, options)
     for contestant in contestants:
@@ -87,20 +96,29 @@ def main():
     for number in range(options.batches):
         for contestant in contestants:
             contestant.turn(number)
-    report(contestants, gradient_differences(config, sizes), peaks, flops, options)
+    differences = gradient_differences(config, sizes) if options.config == TUTORIAL else {}
+    report(contestants, differences, peaks, flops, options)
 
 
 def gemm_peak(dtype, device):
-    """FLOP a second of the readout's product over all steps, the best of some: what this machine can do at all."""
+    """FLOP a second of the readout's product over all steps, the best of some: what this machine can do at all.
+
+    The result's rows begin at multiples of 64 numbers: into 5,893 packed ones, products in fp32 are a third slower."""
     a, b = (torch.randn(rows, 1_792, dtype=dtype, device=device) for rows in (1_920, 5_893))
+    result = torch.empty(len(a), 5_952, dtype=dtype, device=device)[:, : len(b)]
     times = []
     for _ in range(12):
         wait(device)
         began_at = time.perf_counter()
-        a @ b.t()
+        torch.mm(a, b.t(), out=result)
         wait(device)
         times.append(time.perf_counter() - began_at)
     return 2.0 * a.numel() * len(b) / min(times)
+
+
+def peak_name(precision, num_threads, options):
+    """What a peak, and what is held against it, is called."""
+    return f"{precision}, {num_threads} thread{'s' * (num_threads > 1)}" if options.cores else precision
 
 
 def flops_per_token(model, sizes, batches):
@@ -108,8 +126,8 @@ def flops_per_token(model, sizes, batches):
     embedding, hidden, memory = model.embedding_size, model.hidden_size, 2 * model.encoder.hidden_size
     scoring = model.attention.options.get("attention_size", hidden)
     joined = hidden + memory + embedding
-    output = joined * sizes["num_target_ids"] if model.readout_size is None else None
-    assert output is not None, "the tutorial's readout has no hidden layer"
+    readout = model.readout_size
+    output = joined * sizes["num_target_ids"] if readout is None else readout * (joined + sizes["num_target_ids"])
     per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
     per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
     source = sum(int(batch.source.lengths_B.sum()) for batch in batches)
@@ -118,7 +136,8 @@ def flops_per_token(model, sizes, batches):
 
 
 def make_contestants(config, sizes, batches, options):
-    """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one."""
+    """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one; `--cores` has the fast
+    one with one thread and with two."""
     ratio, device = options.teacher_forcing, options.device
     ways = {"plain loop": unroll_plain, "fast": unroll}
     updates = {
@@ -126,6 +145,18 @@ def make_contestants(config, sizes, batches, options):
         for name, way in ways.items()
         for precision in DTYPES
     }
+    if options.cores:
+        return [
+            Contestant(
+                f"ours, fast, {peak_name(name, num, options)}",
+                batches[BUCKETED],
+                updates[f"ours, fast, {name}"],
+                device,
+                num,
+            )
+            for num in options.cores
+            for name in DTYPES
+        ]
     if device.type == "cuda":
         updates |= {f"ours, graphs, {name}": graphed_update(config, sizes, name, ratio, device) for name in DTYPES}
     ours = [Contestant(name, batches[BUCKETED], update, device) for name, update in updates.items()]
@@ -224,9 +255,9 @@ def gradient_differences(config, sizes):
 def report(contestants, differences, peaks, flops, options):
     """The table, and the record."""
     environment = describe_environment(sys.argv, options.device)
-    where = f"{environment['device_name']}, {options.threads} thread(s)"
-    print(f"{where}, torch {torch.__version__}, {environment['written_at']}")
-    print(f"batches of {BATCH_SIZE}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
+    threads = " and ".join(map(str, options.cores or [options.threads]))
+    print(f"{environment['device_name']}, {threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
+    print(f"{options.config}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
     print(
         f"{flops / 1e6:.0f} MFLOP a token; peaks {', '.join(f'{k} {v / 1e9:.0f} GFLOP/s' for k, v in peaks.items())}\n"
     )
@@ -235,7 +266,8 @@ def report(contestants, differences, peaks, flops, options):
     rows = []
     for contestant in contestants:
         ratios = [paired_ratio(contestant, other) for other in base]
-        of_peak = contestant.speed * flops / peaks["bf16" if contestant.name.endswith("bf16") else "fp32"]
+        peak = next((peak for name, peak in peaks.items() if contestant.name.endswith(name)), peaks.get("fp32"))
+        of_peak = contestant.speed * flops / peak
         print(
             f"{contestant.name:34}{contestant.speed:>10,.0f}{100 * of_peak:>7.0f} %"
             + "".join(f"{r:>{5 + len(o.name)}.2f}" for r, o in zip(ratios, base, strict=True))
@@ -248,7 +280,8 @@ def report(contestants, differences, peaks, flops, options):
                 "ratios": dict(zip((o.name for o in base), ratios, strict=True)),
             }
         )
-    print("\nfast against the tutorial's function, relative difference:")
+    if differences:
+        print("\nfast against the tutorial's function, relative difference:")
     for precision, values in differences.items():
         print(f"  {precision}: loss {values['loss']:.1e}, gradients {values['gradients']:.1e}")
     if options.record:
@@ -272,6 +305,8 @@ def parse(arguments):
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_train", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ours only, few batches: under two minutes")
+    parser.add_argument("--cores", action="store_true", help="ours only, one thread against two")
+    parser.add_argument("--config", default=TUTORIAL, help="another function: with --quick or --cores")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batches", type=int, default=None)
     parser.add_argument("--device", default="cpu", help="cpu or cuda: there CUDA graphs take part")
@@ -281,8 +316,14 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     options.batches = options.batches or (4 if options.quick else 8)
     options.device = torch.device(options.device)
-    # on a GPU every batch twice: a shape is recorded when it comes again
-    options.warm_up = 2 * options.batches if options.device.type == "cuda" else 1
+    options.cores = [1, 2] if options.cores else []
+    if options.config != TUTORIAL and not (options.quick or options.cores):
+        parser.error(f"--config {options.config}: the tutorial's own loop is of one function; add --quick or --cores")
+    # with several threads every batch once: what oneDNN compiles for a new shape is kept, and met again in training;
+    # on a GPU twice: a shape is recorded when it comes again
+    options.warm_up = options.batches if options.cores else 1
+    if options.device.type == "cuda":
+        options.warm_up = 2 * options.batches
     return options
 
 

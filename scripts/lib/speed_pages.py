@@ -25,7 +25,8 @@ def render_page(records: dict[str, Record]) -> str:
         "time-to-bleu": _time_to_bleu,
         "train": _train,
         "train-forced": _train,
-        "train-two-cores": _train,
+        "cores": _train,
+        "cores-multi30k": _train,
         "processes": _processes,
         "peers": _peers,
         "search": _search,
@@ -99,9 +100,12 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
 def _train(record: Record) -> Iterator[str]:
     options = record["options"]
     peaks = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in record["gemm_peak"].items())
+    config = options.get("config", "tutorial")
+    what = "the tutorial's function" if config == "tutorial" else f"the sizes of `{config}`"
+    threads = " and ".join(map(str, options.get("cores") or [options["threads"]]))
     yield (
-        f"## Training at the tutorial's function, teacher forcing {options['teacher_forcing']:g}, "
-        f"{options['threads']} thread{'s' * (options['threads'] > 1)}"
+        f"## Training at {what}, teacher forcing {options['teacher_forcing']:g}, {threads} "
+        f"thread{'s' * (threads != '1')}"
     )
     yield from ("", _provenance(record, "bench_train"), "")
     yield (

@@ -26,6 +26,9 @@ BLOCK_CELLS = 128 * 1024
 """Of these, what becomes probabilities and a gradient at once: 512 KB, which stay in a core's own cache."""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
 """On a GPU: 256 MB, for fewer, larger products."""
+COLUMN_MULTIPLE = 64
+"""Rows of logits begin at multiples of it: in float32, a product into rows of an odd number of ids takes 1.4 times as
+long."""
 
 
 class BatchLoss(NamedTuple):
@@ -77,9 +80,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
+            width = -(-len(weight) // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+            buffer = torch.empty((min(num_rows, len(targets)), width), dtype=low, device=weight.device)
             for first in range(0, len(targets), num_rows):
                 chunk = slice(first, first + num_rows)
-                logits = torch.addmm(bias_low, features_low[chunk], weight_low.t())
+                logits = buffer[: len(targets[chunk]), : len(weight)]
+                torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
                 num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
                 blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
                 for logits_block, targets_block in blocks:
