@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from tutorial_model import TutorialModel, copy_weights
 
-from seq2seq_attn.allocator import reuse_large_blocks
+from seq2seq_attn.allocator import keep_primitives, reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.buckets import bucketed_batches
@@ -63,6 +63,7 @@ def wait(device):
 def main():
     """Time, compare, print, record."""
     options = parse(sys.argv[1:])
+    keep_primitives(4_096)  # what these batches need
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
@@ -92,7 +93,7 @@ def main():
     for contestant in contestants:
         for number in range(options.warm_up):
             contestant.turn(number)
-        contestant.speeds.clear()  # the first update allocates, on a GPU the second one records
+        contestant.speeds.clear()
     for number in range(options.batches):
         for contestant in contestants:
             contestant.turn(number)
@@ -319,11 +320,9 @@ def parse(arguments):
     options.cores = [1, 2] if options.cores else []
     if options.config != TUTORIAL and not (options.quick or options.cores):
         parser.error(f"--config {options.config}: the tutorial's own loop is of one function; add --quick or --cores")
-    # with several threads every batch once: what oneDNN compiles for a new shape is kept, and met again in training;
-    # on a GPU twice: a shape is recorded when it comes again
-    options.warm_up = options.batches if options.cores else 1
-    if options.device.type == "cuda":
-        options.warm_up = 2 * options.batches
+    # every shape has been met before, as most have in a training: oneDNN compiles a product for each; on a GPU twice,
+    # as a shape is recorded when it comes again
+    options.warm_up = options.batches * (2 if options.device.type == "cuda" else 1)
     return options
 
 

@@ -128,9 +128,23 @@ def _train(record: Record) -> Iterator[str]:
         ],
     )
     yield ""
+    yield from _bounds(record)
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
         yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+
+
+def _bounds(record: Record) -> Iterator[str]:
+    """What nobody could exceed on that machine, against the tutorial's better loop, where it took part."""
+    bucketed = {row["name"]: row["tokens_per_s"] for row in record["rows"]}.get("tutorial, bucketed batches")
+    if bucketed is None:
+        return
+    for precision, peak in record["gemm_peak"].items():
+        speed = peak / record["flops_per_token"]
+        yield (
+            f"- {precision}: were there nothing but matrix products, all at their peak, {speed:,.0f} tokens/s, "
+            f"{speed / bucketed:.1f} times the tutorial's bucketed loop"
+        )
 
 
 def _processes(record: Record) -> Iterator[str]:
