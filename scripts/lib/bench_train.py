@@ -82,23 +82,30 @@ def main():
         BUCKETED: [pairs.batch(indices) for indices in bucketed[: options.batches]],
         RANDOM: [pairs.batch(order[i * batch_size : (i + 1) * batch_size]) for i in range(options.batches)],
     }
-    peaks = {}
-    for num_threads in options.cores or [options.threads]:
-        torch.set_num_threads(num_threads)
-        peaks |= {
-            peak_name(name, num_threads, options): gemm_peak(dtype, options.device) for name, dtype in DTYPES.items()
-        }
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     contestants = make_contestants(config, sizes, batches, options)
     for contestant in contestants:
         for number in range(options.warm_up):
             contestant.turn(number)
         contestant.speeds.clear()
+    peaks = {}
     for number in range(options.batches):
+        for name, peak in gemm_peaks(options).items():
+            peaks.setdefault(name, []).append(peak)
         for contestant in contestants:
             contestant.turn(number)
     differences = gradient_differences(config, sizes) if options.config == TUTORIAL else {}
     report(contestants, differences, peaks, flops, options)
+
+
+def gemm_peaks(options):
+    """`gemm_peak` of each precision and number of threads, now: the machine is not always as fast."""
+    found = {}
+    for num_threads in options.cores or [options.threads]:
+        torch.set_num_threads(num_threads)
+        for precision, dtype in DTYPES.items():
+            found[peak_name(precision, num_threads, options)] = gemm_peak(dtype, options.device)
+    return found
 
 
 def gemm_peak(dtype, device):
@@ -108,7 +115,7 @@ def gemm_peak(dtype, device):
     a, b = (torch.randn(rows, 1_792, dtype=dtype, device=device) for rows in (1_920, 5_893))
     result = torch.empty(len(a), 5_952, dtype=dtype, device=device)[:, : len(b)]
     times = []
-    for _ in range(12):
+    for _ in range(4):
         wait(device)
         began_at = time.perf_counter()
         torch.mm(a, b.t(), out=result)
@@ -259,16 +266,16 @@ def report(contestants, differences, peaks, flops, options):
     threads = " and ".join(map(str, options.cores or [options.threads]))
     print(f"{environment['device_name']}, {threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
     print(f"{options.config}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
-    print(
-        f"{flops / 1e6:.0f} MFLOP a token; peaks {', '.join(f'{k} {v / 1e9:.0f} GFLOP/s' for k, v in peaks.items())}\n"
-    )
+    medians = {name: statistics.median(values) for name, values in peaks.items()}
+    in_words = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in medians.items())
+    print(f"{flops / 1e6:.0f} MFLOP a token; matrix products {in_words}\n")
     base = contestants[:2]
     print(f"{'':34}{'tokens/s':>10}{'of peak':>9}" + "".join(f"   x {contestant.name}" for contestant in base))
     rows = []
     for contestant in contestants:
         ratios = [paired_ratio(contestant, other) for other in base]
-        peak = next((peak for name, peak in peaks.items() if contestant.name.endswith(name)), peaks.get("fp32"))
-        of_peak = contestant.speed * flops / peak
+        peak = next((values for name, values in peaks.items() if contestant.name.endswith(name)), peaks.get("fp32"))
+        of_peak = statistics.median(speed * flops / now for speed, now in zip(contestant.speeds, peak, strict=True))
         print(
             f"{contestant.name:34}{contestant.speed:>10,.0f}{100 * of_peak:>7.0f} %"
             + "".join(f"{r:>{5 + len(o.name)}.2f}" for r, o in zip(ratios, base, strict=True))
@@ -290,7 +297,7 @@ def report(contestants, differences, peaks, flops, options):
         path.parent.mkdir(parents=True, exist_ok=True)
         about = {
             "options": {**vars(options), "device": str(options.device)},
-            "gemm_peak": peaks,
+            "gemm_peak": medians,
             "flops_per_token": flops,
         }
         value = {**about, "rows": rows, "differences": differences, "environment": environment}
