@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.model.aligned import aligned_empty
 from seq2seq_attn.model.attention.base import Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
 from seq2seq_attn.model.dropout import keep_factors
@@ -104,7 +105,8 @@ class Seq2Seq(nn.Module):
             features_RF = self.decoder.features(*fed_back)
             if features_mask is not None:
                 features_RF = features_RF * features_mask[t].index_select(0, rows_R)
-            choice_R = nn.functional.linear(features_RF.to(weight.dtype), weight, bias).argmax(dim=-1)
+            logits_RV = aligned_empty(len(rows_R), len(weight), like=weight)
+            choice_R = torch.addmm(bias, features_RF.to(weight.dtype), weight.t(), out=logits_RV).argmax(dim=-1)
             mixed_TB[t + 1].index_copy_(
                 0, rows_R, torch.where(keep_TB[t + 1][rows_R], mixed_TB[t + 1][rows_R], choice_R)
             )

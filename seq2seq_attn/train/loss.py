@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.aligned import aligned_empty
 from seq2seq_attn.model.gru import compute_dtype
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.vocab import PAD
@@ -26,9 +27,6 @@ BLOCK_CELLS = 128 * 1024
 """Of these, what becomes probabilities and a gradient at once: 512 KB, which stay in a core's own cache."""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
 """On a GPU: 256 MB, for fewer, larger products."""
-COLUMN_MULTIPLE = 64
-"""Rows of logits begin at multiples of it: in float32, a product into rows of an odd number of ids takes 1.4 times as
-long."""
 
 
 class BatchLoss(NamedTuple):
@@ -80,11 +78,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            width = -(-len(weight) // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
-            buffer = torch.empty((min(num_rows, len(targets)), width), dtype=low, device=weight.device)
+            buffer = aligned_empty(min(num_rows, len(targets)), len(weight), like=weight_low)
             for first in range(0, len(targets), num_rows):
                 chunk = slice(first, first + num_rows)
-                logits = buffer[: len(targets[chunk]), : len(weight)]
+                logits = buffer[: len(targets[chunk])]
                 torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
                 num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
                 blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
