@@ -125,7 +125,7 @@ def test_scores_are_the_model_s_own_by_teacher_forcing(
             tokens = translator._source_tokenizer.tokenize(source)
             with torch.inference_mode():
                 batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
-                log_probs = torch.log_softmax(model.decoder.output(model(batch)), dim=-1)
+                log_probs = torch.log_softmax(model.decoder.output(model(batch).features_NF), dim=-1)
                 log_probs = log_probs.gather(1, batch.targets_N.unsqueeze(1))
             length = len(target) + translation.is_finished
             log_prob = float(log_probs[:length].sum())

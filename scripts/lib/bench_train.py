@@ -167,6 +167,8 @@ def make_contestants(config, sizes, batches, options):
         ]
     if device.type == "cuda":
         updates |= {f"ours, graphs, {name}": graphed_update(config, sizes, name, ratio, device) for name in DTYPES}
+    if ratio < 1.0:
+        updates |= {forced_name(name): our_update(config, sizes, unroll, name, 1.0, device) for name in DTYPES}
     ours = [Contestant(name, batches[BUCKETED], update, device) for name, update in updates.items()]
     if options.quick:
         return ours
@@ -175,6 +177,11 @@ def make_contestants(config, sizes, batches, options):
         for kind in (RANDOM, BUCKETED)
     ]
     return tutorials + ours
+
+
+def forced_name(precision):
+    """What ours is called that is never fed back its own tokens."""
+    return f"ours, fast, teacher forcing 1, {precision}"
 
 
 def graphed_update(config, sizes, precision, ratio, device):
@@ -288,6 +295,15 @@ def report(contestants, differences, peaks, flops, options):
                 "ratios": dict(zip((o.name for o in base), ratios, strict=True)),
             }
         )
+    by_name = {contestant.name: contestant for contestant in contestants}
+    fed_back = {
+        name: paired_ratio(by_name[f"ours, fast, {name}"], by_name[forced_name(name)])
+        for name in DTYPES
+        if forced_name(name) in by_name
+    }
+    for precision, ratio in fed_back.items():
+        print(f"\nfast, {precision}: {100 * ratio:.0f} % of its speed at teacher forcing 1", end="")
+    print()
     if differences:
         print("\nfast against the tutorial's function, relative difference:")
     for precision, values in differences.items():
@@ -300,7 +316,7 @@ def report(contestants, differences, peaks, flops, options):
             "gemm_peak": medians,
             "flops_per_token": flops,
         }
-        value = {**about, "rows": rows, "differences": differences, "environment": environment}
+        value = {**about, "rows": rows, "fed_back": fed_back, "differences": differences, "environment": environment}
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 

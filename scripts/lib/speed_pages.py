@@ -24,7 +24,6 @@ def render_page(records: dict[str, Record]) -> str:
     sections = {
         "time-to-bleu": _time_to_bleu,
         "train": _train,
-        "train-forced": _train,
         "cores": _train,
         "cores-multi30k": _train,
         "processes": _processes,
@@ -49,7 +48,7 @@ def render_block(records: dict[str, Record]) -> str:
             f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
-        best = record["rows"][-1]
+        best = next(row for row in record["rows"] if row["name"] == "ours, fast, bf16")
         ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in best["ratios"].items())
         lines.append(f"- training at the function of the well-known tutorial, one core: {ratios}")
     if record := records.get("peers"):
@@ -129,6 +128,9 @@ def _train(record: Record) -> Iterator[str]:
     )
     yield ""
     yield from _bounds(record)
+    for precision, ratio in record.get("fed_back", {}).items():
+        forcing = options["teacher_forcing"]
+        yield f"- {precision}: {100 * ratio:.0f} % of the speed at teacher forcing 1 is left at {forcing:g}"
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
         yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"

@@ -1,7 +1,7 @@
 """The translation model: an encoder, a bridge, an attention decoder. It is what training unrolls and search steps.
 
 Shapes: B sentence pairs, K rows of a sentence in search, R = B * K, S source positions, T steps, E embedding size,
-H hidden size, F readout features, V target vocabulary.
+H hidden size, F readout features, V target vocabulary, N target tokens, rounded up, G of them with logits at hand.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.data.batch import ROW_MULTIPLE, Batch, SourceBatch
 from seq2seq_attn.model.aligned import aligned_empty
 from seq2seq_attn.model.attention.base import Memory, State
 from seq2seq_attn.model.decoder import Decoder, DecoderState
@@ -22,6 +22,8 @@ from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
 
 Fields = TypeVar("Fields", Memory, State)
+MOST_KEPT_CELLS = 32 * 1024 * 1024
+"""Logits kept from the pass that feeds back for the loss: 128 MB in float32."""
 
 
 class SearchState(NamedTuple):
@@ -30,6 +32,24 @@ class SearchState(NamedTuple):
     decoder: DecoderState
     memory: Memory
     rows_per_sentence: int
+
+
+class Predictions(NamedTuple):
+    """What the loss is made of, a row for each target token."""
+
+    features_NF: Tensor
+    targets_N: Tensor
+    """int64; PAD in the rows that round N up, which count for nothing"""
+    logits_GV: Tensor | None = None
+    """of the first G rows, without gradient, where they have been found on the way"""
+
+
+class _FedBack(NamedTuple):
+    """The steps whose choice is the next input, and their logits."""
+
+    positions_G: Tensor
+    """int64, in a flattened [T, B]"""
+    logits_GV: Tensor
 
 
 class Dropouts(NamedTuple):
@@ -51,34 +71,39 @@ class Seq2Seq(nn.Module):
 
     # ---- training ----
 
-    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Tensor:
-        """Features of the target positions `batch.positions_N`, `features_NF`.
+    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Predictions:
+        """Features of the target positions `batch.positions_N`, in another order where tokens are fed back.
 
         The output layer is left to the loss, which works in chunks: there is never a B x T x V tensor. With a ratio
         below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per
         token (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one
-        is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes.
+        is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes. The logits that
+        the choices were made by need not be made again.
         """
         hidden_BH, memory, state = self.encode(batch.source)
         tgt_in_TB = batch.tgt_in_BT.t().contiguous()
         embedding_mask = self._embedding_mask(tgt_in_TB)
         features_mask = self._features_mask(tgt_in_TB)
+        positions_N, targets_N, logits_GV = batch.positions_N, batch.targets_N, None
         if teacher_forcing_ratio < 1.0:
             keep_TB = torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < teacher_forcing_ratio
             with torch.no_grad():
-                tgt_in_TB = self._mix_inputs(
+                tgt_in_TB, fed_back = self._mix_inputs(
                     tgt_in_TB, keep_TB, DecoderState(hidden_BH, state), memory, embedding_mask, features_mask
                 )
+            if fed_back is not None:
+                positions_N, targets_N = _brought_forward(fed_back.positions_G, batch)
+                logits_GV = fed_back.logits_GV
         embedded_TBE = _masked(self.decoder.embedding(tgt_in_TB), embedding_mask)
         unrolled = unroll(self.decoder, embedded_TBE, hidden_BH, memory, state)
         features_NF = self.decoder.features(
-            _rows(unrolled.states_TBH, batch.positions_N),
-            _rows(unrolled.contexts_TBM, batch.positions_N),
-            _rows(embedded_TBE, batch.positions_N),
+            _rows(unrolled.states_TBH, positions_N),
+            _rows(unrolled.contexts_TBM, positions_N),
+            _rows(embedded_TBE, positions_N),
         )
         if features_mask is not None:
-            features_NF = features_NF * _rows(features_mask, batch.positions_N)
-        return features_NF
+            features_NF = features_NF * _rows(features_mask, positions_N)
+        return Predictions(features_NF, targets_N, logits_GV)
 
     def _mix_inputs(
         self,
@@ -88,29 +113,40 @@ class Seq2Seq(nn.Module):
         memory: Memory,
         embedding_mask: Tensor | None,
         features_mask: Tensor | None,
-    ) -> Tensor:
-        """The inputs of a pass that feeds back its own choices where `keep_TB` is False. Padding stays padding."""
+    ) -> tuple[Tensor, _FedBack | None]:
+        """The inputs of a pass that feeds back its own choices where `keep_TB` is False, and what the loss can use of
+        it: nothing on a GPU, or where it would take much memory. Padding stays padding."""
         mixed_TB = tgt_in_TB.clone()
         keep_TB = keep_TB | (tgt_in_TB == PAD)
+        rows_by_step = _feeding_back(keep_TB)
         # cast once, not at every step: without gradient, autocast keeps no cast weights, and this is the largest matrix
         output = self.decoder.output
         weight, bias = (tensor.to(compute_dtype(tensor)) for tensor in (output.weight, output.bias))
-        for t in range(len(tgt_in_TB) - 1):
+        kept_GV = _memory_for_logits(sum(map(len, rows_by_step)), weight)
+        num_done = 0
+        for t, rows_R in enumerate(rows_by_step):
             embedded_BE = self.decoder.embedding(mixed_TB[t])
             if embedding_mask is not None:
                 embedded_BE = embedded_BE * embedding_mask[t]
             context_BM, state = self.decoder.step(embedded_BE, state, memory)
-            rows_R = _feeding_back(keep_TB[t + 1])
             fed_back = (tensor.index_select(0, rows_R) for tensor in (state.hidden_BH, context_BM, embedded_BE))
             features_RF = self.decoder.features(*fed_back)
             if features_mask is not None:
                 features_RF = features_RF * features_mask[t].index_select(0, rows_R)
-            logits_RV = aligned_empty(len(rows_R), len(weight), like=weight)
+            if kept_GV is None:
+                logits_RV = aligned_empty(len(rows_R), len(weight), like=weight)
+            else:
+                logits_RV = kept_GV[num_done : num_done + len(rows_R)]
+            num_done += len(rows_R)
             choice_R = torch.addmm(bias, features_RF.to(weight.dtype), weight.t(), out=logits_RV).argmax(dim=-1)
             mixed_TB[t + 1].index_copy_(
                 0, rows_R, torch.where(keep_TB[t + 1][rows_R], mixed_TB[t + 1][rows_R], choice_R)
             )
-        return mixed_TB
+        if kept_GV is None:
+            return mixed_TB, None
+        positions_G = torch.cat([t * tgt_in_TB.shape[1] + rows_R for t, rows_R in enumerate(rows_by_step)])
+        num_whole = num_done - num_done % ROW_MULTIPLE  # the others are made again: products of few shapes
+        return mixed_TB, _FedBack(positions_G[:num_whole], kept_GV[:num_whole])
 
     def encode(self, source: SourceBatch) -> tuple[Tensor, Memory, State]:
         """The decoder's first state, the attention's memory and first state of a source batch."""
@@ -182,12 +218,29 @@ def _masked(embedded: Tensor, mask: Tensor | None) -> Tensor:
     return embedded if mask is None else embedded * mask
 
 
-def _feeding_back(keep_B: Tensor) -> Tensor:
-    """The rows that go through the readout, which is most of a step's work: on a CPU those that feed back; on a GPU
-    all, as to know which would be to wait for it at every step."""
-    if keep_B.device.type == "cpu":
-        return (~keep_B).nonzero().squeeze(1)
-    return torch.arange(len(keep_B), device=keep_B.device)
+def _feeding_back(keep_TB: Tensor) -> list[Tensor]:
+    """For each step but the last, the rows that go through the output layer, which is most of its work: on a CPU those
+    whose choice is the next input; on a GPU all, as to know which would be to wait for it."""
+    if keep_TB.device.type == "cpu":
+        return [(~keep_B).nonzero().squeeze(1) for keep_B in keep_TB[1:]]
+    return [torch.arange(keep_TB.shape[1], device=keep_TB.device)] * (len(keep_TB) - 1)
+
+
+def _memory_for_logits(num_rows: int, weight: Tensor) -> Tensor | None:
+    """To keep the logits of that many rows in; None: they are not worth it. A GPU makes them anew sooner than it finds
+    out which they are."""
+    if num_rows == 0 or num_rows * len(weight) > MOST_KEPT_CELLS or weight.device.type != "cpu":
+        return None
+    return aligned_empty(num_rows, len(weight), like=weight)
+
+
+def _brought_forward(positions_G: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """`batch.positions_N` and `batch.targets_N` with these positions first."""
+    targets = batch.tgt_out_BT.t().flatten()
+    is_first = torch.zeros_like(targets, dtype=torch.bool).index_fill_(0, positions_G, True)
+    real, filler = batch.positions_N[: batch.num_tokens], batch.positions_N[batch.num_tokens :]
+    positions = torch.cat([positions_G, real[~is_first[real]]])
+    return torch.cat([positions, filler]), torch.cat([targets[positions], batch.targets_N[batch.num_tokens :]])
 
 
 def _rows(tensor_TBX: Tensor, positions_N: Tensor) -> Tensor:

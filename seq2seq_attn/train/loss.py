@@ -10,6 +10,7 @@ Shapes: N target tokens, rounded up, F readout features, V target vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -43,22 +44,30 @@ def batch_loss(
     model: Seq2Seq, batch: Batch, *, label_smoothing: float = 0.0, teacher_forcing_ratio: float = 1.0
 ) -> BatchLoss:
     """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator."""
-    features_NF = model(batch, teacher_forcing_ratio)
+    features_NF, targets_N, logits_GV = model(batch, teacher_forcing_ratio)
     output = model.decoder.output
-    loss_sum, nll_sum = chunked_cross_entropy(features_NF, output.weight, output.bias, batch.targets_N, label_smoothing)
+    loss_sum, nll_sum = chunked_cross_entropy(
+        features_NF, output.weight, output.bias, targets_N, label_smoothing, logits_GV
+    )
     return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
 
 
 def chunked_cross_entropy(
-    features_NF: Tensor, weight_VF: Tensor, bias_V: Tensor, targets_N: Tensor, label_smoothing: float = 0.0
+    features_NF: Tensor,
+    weight_VF: Tensor,
+    bias_V: Tensor,
+    targets_N: Tensor,
+    label_smoothing: float = 0.0,
+    logits_GV: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
 
-    Rows whose target is PAD do not count.
+    Rows whose target is PAD do not count. `logits_GV` are those of the first G rows, in the dtype of products, where
+    they are known; what they hold is lost.
     """
     needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad
+        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad, logits_GV
     )
     return loss_sum, nll_sum
 
@@ -66,7 +75,14 @@ def chunked_cross_entropy(
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needs_grad: bool
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        needs_grad: bool,
+        known: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         wide = weight.dtype
@@ -78,11 +94,14 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            buffer = aligned_empty(min(num_rows, len(targets)), len(weight), like=weight_low)
-            for first in range(0, len(targets), num_rows):
-                chunk = slice(first, first + num_rows)
-                logits = buffer[: len(targets[chunk])]
-                torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
+            num_known = 0 if known is None else len(known)
+            buffer = aligned_empty(min(num_rows, len(targets) - num_known), len(weight), like=weight_low)
+            for chunk in _chunks(num_known, len(targets), num_rows):
+                if known is not None and chunk.stop <= num_known:
+                    logits = known[chunk]
+                else:
+                    logits = buffer[: chunk.stop - chunk.start]
+                    torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
                 num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
                 blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
                 for logits_block, targets_block in blocks:
@@ -113,7 +132,15 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             None,
             None,
             None,
+            None,
         )
+
+
+def _chunks(num_known: int, num_rows: int, most: int) -> Iterator[slice]:
+    """All rows in order, at most so many at once, those with known logits apart from the others."""
+    for begin, end in ((0, num_known), (num_known, num_rows)):
+        for first in range(begin, end, most):
+            yield slice(first, min(first + most, end))
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:

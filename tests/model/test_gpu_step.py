@@ -11,8 +11,15 @@ from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.train.loss import batch_loss
 
 
-def every_row(keep_B):
-    return torch.arange(len(keep_B))
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    def use():
+        monkeypatch.setattr(
+            seq2seq, "_feeding_back", lambda keep_TB: [torch.arange(keep_TB.shape[1])] * len(keep_TB[1:])
+        )
+        monkeypatch.setattr(seq2seq, "_memory_for_logits", lambda num_rows, weight: None)
+
+    return use
 
 
 def fake_step(mode, model, batch, ratio):
@@ -28,8 +35,8 @@ def fake_step(mode, model, batch, ratio):
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 @pytest.mark.parametrize("name", variant_names())
-def test_a_step_waits_for_no_value(make_model, batch, monkeypatch, name, ratio):
-    monkeypatch.setattr(seq2seq, "_feeding_back", every_row)
+def test_a_step_waits_for_no_value(make_model, batch, as_on_a_gpu, name, ratio):
+    as_on_a_gpu()
     mode = FakeTensorMode()
     with mode:
         model = make_model(name, dtype=torch.float32).train()
@@ -46,7 +53,7 @@ def test_what_a_cpu_runs_does_wait(make_model, batch):
 
 
 @pytest.mark.parametrize("name", variant_names())
-def test_reading_every_row_feeds_back_the_same(make_model, batch, monkeypatch, name):
+def test_reading_every_row_feeds_back_the_same(make_model, batch, as_on_a_gpu, name):
     model = make_model(name).train()
 
     def loss():
@@ -54,7 +61,7 @@ def test_reading_every_row_feeds_back_the_same(make_model, batch, monkeypatch, n
         return batch_loss(model, batch, teacher_forcing_ratio=0.5).loss_sum
 
     expected = loss()
-    monkeypatch.setattr(seq2seq, "_feeding_back", every_row)
+    as_on_a_gpu()
     torch.testing.assert_close(loss(), expected)
 
 

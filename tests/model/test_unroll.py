@@ -40,6 +40,22 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, with_way, n
     torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("kept", ["all", "whole multiples", "none"])
+@pytest.mark.parametrize("ratio", [0.5, 0.0])
+def test_logits_of_fed_back_tokens_serve_the_loss(make_model, batch, monkeypatch, ratio, kept):
+    model = make_model().train()
+    monkeypatch.setattr(seq2seq_module, "MOST_KEPT_CELLS", 0)
+    expected, expected_gradients = loss_and_gradients(model, batch, ratio)
+    monkeypatch.setattr(seq2seq_module, "MOST_KEPT_CELLS", 0 if kept == "none" else 10**9)
+    monkeypatch.setattr(seq2seq_module, "ROW_MULTIPLE", {"all": 1, "whole multiples": 4, "none": 1}[kept])
+    torch.manual_seed(3)
+    known = model(batch, ratio).logits_GV
+    assert (known is None) == (kept == "none")
+    found, gradients = loss_and_gradients(model, batch, ratio)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(gradients, expected_gradients, rtol=1e-9, atol=1e-12)
+
+
 def test_known_scores_take_the_fast_way(make_model):
     known = {name for name in variant_names() if make_model(name).decoder.attention.fast_score() is not None}
     assert {"additive", "dot", "scaled_dot", "bilinear", "slots", "uniform", "none", "initial"} <= known
