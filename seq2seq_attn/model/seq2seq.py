@@ -74,11 +74,11 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Predictions:
         """Features of the target positions `batch.positions_N`, in another order where tokens are fed back.
 
-        The output layer is left to the loss, which works in chunks: there is never a B x T x V tensor. With a ratio
-        below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per
-        token (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one
-        is teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes. The logits that
-        the choices were made by need not be made again.
+        The output layer is left to the loss, which works in chunks: no B x T x V tensor is made. With a ratio below 1,
+        each input token but the first is the model's own greedy choice with probability 1 - ratio, drawn per token
+        (Bengio et al. 2015, section 2.4). The choices are found in a first pass without gradient; the second one is
+        teacher-forced on the mixed inputs: the same function as a loop that feeds back as it goes. The logits of the
+        choices, up to `MOST_KEPT_CELLS`, are kept for the loss.
         """
         hidden_BH, memory, state = self.encode(batch.source)
         tgt_in_TB = batch.tgt_in_BT.t().contiguous()

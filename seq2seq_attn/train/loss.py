@@ -2,10 +2,11 @@
 
     L = sum_i [ -(1 - eps) log p_i(y_i) - eps / V sum_v log p_i(v) ]
 
-(Szegedy et al. 2016, section 7, for the smoothing eps.) No tensor of all tokens times the vocabulary ever exists: each
-chunk's logits become their own gradient in place.
+(Szegedy et al. 2016, section 7, for the smoothing eps.) No tensor of all tokens times the vocabulary is made: each
+chunk's logits become their own gradient in place. What scheduled sampling has found of them (`Predictions.logits_GV`,
+up to a limit) is used.
 
-Shapes: N target tokens, rounded up, F readout features, V target vocabulary.
+Shapes: N target tokens, rounded up, G of them with logits at hand, F readout features, V target vocabulary.
 """
 
 from __future__ import annotations
