@@ -126,10 +126,14 @@ def _train(record: Record) -> Iterator[str]:
             for row in record["rows"]
         ],
     )
-    yield ""
+    if findings := list(_findings(record)):
+        yield from ("", *findings)
+
+
+def _findings(record: Record) -> Iterator[str]:
     yield from _bounds(record)
     for precision, ratio in record.get("fed_back", {}).items():
-        forcing = options["teacher_forcing"]
+        forcing = record["options"]["teacher_forcing"]
         yield f"- {precision}: {100 * ratio:.0f} % of the speed at teacher forcing 1 is left at {forcing:g}"
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
