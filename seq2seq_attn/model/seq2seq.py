@@ -238,9 +238,10 @@ def _brought_forward(positions_G: Tensor, batch: Batch) -> tuple[Tensor, Tensor]
     """`batch.positions_N` and `batch.targets_N` with these positions first."""
     targets = batch.tgt_out_BT.t().flatten()
     is_first = torch.zeros_like(targets, dtype=torch.bool).index_fill_(0, positions_G, True)
-    real, filler = batch.positions_N[: batch.num_tokens], batch.positions_N[batch.num_tokens :]
-    positions = torch.cat([positions_G, real[~is_first[real]]])
-    return torch.cat([positions, filler]), torch.cat([targets[positions], batch.targets_N[batch.num_tokens :]])
+    # the rows that round N up stay, whatever position they have
+    is_other_N = (batch.targets_N == PAD) | ~is_first[batch.positions_N]
+    positions = torch.cat([positions_G, batch.positions_N[is_other_N]])
+    return positions, torch.cat([targets[positions_G], batch.targets_N[is_other_N]])
 
 
 def _rows(tensor_TBX: Tensor, positions_N: Tensor) -> Tensor:

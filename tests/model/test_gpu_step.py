@@ -65,13 +65,15 @@ def test_reading_every_row_feeds_back_the_same(make_model, batch, as_on_a_gpu, n
     torch.testing.assert_close(loss(), expected)
 
 
+@pytest.mark.parametrize("ratio", [1.0, 0.0])
 @pytest.mark.parametrize("name", variant_names())
-def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, name):
+def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, monkeypatch, name, ratio):
+    monkeypatch.setattr(seq2seq, "ROW_MULTIPLE", 1)
     model = make_model(name).eval()
 
     def step(batch):
         model.zero_grad()
-        loss = batch_loss(model, batch, label_smoothing=0.1)
+        loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
         loss.loss_sum.backward()
         return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
