@@ -1,5 +1,6 @@
 """A speed regression is seen: the fast unroll is not slower than the plain loop (ratios alone, never a time)."""
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
 
 from bench_train import Contestant, our_update, paired_ratio
 
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 NUM_TURNS = 9
 CPU = torch.device("cpu")
 
@@ -35,3 +37,13 @@ def test_the_fast_unroll_keeps_up_with_the_plain_one(monkeypatch, name):
         for contestant in (fast, plain):
             contestant.turn(number)
     assert paired_ratio(fast, plain) > 0.8
+
+
+def test_the_cost_of_growth_is_measured():
+    script = runpy.run_path(str(SCRIPTS / "bench_scaling"))
+    config = load_config(["quickstart"])
+    by_pairs = script["cost_by_pairs"](config, (130, 260), 2)
+    assert [row["pairs"] for row in by_pairs] == [130, 260]
+    by_length = script["cost_by_source_length"](config, 2)
+    assert all(row["us_per_token"] > 0.0 for row in by_pairs + by_length)
+    assert script["fit_line"](by_length)["slope"] > 0.0
