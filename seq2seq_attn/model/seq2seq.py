@@ -227,8 +227,8 @@ def _feeding_back(keep_TB: Tensor) -> list[Tensor]:
 
 
 def _memory_for_logits(num_rows: int, weight: Tensor) -> Tensor | None:
-    """To keep the logits of that many rows in; None: they are not worth it. A GPU makes them anew sooner than it finds
-    out which they are."""
+    """To keep the logits of that many rows in, [num_rows, V]; None: there are none, or too many, or they lie on a GPU,
+    which would have to be waited for to know which they are."""
     if num_rows == 0 or num_rows * len(weight) > MOST_KEPT_CELLS or weight.device.type != "cpu":
         return None
     return aligned_empty(num_rows, len(weight), like=weight)
