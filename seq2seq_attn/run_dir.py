@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, dump_config, load_config
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
-from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_json, write_json, write_text
+from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers import Tokenizer, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
 

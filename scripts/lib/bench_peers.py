@@ -15,8 +15,8 @@ from bench_peers_environments import PEERS, ROOT, ensure_environment
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.files import write_json
+from seq2seq_attn.runtime.environment import describe_environment
 
 LIB = Path(__file__).resolve().parent
 TEST_SET = "test_2016_flickr"

@@ -5,10 +5,10 @@ from contextlib import closing
 import torch
 from bench_peers_turns import Turns
 
-from seq2seq_attn.allocator import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.train.batches import EpochBatches
 from seq2seq_attn.train.update import Updater

@@ -198,7 +198,7 @@ def content(directory):
 
 def report(origin, yardsticks, rows, options):
     """The table, and the record."""
-    from seq2seq_attn.environment import describe_environment
+    from seq2seq_attn.runtime.environment import describe_environment
 
     environment = describe_environment([Path(sys.argv[0]).name, *sys.argv[1:]], "cpu")
     packages = ", ".join(f"{name} {environment['packages'][name]}" for name in ("numpy", "sentencepiece", "spacy"))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench_prepare import resident_bytes
 
-from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.files import write_json
+from seq2seq_attn.runtime.environment import describe_environment
 
 RECORD = Path("docs/speed/processes.json")
 WINDOW = 10

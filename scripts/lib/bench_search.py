@@ -11,15 +11,15 @@ import torch
 from tutorial_model import TutorialModel, copy_weights
 
 from seq2seq_attn import load
-from seq2seq_attn.allocator import keep_memory_flat
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.text.vocab import BOS, EOS

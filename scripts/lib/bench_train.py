@@ -10,15 +10,15 @@ from pathlib import Path
 import torch
 from tutorial_model import TutorialModel, copy_weights
 
-from seq2seq_attn.allocator import keep_primitives, reuse_large_blocks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.environment import describe_environment
 from seq2seq_attn.model import seq2seq
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.unroll import unroll, unroll_plain
+from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import build_optimizer

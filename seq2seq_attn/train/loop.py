@@ -14,25 +14,25 @@ from pathlib import Path
 
 import torch
 
-from seq2seq_attn.allocator import (
-    TRAINING_PRIMITIVES,
-    RegularGiveBack,
-    give_back_memory,
-    keep_primitives,
-    reuse_large_blocks,
-)
 from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.memory import (
+    TRAINING_PRIMITIVES,
+    RegularGiveBack,
+    give_back_memory,
+    keep_primitives,
+    reuse_large_blocks,
+)
+from seq2seq_attn.runtime.precision import allow_tf32, resolve_precision
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
 from seq2seq_attn.train.plan import Plan
-from seq2seq_attn.train.precision import allow_tf32, resolve_precision
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.signals import StopRequest, catch_signals

@@ -15,13 +15,13 @@ from seq2seq_attn.config import BatchConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
-from seq2seq_attn.train.precision import Precision, autocast, build_scaler
 
 
 @dataclass(frozen=True)

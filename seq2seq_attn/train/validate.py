@@ -15,9 +15,9 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.precision import Precision, autocast
 from seq2seq_attn.translator import Translator
 
 SPLIT = "valid"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from seq2seq_attn.allocator import TRAINING_PRIMITIVES
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES
 from seq2seq_attn.train import checkpoint, loop
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.loop import train

@@ -12,10 +12,10 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.precision import Precision
 from seq2seq_attn.train.update import Updater, UpdateResult, explained_out_of_memory
 
 CPU = torch.device("cpu")

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from seq2seq_attn import allocator
-from seq2seq_attn.allocator import RegularGiveBack, keep_primitives
+from seq2seq_attn.runtime import memory as allocator
+from seq2seq_attn.runtime.memory import RegularGiveBack, keep_primitives
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -23,7 +23,7 @@ def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
 
 FREED = """
 import sys
-from seq2seq_attn.allocator import give_back_memory, keep_memory_flat, reuse_large_blocks
+from seq2seq_attn.runtime.memory import give_back_memory, keep_memory_flat, reuse_large_blocks
 
 def resident_mib():
     with open("/proc/self/status") as file:
@@ -55,7 +55,7 @@ def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
 
 FAULTS = """
 import resource, sys
-from seq2seq_attn.allocator import reuse_large_blocks
+from seq2seq_attn.runtime.memory import reuse_large_blocks
 
 if "reuse" in sys.argv:
     reuse_large_blocks()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2seq_attn.train import precision
-from seq2seq_attn.train.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, resolve_precision
+from seq2seq_attn.runtime import precision
+from seq2seq_attn.runtime.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, resolve_precision
 
 CPU = torch.device("cpu")
 

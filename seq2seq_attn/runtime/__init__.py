@@ -1,0 +1,1 @@
+"""Runtime: memory, device, precision, environment."""
