@@ -32,7 +32,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
-from seq2seq_attn.text.tokenizers import Tokenizer
+from seq2seq_attn.text.tokenizers.factory import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translation import (
     EOS_TOKEN,

@@ -13,7 +13,7 @@ from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.tokenizers import build_tokenizers
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import EOS, build_vocab
 
 SOURCE = [

@@ -78,7 +78,7 @@ def write_corpus(folder, lines, name, num_pairs):
 
 def yardstick(name, lines):
     """Lines per processor second of the bare tokeniser, on both sides: the best of three."""
-    from seq2seq_attn.text.sentencepiece_tokenizer import train_sentencepiece
+    from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
     sides = [[pair[side] for pair in lines[: NUM_YARDSTICK_LINES // 2]] for side in (0, 1)]
     if name == "spacy":

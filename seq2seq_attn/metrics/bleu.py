@@ -146,7 +146,7 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
 @lru_cache(maxsize=4)
 def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
     """What the tutorial scores: spaCy tokens, joined by blanks; sacreBLEU then lower-cases them."""
-    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
     tokenizer = SpacyTokenizer(language)
 

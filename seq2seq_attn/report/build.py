@@ -21,7 +21,7 @@ from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, SetScores
 from seq2seq_attn.runtime.environment import describe_environment
 
 if TYPE_CHECKING:
-    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 LengthOf = Literal["source", "reference"]
 POOLED = "all test sets"
@@ -213,7 +213,7 @@ def spacy_language(language: str) -> str:
 
 @lru_cache(maxsize=16)
 def _spacy(code: str) -> SpacyTokenizer:
-    from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
     return SpacyTokenizer(code)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seq2seq_attn.data.buckets import bucketed_batches, ordered_batches
 from seq2seq_attn.text.corpus import read_pairs
-from seq2seq_attn.text.tokenizers import build_tokenizers
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 
 
 def lengths_like_captions(num_pairs=3_000):

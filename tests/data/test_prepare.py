@@ -16,7 +16,7 @@ from seq2seq_attn.data import chunks, prepare
 from seq2seq_attn.data.numericalize import Draft
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.tokenizers import build_tokenizers
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
 TRAIN = [

@@ -6,8 +6,8 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.detokenize import detokenize
-from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+from seq2seq_attn.text.tokenizers.detokenize import detokenize
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 ENGLISH = [
     "A man can't swim; he isn't able to, and it's cold!",

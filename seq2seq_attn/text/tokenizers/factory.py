@@ -58,7 +58,7 @@ def build_tokenizers(
         UserError: a language that spaCy does not have, a `vocab_size` that the text cannot give.
     """
     if name == "sentencepiece":
-        from seq2seq_attn.text.sentencepiece_tokenizer import train_sentencepiece
+        from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
         texts = [chain(source_lines, target_lines)] if joint else [source_lines, target_lines]
         trained = [
@@ -67,11 +67,11 @@ def build_tokenizers(
         ]
         return trained[0], trained[-1]
     if name == "spacy":
-        from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+        from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
         source, target = (SpacyTokenizer(code, lowercase=lowercase) for code in (source_language, target_language))
         return source, target
-    from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+    from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
     return CharacterTokenizer(lowercase=lowercase), CharacterTokenizer(lowercase=lowercase)
 
@@ -87,15 +87,15 @@ def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
     try:
         name, lowercase = saved["name"], bool(saved["lowercase"])
         if name == "spacy":
-            from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
+            from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
             return SpacyTokenizer(saved["language"], lowercase=lowercase)
         if name == "sentencepiece":
-            from seq2seq_attn.text.sentencepiece_tokenizer import load_sentencepiece
+            from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
             return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
         if name == "characters":
-            from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
+            from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
             return CharacterTokenizer(lowercase=lowercase)
     except (KeyError, TypeError):

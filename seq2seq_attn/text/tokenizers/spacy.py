@@ -10,10 +10,10 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
-from seq2seq_attn.text.detokenize import detokenize
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.spacy_spans import Seams, Tokens
-from seq2seq_attn.text.tokenizers import Side
+from seq2seq_attn.text.tokenizers.detokenize import detokenize
+from seq2seq_attn.text.tokenizers.factory import Side
+from seq2seq_attn.text.tokenizers.spacy_spans import Seams, Tokens
 
 _FEW = 32
 """Lines that are not worth reading the special cases for."""

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text import spacy_tokenizer
-from seq2seq_attn.text.character_tokenizer import CharacterTokenizer
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
-from seq2seq_attn.text.spacy_tokenizer import SpacyTokenizer
-from seq2seq_attn.text.tokenizers import build_tokenizers, load_tokenizer
+from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
+from seq2seq_attn.text.tokenizers.factory import spacy as spacy_tokenizer
+from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 GERMAN = ["Ein Mann fährt Rad.", "Eine Frau läuft über die Straße.", "Zwei Hunde spielen im Schnee.", ""] * 5
 ENGLISH = ["A man rides a bike.", "A woman isn't crossing the street.", "Two dogs play in the snow.", ""] * 5

@@ -1,0 +1,1 @@
+"""Tokenizers: text to tokens and back, one file each."""
