@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from seq2seq_attn.captions.generator import tokenize_caption
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
@@ -12,7 +13,6 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.report.attention_scores import GoldLinks
 from seq2seq_attn.report.build import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.corpus import read_lines, read_pairs
 from seq2seq_attn.text.stitch import Group, stitch_groups, stitch_lines, stitch_links
 

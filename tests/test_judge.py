@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation_sets import caption_links, stitched
 from seq2seq_attn.forced import read_pairs
 from seq2seq_attn.judge import Judge, judge_alignment
 from seq2seq_attn.report.build import EvaluationSet, Languages
-from seq2seq_attn.text.captions import generate, tokenize_caption
 from seq2seq_attn.translator import load
 from tests.toy_run import make_toy_run, toy_config
 

@@ -39,7 +39,7 @@ def main():
 
 def real_lines(folder):
     """Where the lines are from, and (source, target) pairs."""
-    from seq2seq_attn.text.captions import write_corpus as write_captions
+    from seq2seq_attn.captions.generator import write_corpus as write_captions
     from seq2seq_attn.text.corpus import read_pairs
 
     published = os.environ.get("SEQ2SEQ_MULTI30K_DIR")

@@ -53,7 +53,7 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
 
 
 def _raw_captions(data: DataConfig) -> RawCorpus:
-    from seq2seq_attn.text import captions
+    from seq2seq_attn.captions import generator as captions
 
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     options = {**data.captions.model_dump(), **languages}

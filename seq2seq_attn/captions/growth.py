@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seq2seq_attn.text.captions_german import german_clause, german_np, german_pp, german_sentence
-from seq2seq_attn.text.captions_grammar import Grammar
-from seq2seq_attn.text.captions_lexicon import Attribute
-from seq2seq_attn.text.captions_nouns import Impossible
-from seq2seq_attn.text.captions_patterns import add_subordinate, add_time, main_clause
-from seq2seq_attn.text.captions_relative import may_have_relative, phrases_of, relative_clause, tense_of
-from seq2seq_attn.text.captions_tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from seq2seq_attn.captions.german import german_clause, german_np, german_pp, german_sentence
+from seq2seq_attn.captions.grammar import Grammar
+from seq2seq_attn.captions.lexicon import Attribute
+from seq2seq_attn.captions.nouns import Impossible
+from seq2seq_attn.captions.patterns import add_subordinate, add_time, main_clause
+from seq2seq_attn.captions.relative import may_have_relative, phrases_of, relative_clause, tense_of
+from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _MEASURED = frozenset({"money", "weight", "duration", "material"})
 _MAX_DEPTH = 2

@@ -2,11 +2,11 @@
 
 import pytest
 
-from seq2seq_attn.text import captions
-from seq2seq_attn.text.captions_english import english_sentence
-from seq2seq_attn.text.captions_german import german_np, german_pp, german_sentence
-from seq2seq_attn.text.captions_lexicon import Phrase, load_lexicon
-from seq2seq_attn.text.captions_tree import Clause, FixedPhrase, NounPhrase, PrepositionalPhrase, Sentence
+from seq2seq_attn.captions import generator as captions
+from seq2seq_attn.captions.english import english_sentence
+from seq2seq_attn.captions.german import german_np, german_pp, german_sentence
+from seq2seq_attn.captions.lexicon import Phrase, load_lexicon
+from seq2seq_attn.captions.tree import Clause, FixedPhrase, NounPhrase, PrepositionalPhrase, Sentence
 
 LEXICON = load_lexicon()
 ADJECTIVES = {word.de: word for word in LEXICON.adjectives}

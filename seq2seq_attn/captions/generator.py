@@ -24,15 +24,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq_attn.captions.english import english_sentence
+from seq2seq_attn.captions.grammar import Grammar
+from seq2seq_attn.captions.growth import Growth
+from seq2seq_attn.captions.lexicon import load_lexicon
+from seq2seq_attn.captions.nouns import Impossible
+from seq2seq_attn.captions.patterns import draw_sentence, patterns_for
+from seq2seq_attn.captions.tree import Token
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
-from seq2seq_attn.text.captions_english import english_sentence
-from seq2seq_attn.text.captions_grammar import Grammar
-from seq2seq_attn.text.captions_growth import Growth
-from seq2seq_attn.text.captions_lexicon import load_lexicon
-from seq2seq_attn.text.captions_nouns import Impossible
-from seq2seq_attn.text.captions_patterns import draw_sentence, patterns_for
-from seq2seq_attn.text.captions_tree import Token
 
 MIN_LENGTH = 4
 _MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")

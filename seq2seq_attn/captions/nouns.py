@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from seq2seq_attn.text.captions_lexicon import Adjective, Classes, Lexicon, Noun
-from seq2seq_attn.text.captions_tree import NounPhrase
+from seq2seq_attn.captions.lexicon import Adjective, Classes, Lexicon, Noun
+from seq2seq_attn.captions.tree import NounPhrase
 
 _T = TypeVar("_T")
 Degree = tuple[str, str] | None

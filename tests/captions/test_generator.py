@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
+from seq2seq_attn.captions import generator as captions
+from seq2seq_attn.captions.generator import generate, tokenize_caption, write_corpus
+from seq2seq_attn.captions.grammar import Grammar
+from seq2seq_attn.captions.lexicon import load_lexicon
+from seq2seq_attn.captions.patterns import PATTERNS
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text import captions
-from seq2seq_attn.text.captions import generate, tokenize_caption, write_corpus
-from seq2seq_attn.text.captions_grammar import Grammar
-from seq2seq_attn.text.captions_lexicon import load_lexicon
-from seq2seq_attn.text.captions_patterns import PATTERNS
 
 LEXICON = load_lexicon()
 

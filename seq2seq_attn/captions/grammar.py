@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 
-from seq2seq_attn.text.captions_lexicon import Classes, Lexicon, Phrase, Verb
-from seq2seq_attn.text.captions_nouns import Impossible, NounPhrases, accepts
-from seq2seq_attn.text.captions_tree import Clause, FixedPhrase, Mode, NounPhrase, PrepositionalPhrase, Tense
+from seq2seq_attn.captions.lexicon import Classes, Lexicon, Phrase, Verb
+from seq2seq_attn.captions.nouns import Impossible, NounPhrases, accepts
+from seq2seq_attn.captions.tree import Clause, FixedPhrase, Mode, NounPhrase, PrepositionalPhrase, Tense
 
 _EVENTS: Classes = frozenset({"event", "shown"})
 _MODES: dict[Tense, Mode] = {"present": "present", "past": "perfect", "future": "future"}

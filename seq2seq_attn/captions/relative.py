@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.text.captions_grammar import Grammar
-from seq2seq_attn.text.captions_nouns import Impossible, accepts
-from seq2seq_attn.text.captions_tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
+from seq2seq_attn.captions.grammar import Grammar
+from seq2seq_attn.captions.nouns import Impossible, accepts
+from seq2seq_attn.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
 
 _NEVER_RELATIVE = frozenset({"money", "weight", "duration", "material"})
 _DATIVE = ("dative",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from seq2seq_attn.text.captions_grammar import Grammar
-from seq2seq_attn.text.captions_lexicon import Phrase
-from seq2seq_attn.text.captions_nouns import Impossible, can_be_pronoun
-from seq2seq_attn.text.captions_relative import may_have_relative, phrases_of, relative_clause, tense_of
-from seq2seq_attn.text.captions_tree import Clause, NounPhrase, Sentence, Tense
+from seq2seq_attn.captions.grammar import Grammar
+from seq2seq_attn.captions.lexicon import Phrase
+from seq2seq_attn.captions.nouns import Impossible, can_be_pronoun
+from seq2seq_attn.captions.relative import may_have_relative, phrases_of, relative_clause, tense_of
+from seq2seq_attn.captions.tree import Clause, NounPhrase, Sentence, Tense
 
 _DASS = Phrase(("dass",), ("that",), ((0, 0),), frozenset(), False)
 _DATIVE = ("dative",)

@@ -1,0 +1,1 @@
+"""The embedded German-English corpus: lexicon, grammar, generator."""
