@@ -13,8 +13,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.report.attention_scores import GoldLinks
 from seq2seq_attn.report.build import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.concatenation import Group, stitch_groups, stitch_lines, stitch_links
 from seq2seq_attn.text.corpus import read_lines, read_pairs
-from seq2seq_attn.text.stitch import Group, stitch_groups, stitch_lines, stitch_links
 
 STITCH_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""

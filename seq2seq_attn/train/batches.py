@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
-from seq2seq_attn.data.stitch import stitch_pairs
+from seq2seq_attn.data.concatenation import stitch_pairs
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.train.distributed import ALONE, Group
 

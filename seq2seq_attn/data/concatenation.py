@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.data.store import PairStore
-from seq2seq_attn.text.stitch import Group, mixed_groups
+from seq2seq_attn.text.concatenation import Group, mixed_groups
 
 
 class StitchedPairs:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from seq2seq_attn.text.stitch import mixed_groups, stitch_groups, stitch_lines, stitch_links
+from seq2seq_attn.text.concatenation import mixed_groups, stitch_groups, stitch_lines, stitch_links
 
 
 def test_groups_are_disjoint_and_seeded() -> None:

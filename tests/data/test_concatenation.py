@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.stitch import StitchedPairs, stitch_pairs
+from seq2seq_attn.data.concatenation import StitchedPairs, stitch_pairs
 from seq2seq_attn.data.store import IdStore, PairStore
 
 
