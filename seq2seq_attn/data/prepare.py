@@ -19,9 +19,9 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
-from seq2seq_attn.data.chunks import ChunkTokenizer, read_chunks
-from seq2seq_attn.data.numericalize import Draft
-from seq2seq_attn.data.processes import map_in_order, num_available_cpus
+from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
+from seq2seq_attn.data.pipeline.numericalize import Draft
+from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError

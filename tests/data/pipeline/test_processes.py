@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from seq2seq_attn.data.processes import map_in_order, num_available_cpus
+from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.errors import UserError
 
 
@@ -71,7 +71,7 @@ def test_cpus_of_this_process():
 
 PARENT = """
 import os, sys
-from seq2seq_attn.data.processes import map_in_order
+from seq2seq_attn.data.pipeline.processes import map_in_order
 from tests.data.test_processes import square
 if __name__ == "__main__":
     for item, (_, pid) in map_in_order(square, range(10**9), num_processes=1 + 1):

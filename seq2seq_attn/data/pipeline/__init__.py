@@ -1,0 +1,1 @@
+"""What the worker processes of `prepare` run."""
