@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import NoReturn
 
-from seq2seq_attn.cli import PROGRAM, app
+from seq2seq_attn.commands.cli import PROGRAM, app
 from seq2seq_attn.errors import UsageError, UserError
 
 INTERRUPTED, TERMINATED = 130, 143

@@ -399,7 +399,7 @@ def test_loading_leaves_the_random_numbers_alone(run_path: Path) -> None:
 
 def test_translating_imports_nothing_heavy(run_path: Path) -> None:
     code = (
-        "import sys; from seq2seq_attn.translate import translate\n"
+        "import sys; from seq2seq_attn.commands.translate import translate\n"
         f"translate(['Ein Hund'], run={str(run_path)!r})\n"
         "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"

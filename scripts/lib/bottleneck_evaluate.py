@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from bottleneck_plan import Training
 
-from seq2seq_attn.evaluate import evaluate
+from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.evaluation_sets import find_sets
 from seq2seq_attn.files import read_json
 from seq2seq_attn.forced import summaries

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from seq2seq_attn.commands.evaluate import score_files
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluate import score_files
 from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, TranslatedLine, embedded_json, html_maps
 from seq2seq_attn.report.packed_map import pack_map

@@ -8,11 +8,11 @@ import logging
 import numpy as np
 import pytest
 
-from seq2seq_attn.evaluate import evaluate
+from seq2seq_attn.commands.evaluate import evaluate
+from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.forced import summaries
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.report.packed_map import PackedMap
-from seq2seq_attn.translate import translate
 from seq2seq_attn.translator import load
 from tests.report.html_reports import QUICK
 from tests.report.test_html import payload
@@ -81,7 +81,7 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
     for line, one in zip(inside["lines"], (found[0], found[2]), strict=True):
         assert line["hypothesis"] == one.text
         np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
-    monkeypatch.setattr("seq2seq_attn.translate_files.MAX_PAGE_LINES", 2)
+    monkeypatch.setattr("seq2seq_attn.commands.streams.MAX_PAGE_LINES", 2)
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)
         translate([""], attention=tmp_path / "blank.html", **to)

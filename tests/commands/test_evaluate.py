@@ -9,9 +9,9 @@ import logging
 import pytest
 import sacrebleu
 
+from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluate import evaluate, score_files
 from seq2seq_attn.evaluation_sets import caption_links, find_sets
 from seq2seq_attn.judge import judge_alignment
 from seq2seq_attn.report.scores import Resampling

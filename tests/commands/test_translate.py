@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.commands.streams import LineReader
+from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate import translate
-from seq2seq_attn.translate_files import LineReader
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 Stdin = Callable[[bytes], None]
@@ -177,7 +177,7 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
 
 
 def run_command(run: RunDir) -> subprocess.Popen[bytes]:
-    code = f"from seq2seq_attn.translate import translate; translate(run={str(run.path)!r}, beam_size=1, device='cpu')"
+    code = f"from seq2seq_attn.commands.translate import translate; translate(run={str(run.path)!r}, beam_size=1, device='cpu')"
     pipe = subprocess.PIPE
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
@@ -265,7 +265,7 @@ def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptu
 def test_a_picture_shows_the_first_lines_only(
     run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seq2seq_attn.translate_files.MAX_HEAT_MAPS", 2)
+    monkeypatch.setattr("seq2seq_attn.commands.streams.MAX_HEAT_MAPS", 2)
     translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
     assert [record.message for record in caplog.records] == [
         f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"

@@ -251,7 +251,7 @@ def evaluate(
     BLEU and chrF with their signatures, and BLEU by sentence length with intervals; several runs are compared with the
     first, and those that differ in their seed alone as one. What attention does is judged too, on gold links if any.
     """
-    from seq2seq_attn.evaluate import evaluate as run_evaluation
+    from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES
     from seq2seq_attn.run_dir import newest_run
 
@@ -316,7 +316,7 @@ def translate(
 
     A blank line gives a blank line; memory does not grow with the file.
     """
-    from seq2seq_attn.translate import translate as run_translation
+    from seq2seq_attn.commands.translate import translate as run_translation
 
     run_translation(
         texts or [],

@@ -12,10 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import newest_run
-from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
-from seq2seq_attn.translate_files import (
+from seq2seq_attn.commands.streams import (
     STREAM,
     LineReader,
     Writer,
@@ -24,6 +21,9 @@ from seq2seq_attn.translate_files import (
     open_output,
     open_writers,
 )
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import newest_run
+from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.translator import Choices, Translator, Unk, load
 
 log = logging.getLogger(__name__)

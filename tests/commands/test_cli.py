@@ -16,7 +16,7 @@ import yaml
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli import Metric
+from seq2seq_attn.commands.cli import Metric
 from seq2seq_attn.config import load_config
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
@@ -205,7 +205,9 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
 
 def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, object] = {}
-    monkeypatch.setattr("seq2seq_attn.translate.translate", lambda texts, **options: seen.update(options, texts=texts))
+    monkeypatch.setattr(
+        "seq2seq_attn.commands.translate.translate", lambda texts, **options: seen.update(options, texts=texts)
+    )
     arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8"
     assert run(["translate", *arguments.split()]) == 0
@@ -236,7 +238,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
         seen.update(options, runs=runs)
         return Report()
 
-    monkeypatch.setattr("seq2seq_attn.evaluate.evaluate", evaluate)
+    monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
     arguments += " --batch-size 9 --json j --report r.html --device cpu --precision bf16"
