@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seq2seq_attn.translator import Translation, Translator, load
+    from seq2seq_attn.translate.translator import Translation, Translator, load
 
 __version__ = "0.1.0"
 __all__ = ["Translation", "Translator", "__version__", "load"]
@@ -19,7 +19,7 @@ __all__ = ["Translation", "Translator", "__version__", "load"]
 def __getattr__(name: str) -> object:
     # Imported on demand: `import seq2seq_attn` (and so `seq2seq --help`) must not import torch.
     if name in ("Translation", "Translator", "load"):
-        from seq2seq_attn import translator
+        from seq2seq_attn.translate import translator
 
         return getattr(translator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

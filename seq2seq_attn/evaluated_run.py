@@ -15,15 +15,15 @@ from seq2seq_attn import __version__
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
-from seq2seq_attn.forced import FloatArray, summaries
 from seq2seq_attn.judge import Judge
 from seq2seq_attn.report.attention_scores import Judgement
 from seq2seq_attn.report.build import EvaluationSet
 from seq2seq_attn.report.html import RunTexts
-from seq2seq_attn.report.packed_map import PackedMap, pack_translation
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.translator import Translator, load, resolve_arithmetic, resolve_device
+from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
+from seq2seq_attn.translate.scoring import FloatArray, summaries
+from seq2seq_attn.translate.translator import Translator, load, resolve_arithmetic, resolve_device
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import pytest
 
 from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation_sets import caption_links, stitched
-from seq2seq_attn.forced import read_pairs
 from seq2seq_attn.judge import Judge, judge_alignment
 from seq2seq_attn.report.build import EvaluationSet, Languages
-from seq2seq_attn.translator import load
+from seq2seq_attn.translate.scoring import read_pairs
+from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run, toy_config
 
 PAIRS = generate(12, min_length=4, max_length=9, seed=5)

@@ -12,7 +12,7 @@ from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, re
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.train.batches import EpochBatches
 from seq2seq_attn.train.update import Updater
-from seq2seq_attn.translator import Translator
+from seq2seq_attn.translate.translator import Translator
 
 CPU = torch.device("cpu")
 LEARNING_RATE = 1e-3

@@ -33,7 +33,7 @@ from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.translator import resolve_device
+from seq2seq_attn.translate.translator import resolve_device
 
 log = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ import numpy as np
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, check_writable, open_text_bytes, write_text
 from seq2seq_attn.metrics.alignment import links_between_words
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.html import TranslatedLine, html_maps
-from seq2seq_attn.report.packed_map import pack_map
-from seq2seq_attn.translator import Translation
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.packed_map import pack_map
+from seq2seq_attn.translate.translator import Translation
 
 STREAM = "-"
 """standard input or output"""

@@ -24,7 +24,7 @@ from seq2seq_attn.commands.streams import (
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
-from seq2seq_attn.translator import Choices, Translator, Unk, load
+from seq2seq_attn.translate.translator import Choices, Translator, Unk, load
 
 log = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ import numpy.typing as npt
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import EvaluationSet, Report
-from seq2seq_attn.report.packed_map import PackedMap
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
+from seq2seq_attn.translate.packed_map import PackedMap
 
 MAP_CHARACTERS = 1_000
 """what an attention map may take on average; 1,000 sentences of two runs then stay under 3 MB with their texts"""

@@ -12,8 +12,8 @@ import numpy as np
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.significance import Interval
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.scores import SetScores
+from seq2seq_attn.translate.attention_map import AttentionMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

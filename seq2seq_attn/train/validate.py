@@ -18,7 +18,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.translator import Translator
+from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
 _NUM_LINES_AT_ONCE = 512

@@ -16,7 +16,7 @@ from seq2seq_attn.evaluation_sets import caption_links, find_sets
 from seq2seq_attn.judge import judge_alignment
 from seq2seq_attn.report.scores import Resampling
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translator import Translator, load
+from seq2seq_attn.translate.translator import Translator, load
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.scores import Resampling, SetScores, score_set
+from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.metrics.corpora import make_hypotheses, make_references
 
 REFERENCES = make_references(150, max_length=20)

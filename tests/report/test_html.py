@@ -11,9 +11,9 @@ import sacrebleu
 
 from seq2seq_attn.commands.evaluate import score_files
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, TranslatedLine, embedded_json, html_maps
-from seq2seq_attn.report.packed_map import pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.packed_map import pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import QUICK, make_report
 

@@ -10,10 +10,10 @@ import pytest
 
 from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.commands.translate import translate
-from seq2seq_attn.forced import summaries
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
-from seq2seq_attn.report.packed_map import PackedMap
-from seq2seq_attn.translator import load
+from seq2seq_attn.translate.packed_map import PackedMap
+from seq2seq_attn.translate.scoring import summaries
+from seq2seq_attn.translate.translator import load
 from tests.report.html_reports import QUICK
 from tests.report.test_html import payload
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config

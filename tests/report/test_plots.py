@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.report import plots
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.plots import plot_attention, plot_by_length, plot_retention
+from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.report.conftest import make_map
 
 

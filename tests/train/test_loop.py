@@ -19,7 +19,7 @@ from seq2seq_attn.train import checkpoint, loop
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
-from seq2seq_attn.translator import load
+from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}

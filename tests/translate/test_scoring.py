@@ -8,9 +8,9 @@ import torch
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.forced import read_pairs, summaries
 from seq2seq_attn.text.vocab import EOS
-from seq2seq_attn.translator import load
+from seq2seq_attn.translate.scoring import read_pairs, summaries
+from seq2seq_attn.translate.translator import load
 from tests.search.fake_model import FakeModel
 from tests.test_translator import fake
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -72,7 +72,7 @@ def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monke
     assert len({reading.log_prob for reading in expected}) == len(expected)
     assert_same(list(read_pairs(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected)
     order = np.random.default_rng(0).permutation(len(SOURCES)).tolist()
-    monkeypatch.setattr("seq2seq_attn.forced._CHUNK_PAIRS", 4)
+    monkeypatch.setattr("seq2seq_attn.translate.scoring._CHUNK_PAIRS", 4)
     shuffled = read_pairs(translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order])
     assert_same(list(shuffled), [expected[i] for i in order])
 

@@ -24,7 +24,6 @@ import torch
 from seq2seq_attn.config import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.line_batches import batches_by_length, chunks, evaluating
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.model.product import Arithmetic
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -34,7 +33,8 @@ from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.text.tokenizers.factory import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
-from seq2seq_attn.translation import (
+from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
+from seq2seq_attn.translate.translation import (
     EOS_TOKEN,
     Translation,
     empty_translation,

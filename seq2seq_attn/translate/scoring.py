@@ -18,12 +18,12 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.line_batches import batches_by_length, evaluating
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.translation import EOS_TOKEN
-from seq2seq_attn.translator import Translator
+from seq2seq_attn.translate.batching import batches_by_length, evaluating
+from seq2seq_attn.translate.translation import EOS_TOKEN
+from seq2seq_attn.translate.translator import Translator
 
 FloatArray = npt.NDArray[np.float32]
 

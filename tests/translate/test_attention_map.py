@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.report.attention_map import AttentionMap
 from seq2seq_attn.report.tables import display_width
 from seq2seq_attn.report.terminal import attention_text
+from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.report.conftest import make_map
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.report.attention_map import AttentionMap
-from seq2seq_attn.translation import Translation
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.translation import Translation
 
 LEVELS = 255
 """a stored weight w stands for w / 255"""

@@ -16,8 +16,8 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
-from seq2seq_attn.translation import Translation, join_translations, split_source
-from seq2seq_attn.translator import Translator, resolve_arithmetic, resolve_device
+from seq2seq_attn.translate.translation import Translation, join_translations, split_source
+from seq2seq_attn.translate.translator import Translator, resolve_arithmetic, resolve_device
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
@@ -94,7 +94,7 @@ def test_n_lines_are_n_times_one_line(translator: Translator) -> None:
 
 
 def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seq2seq_attn.line_batches._CHUNK_LINES", 4)
+    monkeypatch.setattr("seq2seq_attn.translate.batching._CHUNK_LINES", 4)
 
     def endless() -> Any:
         while True:
@@ -253,7 +253,7 @@ def test_a_long_line_is_its_segments_joined() -> None:
 def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     (whole,) = translator.translate(["s1 s2 s3 s4 s5"])
-    monkeypatch.setattr("seq2seq_attn.translation.MAX_ATTENTION_CELLS", 5)
+    monkeypatch.setattr("seq2seq_attn.translate.translation.MAX_ATTENTION_CELLS", 5)
     (joined,) = translator.translate(["s1 s2 s3 s4 s5"])
     assert joined.attention is None
     assert joined.links() == whole.links()

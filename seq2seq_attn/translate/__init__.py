@@ -1,0 +1,1 @@
+"""Strings to translations, scores and attention."""
