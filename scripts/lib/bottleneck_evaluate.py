@@ -11,14 +11,14 @@ import numpy as np
 from bottleneck_plan import Training
 
 from seq2seq_attn.commands.evaluate import evaluate
-from seq2seq_attn.evaluation_sets import find_sets
+from seq2seq_attn.evaluation.attention_scores import JudgedScore
+from seq2seq_attn.evaluation.scores import Resampling, SetScores
+from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
-from seq2seq_attn.report.attention_scores import JudgedScore
 from seq2seq_attn.report.build import Report
-from seq2seq_attn.report.scores import Resampling, SetScores
 from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import load
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluated_run import Choices, EvaluatedRun
-from seq2seq_attn.evaluation_sets import find_sets, set_name, set_of_files
+from seq2seq_attn.evaluation.arms import find_arms, named_arms
+from seq2seq_attn.evaluation.attention import Judge
+from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
+from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
+from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
 from seq2seq_attn.files import check_writable, write_json, write_text
-from seq2seq_attn.judge import Judge
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
-from seq2seq_attn.report.arms import find_arms, named_arms
-from seq2seq_attn.report.attention_scores import Judgement
 from seq2seq_attn.report.build import (
     GERMAN_TO_ENGLISH,
     EvaluationSet,
@@ -30,7 +31,6 @@ from seq2seq_attn.report.build import (
 )
 from seq2seq_attn.report.html import RunTexts, html_report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
-from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translate.translator import resolve_device

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from seq2seq_attn.evaluation.arms import ArmScore
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
-from seq2seq_attn.report.arms import ArmScore
-from seq2seq_attn.report.scores import SetScores
 from seq2seq_attn.report.tables import THIN_MARK, Table, format_p
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from statistics import fmean
 
+from seq2seq_attn.evaluation.attention_scores import JudgedScore
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.alignment import AlignmentScore
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
-from seq2seq_attn.report.attention_scores import JudgedScore
-from seq2seq_attn.report.scores import SetScores
 from seq2seq_attn.report.tables import THIN_MARK, Table
 
 ATTENTION_NOTE = (

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.arms import Arm
+from seq2seq_attn.evaluation.attention_scores import GoldLinks, Judgement, join_judgements, score_attentions
+from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
-from seq2seq_attn.report.arms import Arm
-from seq2seq_attn.report.attention_scores import GoldLinks, Judgement, join_judgements, score_attentions
 from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
-from seq2seq_attn.report.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
 from seq2seq_attn.runtime.environment import describe_environment
 
 if TYPE_CHECKING:

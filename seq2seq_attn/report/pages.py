@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
-from seq2seq_attn.report.scores import Resampling, SetScores, bucket_measures
 from seq2seq_attn.report.tables import THIN_NOTE, Table, comparison_table, has_thin_bucket, length_table, score_table
 
 

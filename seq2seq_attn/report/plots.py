@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.significance import Interval
-from seq2seq_attn.report.scores import SetScores
 from seq2seq_attn.translate.attention_map import AttentionMap
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seq2seq_attn.evaluation.scores import SetScores, SystemScore
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
-from seq2seq_attn.report.scores import SetScores, SystemScore
 
 THIN_MARK = "*"
 THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"

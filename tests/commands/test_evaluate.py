@@ -12,9 +12,9 @@ import sacrebleu
 from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation_sets import caption_links, find_sets
-from seq2seq_attn.judge import judge_alignment
-from seq2seq_attn.report.scores import Resampling
+from seq2seq_attn.evaluation.attention import judge_alignment
+from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import Translator, load
 from tests.metrics.corpora import make_hypotheses, make_references
@@ -131,7 +131,7 @@ def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_pa
     def refuse(path, text):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("seq2seq_attn.evaluated_run.write_text", refuse)  # a run directory that is read-only
+    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_text", refuse)  # a run directory that is read-only
     report = run_evaluate(workshop, "additive", splits=["short"], json_path=tmp_path / "r.json")
     assert report.sets[0].num_pairs == 5
     assert "hyps/short.txt: not saved (Permission denied)" in caplog.text
@@ -299,7 +299,7 @@ def test_files_that_do_not_fit(workshop):
 
 
 def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
-    monkeypatch.setattr("seq2seq_attn.evaluated_run.load", None)
+    monkeypatch.setattr("seq2seq_attn.evaluation.runs.load", None)
     references = make_references(60)
     paths = {}
     for name, lines in {

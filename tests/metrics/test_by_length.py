@@ -9,6 +9,7 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.scores import Resampling, score_set
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import (
     MULTI30K_EDGES,
@@ -17,7 +18,6 @@ from seq2seq_attn.metrics.by_length import (
     quantile_edges,
     token_lengths,
 )
-from seq2seq_attn.report.scores import Resampling, score_set
 from tests.metrics.corpora import make_hypotheses, make_references
 
 REFERENCES = make_references(400, max_length=27)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from seq2seq_attn.evaluation.scores import Resampling, SetScores, score_set
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.scores import Resampling, SetScores, score_set
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.metrics.corpora import make_hypotheses, make_references
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seq2seq_attn.evaluation.arms import named_arms
+from seq2seq_attn.evaluation.attention_scores import GoldReadings, Judgement, join_judgements, score_attentions
 from seq2seq_attn.metrics.alignment import score_attention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.arms import named_arms
-from seq2seq_attn.report.attention_scores import GoldReadings, Judgement, join_judgements, score_attentions
 from seq2seq_attn.report.attention_tables import attention_table, gold_table
 from tests.report.conftest import LENGTHS
 

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
+from seq2seq_attn.evaluation.scores import SetScores, score_set
 from seq2seq_attn.metrics.by_length import make_buckets
 from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
-from seq2seq_attn.report.arms import Arm, find_arms, named_arms
 from seq2seq_attn.report.pages import markdown_page, terminal_page
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
-from seq2seq_attn.report.scores import SetScores, score_set
 from tests.metrics.corpora import make_hypotheses
 from tests.metrics.pairs import arm_bootstrap, arm_retention
 from tests.metrics.test_significance import statistics_of

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from seq2seq_attn.evaluation.arms import Arm, ArmScore, score_arms
+from seq2seq_attn.evaluation.attention_scores import AttentionScores
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, Measure, MeasureName
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.seeds import Drawn, draw, mean_difference, mean_interval, mean_retention
@@ -23,8 +25,6 @@ from seq2seq_attn.metrics.significance import (
     PairedTest,
     paired_randomization,
 )
-from seq2seq_attn.report.arms import Arm, ArmScore, score_arms
-from seq2seq_attn.report.attention_scores import AttentionScores
 
 BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter")
 """what buckets are scored by, where it was asked for at all; where none of them was, by all that was"""

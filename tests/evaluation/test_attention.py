@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.captions.generator import generate, tokenize_caption
-from seq2seq_attn.evaluation_sets import caption_links, stitched
-from seq2seq_attn.judge import Judge, judge_alignment
+from seq2seq_attn.evaluation.attention import Judge, judge_alignment
+from seq2seq_attn.evaluation.test_sets import caption_links, stitched
 from seq2seq_attn.report.build import EvaluationSet, Languages
 from seq2seq_attn.translate.scoring import read_pairs
 from seq2seq_attn.translate.translator import load

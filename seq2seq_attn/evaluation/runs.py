@@ -14,9 +14,9 @@ from typing import Any
 from seq2seq_attn import __version__
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.evaluation.attention import Judge
+from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
-from seq2seq_attn.judge import Judge
-from seq2seq_attn.report.attention_scores import Judgement
 from seq2seq_attn.report.build import EvaluationSet
 from seq2seq_attn.report.html import RunTexts
 from seq2seq_attn.run_dir import RunDir

@@ -8,8 +8,8 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.evaluation.scores import score_set
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.scores import score_set
 from tests.metrics.corpora import make_hypotheses
 from tests.report.conftest import LENGTHS, QUICK, REFERENCES
 

@@ -1,0 +1,1 @@
+"""Evaluation: strings and runs in, score objects out."""
