@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seq2seq_attn._version import __version__
+
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translation, Translator, load
 
-__version__ = "0.1.0"
 __all__ = ["Translation", "Translator", "__version__", "load"]
 
 

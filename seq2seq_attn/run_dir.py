@@ -23,7 +23,8 @@ from seq2seq_attn.data.store import PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_json, write_json, write_text
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.text.tokenizers.factory import Tokenizer, load_tokenizer
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:

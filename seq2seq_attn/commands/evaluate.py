@@ -16,24 +16,17 @@ from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
+from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.files import check_writable, write_json, write_text
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
-from seq2seq_attn.report.build import (
-    GERMAN_TO_ENGLISH,
-    EvaluationSet,
-    Languages,
-    LengthOf,
-    Report,
-    Settings,
-    build_report,
-    stitched_name,
-)
-from seq2seq_attn.report.html import RunTexts, html_report
+from seq2seq_attn.report.build import Report, Settings, build_report
+from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.translate.translator import resolve_device
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,8 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, v
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.factory import SIDES, Tokenizer, build_tokenizers
+from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 Log = Callable[[str], None]

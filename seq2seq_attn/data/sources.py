@@ -58,7 +58,7 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     options = {**data.captions.model_dump(), **languages}
     # The text follows from the options, the grammar and the lexicon: it need not be generated to know it.
-    made_by = [*sorted(Path(captions.__file__).parent.glob("captions*.py")), packaged("captions.yaml")]
+    made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
     identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     directory = data.data_dir / f"captions-{digest[:12]}"

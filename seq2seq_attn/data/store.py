@@ -14,7 +14,8 @@ from seq2seq_attn.data.array_file import ArrayWriter
 from seq2seq_attn.data.batch import Batch, IdArray, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.text.tokenizers.factory import SIDES, Side, Tokenizer, load_tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
 
 FORMAT_VERSION = 1

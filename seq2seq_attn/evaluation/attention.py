@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.evaluation.attention_scores import GoldLinks, GoldReadings, Judgement
+from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
-from seq2seq_attn.report.build import EvaluationSet, Languages, word_tokenizer
+from seq2seq_attn.text.tokenizers.words import word_tokenizer
 from seq2seq_attn.translate.scoring import Reading, read_pairs
 from seq2seq_attn.translate.translator import Translator
 

@@ -16,14 +16,15 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
-from seq2seq_attn.report.build import EvaluationSet
-from seq2seq_attn.report.html import RunTexts
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
-from seq2seq_attn.translate.translator import Translator, load, resolve_arithmetic, resolve_device
+from seq2seq_attn.translate.translator import Translator, load, resolve_arithmetic
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
-from seq2seq_attn.report.build import EvaluationSet, stitched_name
+from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, stitch_groups, stitch_lines, stitch_links
 from seq2seq_attn.text.corpus import read_lines, read_pairs

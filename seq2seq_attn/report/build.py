@@ -5,55 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.arms import Arm
-from seq2seq_attn.evaluation.attention_scores import GoldLinks, Judgement, join_judgements, score_attentions
+from seq2seq_attn.evaluation.attention_scores import Judgement, join_judgements, score_attentions
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
 from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 
 if TYPE_CHECKING:
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-LengthOf = Literal["source", "reference"]
 POOLED = "all test sets"
 FORMAT_VERSION = 1
 """of report.json"""
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """Sentence pairs to score on."""
-
-    name: str
-    source: list[str]
-    references: list[str]
-    gold: GoldLinks | None = None
-    """None: the corpus has no word alignments"""
-    stitch: int = 1
-    """how many of the corpus's pairs are joined to one of these"""
-    is_file: bool = False
-    """they come from files that the user named, not from the corpus"""
-
-
-@dataclass(frozen=True)
-class Languages:
-    """What the two sides are written in, and the corpus they come from."""
-
-    source: str = "de"
-    target: str = "en"
-    corpus: str = "files"
-
-
-GERMAN_TO_ENGLISH = Languages()
 
 
 @dataclass(frozen=True)
@@ -188,34 +160,6 @@ def _length_values(settings: Settings, tokenizer: str, edges_of: Mapping[int, Se
         "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
         "merge_below": settings.merge_below,
     }
-
-
-def word_tokenizer(language: str) -> SpacyTokenizer:
-    """What counts as a word of a language, for lengths and for what attention is judged by: spaCy's tokens; those of
-    `xx`, any language, where spaCy has no tokeniser for it."""
-    return _spacy(spacy_language(language))
-
-
-def stitched_name(name: str, stitch: int) -> str:
-    """The name of a set with several pairs joined to one, `test.x3`."""
-    return name if stitch == 1 else f"{name}.x{stitch}"
-
-
-@lru_cache(maxsize=16)
-def spacy_language(language: str) -> str:
-    """The language itself if `spacy.blank` has a tokeniser for it, else `xx`, spaCy's for any language."""
-    try:
-        _spacy(language)
-    except UsageError:
-        return "xx"
-    return language
-
-
-@lru_cache(maxsize=16)
-def _spacy(code: str) -> SpacyTokenizer:
-    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
-
-    return SpacyTokenizer(code)
 
 
 def _length_tokenizer(language: str) -> tuple[SpacyTokenizer, str]:

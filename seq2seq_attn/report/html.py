@@ -1,7 +1,7 @@
 """Reports as one HTML file each: no network, no other file, readable in ten years.
 
 Texts and numbers travel as JSON inside the page and reach the screen as text nodes only, so that a sentence that looks
-like markup stays a sentence. The page's own style and script (`templates/`) are allowed by their hashes; the browser
+like markup stays a sentence. The page's own style and script (`web/`) are allowed by their hashes; the browser
 refuses everything else.
 """
 
@@ -14,16 +14,18 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
-from seq2seq_attn.report.build import EvaluationSet, Report
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
 from seq2seq_attn.translate.packed_map import PackedMap
@@ -33,7 +35,7 @@ MAP_CHARACTERS = 1_000
 FLOORS = (1, 3, 8, 20, 50)
 """least weights kept, in 255ths: the first under which the maps fit"""
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_WEB = Path(__file__).parent / "web"
 _STYLES = ("page.css", "panels.css")
 _SCRIPTS = (
     "dom.js",
@@ -48,22 +50,6 @@ _SCRIPTS = (
     "setup.js",
     "main.js",
 )
-
-
-@dataclass(frozen=True)
-class RunTexts:
-    """What one run made of the test sets."""
-
-    hypotheses: Sequence[Sequence[str]]
-    """for each set, a line a sentence"""
-    maps: Sequence[Sequence[PackedMap | None]] | None = None
-    """for each set, the attention of each line; None: none at all"""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """the resolved configuration as plain values"""
-    no_map: str = "no attention was kept"
-    """why a sentence has no map, to be read after the run's name and a colon"""
-    vectors: Sequence[npt.NDArray[np.float32]] | None = None
-    """for each set, the encoder's summary of each source line [N, M], zeros for a blank one; None: not computed"""
 
 
 @dataclass(frozen=True)
@@ -234,7 +220,7 @@ def _hash(text: str) -> str:
 
 
 def _read(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    return (_WEB / name).read_text(encoding="utf-8")
 
 
 def _join(parts: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import seq2seq_attn
+from seq2seq_attn._version import __version__
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     device = torch.device(device)
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES if _is_installed(name)}
     return {
-        "seq2seq_attn": seq2seq_attn.__version__,
+        "seq2seq_attn": __version__,
         "python": platform.python_version(),
         "packages": {**versions, "torch": torch.__version__},
         "platform": platform.platform(),
@@ -36,7 +36,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "device": str(device),
         "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_model(),
         "cuda": torch.version.cuda,
-        "git": _git_state(Path(seq2seq_attn.__file__).parent.parent),
+        "git": _git_state(Path(__file__).parents[2]),
         "command": list(command),
         "written_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }

@@ -21,7 +21,7 @@ import torch.distributed
 from torch import Tensor, nn
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.translate.translator import resolve_device
+from seq2seq_attn.runtime.device import resolve_device
 
 T = TypeVar("T")
 TIMEOUT = timedelta(hours=12)

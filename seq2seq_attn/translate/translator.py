@@ -28,10 +28,11 @@ from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.model.product import Arithmetic
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
-from seq2seq_attn.text.tokenizers.factory import Tokenizer
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
 from seq2seq_attn.translate.translation import (
@@ -42,7 +43,7 @@ from seq2seq_attn.translate.translation import (
     split_source,
 )
 
-__all__ = ["Translation", "Translator", "Unk", "load", "resolve_device"]
+__all__ = ["Translation", "Translator", "Unk", "load"]
 
 Unk = Literal["keep", "copy", "forbid"]
 """an unknown token in a translation: left as `<unk>`, replaced by the source token it looked at most, never chosen"""
@@ -379,19 +380,3 @@ def resolve_arithmetic(precision: str, device: torch.device) -> Arithmetic:
     if precision == "int8" and device.type != "cpu":
         raise UsageError(f"precision 'int8' on {device}: it is for CPUs; use bf16")
     return cast(Arithmetic, precision)
-
-
-def resolve_device(name: str) -> torch.device:
-    """The device of a name: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-
-    Raises:
-        UsageError: not such a name, or no such GPU.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, number = name.partition(":")
-    if kind not in ("cpu", "cuda") or (":" in name and (kind == "cpu" or not number.isdecimal())):
-        raise UsageError(f"device {name!r}: expected auto, cpu, cuda or cuda:N")
-    if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
-        raise UsageError(f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu")
-    return torch.device(name)

@@ -16,7 +16,7 @@ import yaml
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.commands.cli import Metric
+from seq2seq_attn.commands.cli.options import Metric
 from seq2seq_attn.config import load_config
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir

@@ -177,7 +177,8 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
 
 
 def run_command(run: RunDir) -> subprocess.Popen[bytes]:
-    code = f"from seq2seq_attn.commands.translate import translate; translate(run={str(run.path)!r}, beam_size=1, device='cpu')"
+    arguments = f"run={str(run.path)!r}, beam_size=1, device='cpu'"
+    code = f"from seq2seq_attn.commands.translate import translate; translate({arguments})"
     pipe = subprocess.PIPE
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)

@@ -10,8 +10,8 @@ import pytest
 
 from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation.attention import Judge, judge_alignment
+from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import caption_links, stitched
-from seq2seq_attn.report.build import EvaluationSet, Languages
 from seq2seq_attn.translate.scoring import read_pairs
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run, toy_config

@@ -9,9 +9,11 @@ import numpy as np
 from seq2seq_attn.evaluation.arms import named_arms
 from seq2seq_attn.evaluation.attention_scores import GoldReadings, Judgement
 from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
-from seq2seq_attn.report.build import EvaluationSet, Report, Settings, build_report
-from seq2seq_attn.report.html import RunTexts, html_report
+from seq2seq_attn.report.build import Report, Settings, build_report
+from seq2seq_attn.report.html import html_report
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 from tests.metrics.corpora import make_hypotheses

@@ -15,9 +15,10 @@ from seq2seq_attn import load
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate.translation import Translation, join_translations, split_source
-from seq2seq_attn.translate.translator import Translator, resolve_arithmetic, resolve_device
+from seq2seq_attn.translate.translator import Translator, resolve_arithmetic
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.overlap import Digests, digest_pairs
-from seq2seq_attn.text.tokenizers.factory import SIDES, Tokenizer, load_tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 
 MAX_PAIRS = 4_096
 MAX_BYTES = 1 << 20

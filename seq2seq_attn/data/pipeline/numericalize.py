@@ -19,7 +19,7 @@ from seq2seq_attn.data.pipeline.chunks import Chunk, TokenizedChunk, TokenizedSi
 from seq2seq_attn.data.store import IdWriter
 from seq2seq_attn.text.corpus import SideAudit, SplitAudit
 from seq2seq_attn.text.overlap import count_duplicates, count_overlap
-from seq2seq_attn.text.tokenizers.factory import SIDES, Side
+from seq2seq_attn.text.tokenizers.base import SIDES, Side
 from seq2seq_attn.text.vocab import UNK, Vocab
 
 _VALUES_AT_A_TIME = 1 << 18

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.factory import Side
+from seq2seq_attn.text.tokenizers.base import Side
 
 SPACE = "▁"
 """The token of a blank (U+2581), as SentencePiece writes it."""

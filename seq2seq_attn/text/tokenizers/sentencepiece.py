@@ -11,7 +11,7 @@ from typing import Any
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.factory import Side
+from seq2seq_attn.text.tokenizers.base import Side
 
 SPACE = "▁"
 """How SentencePiece writes a blank (U+2581)."""

@@ -11,8 +11,8 @@ from typing import Any
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.tokenizers.base import Side
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
-from seq2seq_attn.text.tokenizers.factory import Side
 from seq2seq_attn.text.tokenizers.spacy_spans import Seams, Tokens
 
 _FEW = 32

@@ -40,5 +40,6 @@ def test_long_lines_make_small_chunks(files, monkeypatch):
 
 
 def test_workers_load_no_torch():
-    script = "import sys, seq2seq_attn.data.pipeline.chunks, seq2seq_attn.data.pipeline.processes; sys.exit('torch' in sys.modules)"
+    modules = "seq2seq_attn.data.pipeline.chunks, seq2seq_attn.data.pipeline.processes"
+    script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,42 @@
+"""The command line: prepare, train, evaluate, translate. Each command parses its options, then calls one function.
+
+Nothing heavy is imported before a command runs, so that help answers at once. Results go to stdout. `__main__.py`
+decides what becomes of errors and signals.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn._version import __version__
+from seq2seq_attn.commands.cli.evaluate import evaluate
+from seq2seq_attn.commands.cli.prepare import prepare
+from seq2seq_attn.commands.cli.train import train
+from seq2seq_attn.commands.cli.translate import translate
+
+PROGRAM = "seq2seq"
+
+app = typer.Typer(
+    name=PROGRAM,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    help="Neural machine translation with recurrent networks and attention: train, measure, translate.",
+    epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'",
+)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+for command in (prepare, train, evaluate, translate):
+    app.command()(command)

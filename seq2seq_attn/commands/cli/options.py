@@ -1,0 +1,115 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Side(StrEnum):
+    """The values of `--length-of`."""
+
+    SOURCE = "source"
+    REFERENCE = "reference"
+
+
+ByLength = Annotated[
+    str | None,
+    typer.Option(
+        metavar="EDGES",
+        help="First lengths of the buckets, as 9,12,15, or quantiles:N.",
+        show_default="as fits the corpus",
+    ),
+]
+LengthOf = Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
+
+
+class Metric(StrEnum):
+    """The values of `--metric`."""
+
+    BLEU = "bleu"
+    BLEU_LOWERCASE = "bleu_lowercase"
+    BLEU_TUTORIAL = "bleu_tutorial"
+    CHRF = "chrf"
+    TER = "ter"
+
+
+Stitch = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=1,
+        metavar="K",
+        help="Join K sentence pairs to one; may be repeated, each K apart.",
+        show_default="as they are",
+    ),
+]
+Metrics = Annotated[
+    list[Metric] | None,
+    typer.Option(
+        "--metric",
+        metavar="|".join(Metric),
+        help="What to score by; may be repeated.",
+        show_default="all but ter",
+    ),
+]
+
+
+class Unk(StrEnum):
+    """The values of `--unk`."""
+
+    KEEP = "keep"
+    COPY = "copy"
+    FORBID = "forbid"
+
+
+Config = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config", "-c", metavar="NAME|FILE", help="Packaged configuration or YAML file; of several, later wins."
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example model.hidden_size=256; may be repeated."),
+]
+Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]
+BeamSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=1000, metavar="N", help="Hypotheses kept per sentence; 1 is greedy.", show_default="the run's"
+    ),
+]
+LengthPenalty = Annotated[
+    float | None, typer.Option(metavar="A", help="Scores are log P / length ** A.", show_default="the run's")
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Sentences translated at once; changes speed, not results.", show_default="the run's"
+    ),
+]
+TranslationPrecision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision", metavar="auto|fp32|bf16|int8", help="Arithmetic of the model.", show_default="auto: fp32"
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
+
+
+def as_settings(named: Mapping[str, object]) -> list[str]:
+    """Options that are settings by another name, as `--set` takes them (JSON is YAML: nothing is reinterpreted)."""
+    import json
+
+    values = {key: str(value) if isinstance(value, Path) else value for key, value in named.items()}
+    return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]
+
+
+def is_terminal() -> bool:
+    """Whether stderr is a terminal, so that progress bars make sense."""
+    return sys.stderr.isatty()

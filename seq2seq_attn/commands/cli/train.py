@@ -1,0 +1,50 @@
+"""`seq2seq train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn.commands.cli.options import Config, Debug, Device, Set, as_settings
+
+
+def train(
+    config: Config = None,
+    settings: Set = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on exactly where --run-dir, or the newest unfinished run, was interrupted."),
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --run-dir.")] = False,
+    device: Device = None,
+    precision: Annotated[
+        str | None, typer.Option(metavar="auto|fp32|bf16|fp16", help="Arithmetic of the model.", show_default="auto")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
+    ] = None,
+    dump_config: Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Train a model, preparing the data if need be.
+
+    Without options: the multi30k configuration. Ctrl-C saves a state that --resume takes up, bit for bit on a CPU.
+    """
+    from seq2seq_attn.config import dump_config as dump
+    from seq2seq_attn.train.start import load_settings
+
+    named = {"train.device": device, "train.precision": precision, "seed": seed}
+    overrides = [*(settings or []), *as_settings(named)]
+    resolved, run_dir = load_settings(config or [], overrides, run_dir=run_dir, resume=resume)
+    if dump_config:
+        typer.echo(dump(resolved), nl=False)
+        return
+    from seq2seq_attn.train.loop import train as run_training
+
+    typer.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)

@@ -1,0 +1,73 @@
+"""`seq2seq translate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn.commands.cli.options import (
+    BatchSize,
+    BeamSize,
+    Debug,
+    Device,
+    LengthPenalty,
+    TranslationPrecision,
+    Unk,
+)
+
+
+def translate(
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences.", show_default=False)] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last")
+    ] = None,
+    input: Annotated[
+        str | None, typer.Option("-i", "--input", metavar="FILE|-", help="Lines to translate.", show_default="-")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")
+    ] = None,
+    beam_size: BeamSize = None,
+    n_best: Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")] = 1,
+    length_penalty: LengthPenalty = None,
+    unk: Annotated[
+        Unk,
+        typer.Option(
+            metavar="keep|copy|forbid", help="Unknown words: keep <unk>, copy by attention, or never choose one."
+        ),
+    ] = Unk.KEEP,
+    alignment: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write word links, a line each: 0-0 1-2 (source-target).")
+    ] = None,
+    attention: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
+    ] = None,
+    batch_size: BatchSize = None,
+    device: Device = None,
+    precision: TranslationPrecision = None,
+    debug: Debug = False,
+) -> None:
+    """Translate texts, a file or standard input: line i out is line i in.
+
+    A blank line gives a blank line; memory does not grow with the file.
+    """
+    from seq2seq_attn.commands.translate import translate as run_translation
+
+    run_translation(
+        texts or [],
+        run=run,
+        input=input,
+        output=output,
+        beam_size=beam_size,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        unk=unk.value,
+        alignment=alignment,
+        attention=attention,
+        batch_size=batch_size,
+        device=device or "auto",
+        precision=precision or "auto",
+    )

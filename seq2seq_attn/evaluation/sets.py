@@ -1,0 +1,42 @@
+"""What is scored: sentence pairs, and the languages that they are written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from seq2seq_attn.evaluation.attention_scores import GoldLinks
+
+LengthOf = Literal["source", "reference"]
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Sentence pairs to score on."""
+
+    name: str
+    source: list[str]
+    references: list[str]
+    gold: GoldLinks | None = None
+    """None: the corpus has no word alignments"""
+    stitch: int = 1
+    """how many of the corpus's pairs are joined to one of these"""
+    is_file: bool = False
+    """they come from files that the user named, not from the corpus"""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """What the two sides are written in, and the corpus they come from."""
+
+    source: str = "de"
+    target: str = "en"
+    corpus: str = "files"
+
+
+GERMAN_TO_ENGLISH = Languages()
+
+
+def stitched_name(name: str, stitch: int) -> str:
+    """The name of a set with several pairs joined to one, `test.x3`."""
+    return name if stitch == 1 else f"{name}.x{stitch}"

@@ -1,0 +1,34 @@
+"""What counts as a word of a language, whatever tokenizes a model: spaCy's tokens."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from seq2seq_attn.errors import UsageError
+
+if TYPE_CHECKING:
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+
+
+def word_tokenizer(language: str) -> SpacyTokenizer:
+    """What counts as a word of a language, for lengths and for what attention is judged by: spaCy's tokens; those of
+    `xx`, any language, where spaCy has no tokeniser for it."""
+    return _spacy(spacy_language(language))
+
+
+@lru_cache(maxsize=16)
+def spacy_language(language: str) -> str:
+    """The language itself if `spacy.blank` has a tokeniser for it, else `xx`, spaCy's for any language."""
+    try:
+        _spacy(language)
+    except UsageError:
+        return "xx"
+    return language
+
+
+@lru_cache(maxsize=16)
+def _spacy(code: str) -> SpacyTokenizer:
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+
+    return SpacyTokenizer(code)
