@@ -12,8 +12,8 @@ from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.translate.scoring import read_pairs, summaries
 from seq2seq_attn.translate.translator import load
 from tests.search.fake_model import FakeModel
-from tests.test_translator import fake
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+from tests.translate.test_translator import fake
 
 ARMS = ("additive", "uniform", "none", "initial")
 SOURCES = [*SOURCE, "", "Ein Hund", "Hund " * 60, "Wiese!", "qux ✈ 你好", "Ein"]

@@ -72,7 +72,7 @@ def test_cpus_of_this_process():
 PARENT = """
 import os, sys
 from seq2seq_attn.data.pipeline.processes import map_in_order
-from tests.data.test_processes import square
+from tests.data.pipeline.test_processes import square
 if __name__ == "__main__":
     for item, (_, pid) in map_in_order(square, range(10**9), num_processes=1 + 1):
         print(pid, flush=True)
