@@ -1,0 +1,39 @@
+"""The configuration: the settings of a run, loaded from YAML files and `KEY=VALUE` overrides, checked, dumped.
+
+A configuration file says only what differs from the defaults in `models.py`; `extends: NAME` starts from another one.
+Builders pass plain numbers on: configuration objects do not reach the modules.
+"""
+
+from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
+from seq2seq_attn.config.models import (
+    MAX_BEAM_SIZE,
+    MAX_LENGTH_PENALTY,
+    BatchConfig,
+    Config,
+    DataConfig,
+    ModelConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    SearchConfig,
+    TrainConfig,
+    ValidationConfig,
+)
+from seq2seq_attn.config.sources import packaged_config_names
+
+__all__ = [
+    "MAX_BEAM_SIZE",
+    "MAX_LENGTH_PENALTY",
+    "BatchConfig",
+    "Config",
+    "DataConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "ScheduleConfig",
+    "SearchConfig",
+    "TrainConfig",
+    "ValidationConfig",
+    "config_from_dict",
+    "dump_config",
+    "load_config",
+    "packaged_config_names",
+]
