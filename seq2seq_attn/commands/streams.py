@@ -341,4 +341,4 @@ def _attention_map(number: int, translation: Translation) -> AttentionMap | None
         return None
     if not translation.attention.size or not translation.tokens:
         return None
-    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention)
+    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention, translation.unknown)

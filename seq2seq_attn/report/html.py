@@ -125,10 +125,11 @@ class _Interned:
         self._places: dict[tuple[str, ...], int] = {}
 
     def add(self, one: PackedMap | None) -> list[Any] | None:
-        """The map as the page wants it: places of its source and target tokens, and its weights."""
+        """The map as the page wants it: places of its source and target tokens, its weights, and the positions of
+        unknown source tokens."""
         if one is None:
             return None
-        return [self._place(one.source_tokens), self._place(one.target_tokens), one.to_base64()]
+        return [self._place(one.source_tokens), self._place(one.target_tokens), one.to_base64(), list(one.unknown)]
 
     def _place(self, tokens: tuple[str, ...]) -> int:
         if tokens not in self._places:

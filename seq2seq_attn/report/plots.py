@@ -25,6 +25,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 _CELL_INCHES = 0.21  # of a heat map: a label of 8 points fits
 _MAX_INCHES = 60.0
+_UNKNOWN_COLOR = "#b3261e"
 
 
 class _Point(NamedTuple):
@@ -163,6 +164,7 @@ def _draw_heat_map(axes: Axes, attention: AttentionMap) -> None:
     num_target, num_source = attention.weights_TS.shape
     axes.set_xticks(range(num_source), attention.source_tokens, rotation=90, fontsize=8, parse_math=False)
     axes.set_yticks(range(num_target), attention.target_tokens, fontsize=8, parse_math=False)
+    _mark_unknown(axes, attention.unknown)
     axes.set_xticks(np.arange(num_source + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
@@ -170,6 +172,15 @@ def _draw_heat_map(axes: Axes, attention: AttentionMap) -> None:
     bar = axes.figure.colorbar(image, ax=axes, fraction=0.03, pad=0.02)
     bar.set_label("attention weight", fontsize=8)
     bar.ax.tick_params(labelsize=7)
+
+
+def _mark_unknown(axes: Axes, unknown: Sequence[int]) -> None:
+    """Show which source tokens the model does not know, and say so under the map."""
+    for position in unknown:
+        axes.get_xticklabels()[position].set(color=_UNKNOWN_COLOR, fontstyle="italic")
+    if unknown:
+        note = "source tokens in italics: unknown to the model"
+        axes.set_xlabel(note, fontsize=8, color=_UNKNOWN_COLOR, fontstyle="italic")
 
 
 def _figure(width: float, height: float) -> Figure:

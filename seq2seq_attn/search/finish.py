@@ -70,23 +70,26 @@ def finish(
     slot_P = np.array([slot for picks in picked for _, slot in picks], dtype=np.int64)
     ids_PT, rows_PT = _trace(kept, sentence_P, last_P, slot_P)
     weights_PTS = _gather_weights(steps, rows_PT)
+    best_cut_B = _best_cut_scores(kept, length_penalty)
     hypotheses: list[list[Hypothesis]] = [[] for _ in source_lengths_B]
     for p, (b, last, slot) in enumerate(zip(sentence_P.tolist(), last_P.tolist(), slot_P.tolist(), strict=True)):
         is_finished = bool(kept.is_ended_TBK[last, b, slot])
         log_prob = float(kept.log_probs_TBK[last, b, slot])
+        score = length_score(log_prob, last + 1, length_penalty)
         hypotheses[b].append(
             Hypothesis(
                 ids=ids_PT[p, : last + 1 - is_finished].tolist(),
                 log_prob=log_prob,
-                score=length_score(log_prob, last + 1, length_penalty),
+                score=score,
                 is_finished=is_finished,
+                is_cut=not is_finished or score < best_cut_B[b],
                 weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
             )
         )
     for b, found in enumerate(hypotheses):
         if not found:  # every token had probability 0 (or the model gave NaN): say nothing, and that it is impossible
             weights_TS = None if weights_PTS is None else np.zeros((0, source_lengths_B[b]), dtype=np.float32)
-            found.append(Hypothesis([], float("-inf"), float("-inf"), False, weights_TS))
+            found.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
     return hypotheses
 
 
@@ -120,6 +123,15 @@ def _pick(kept: _Kept, sentence: int, n_best: int, length_penalty: float) -> lis
         order = np.argsort(-log_probs / (steps + 1.0) ** length_penalty, kind="stable")
         picks += list(zip(steps[order].tolist(), slots[order].tolist(), strict=True))
     return picks[:n_best]
+
+
+def _best_cut_scores(kept: _Kept, length_penalty: float) -> list[float]:
+    """Of each sentence, the best score of a hypothesis at the length limit; -inf: the search ended before it."""
+    steps, sentences, slots = np.nonzero(kept.is_cut_TBK)
+    best_B = np.full(kept.is_cut_TBK.shape[1], -np.inf)
+    log_probs = kept.log_probs_TBK[steps, sentences, slots].astype(np.float64)
+    np.maximum.at(best_B, sentences, log_probs / (steps + 1.0) ** length_penalty)
+    return best_B.tolist()
 
 
 def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray) -> tuple[IntArray, IntArray]:

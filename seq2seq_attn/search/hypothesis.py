@@ -58,7 +58,9 @@ class Hypothesis:
     score: float
     """what hypotheses are ranked by: log_prob / length ** length_penalty, length in tokens with EOS"""
     is_finished: bool
-    """it ended with EOS; False: the length limit cut it"""
+    """it ended with EOS"""
+    is_cut: bool
+    """the length limit decided: it was cut there, or a hypothesis that scored higher was"""
     weights_TS: npt.NDArray[np.float32] | None
     """attention of each step, the EOS step included (T = len(ids) + 1 when finished), over the sentence's own source
     positions (EOS included, no padding); rows sum to 1"""

@@ -19,10 +19,16 @@ class AttentionMap:
     source_tokens: list[str]
     target_tokens: list[str]
     weights_TS: npt.NDArray[np.floating[Any]]
+    unknown: tuple[int, ...] = ()
+    """the positions of source tokens that the model does not know"""
 
     @classmethod
     def of(
-        cls, source_tokens: Sequence[str], target_tokens: Sequence[str], weights_TS: npt.NDArray[np.floating[Any]]
+        cls,
+        source_tokens: Sequence[str],
+        target_tokens: Sequence[str],
+        weights_TS: npt.NDArray[np.floating[Any]],
+        unknown: tuple[int, ...] = (),
     ) -> AttentionMap:
         """Put labels and weights together; a row or column beyond the tokens is that of EOS.
 
@@ -35,4 +41,4 @@ class AttentionMap:
             if missing not in (0, 1):
                 raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
             labels.append([*tokens, *[EOS_LABEL] * missing])
-        return cls(labels[0], labels[1], weights_TS)
+        return cls(labels[0], labels[1], weights_TS, unknown)

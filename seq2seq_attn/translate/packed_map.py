@@ -6,7 +6,7 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ class PackedMap:
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
     packed: bytes
+    unknown: tuple[int, ...] = ()
+    """the positions of source tokens that the model does not know"""
 
     def levels_TS(self) -> npt.NDArray[np.uint8]:
         """The weights times 255, whole numbers."""
@@ -40,7 +42,7 @@ class PackedMap:
         """The same map with every weight under level / 255 set to 0."""
         levels_TS = self.levels_TS()
         levels_TS[levels_TS < level] = 0
-        return PackedMap(self.source_tokens, self.target_tokens, _pack(levels_TS))
+        return replace(self, packed=_pack(levels_TS))
 
     def to_base64(self) -> str:
         """The packed bytes as text."""
@@ -50,14 +52,16 @@ class PackedMap:
 def pack_map(attention: AttentionMap) -> PackedMap:
     """Round the weights to 255ths and pack them; what rounds to 0 is not stored."""
     levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(np.uint8)
-    return PackedMap(tuple(attention.source_tokens), tuple(attention.target_tokens), _pack(levels_TS))
+    tokens = tuple(attention.source_tokens), tuple(attention.target_tokens)
+    return PackedMap(*tokens, _pack(levels_TS), attention.unknown)
 
 
 def pack_translation(translation: Translation) -> PackedMap | None:
     """The packed map of a translation; None where there is nothing to show."""
     if translation.attention is None or not translation.tokens:
         return None
-    return pack_map(AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention))
+    tokens = translation.source_tokens, translation.tokens
+    return pack_map(AttentionMap.of(*tokens, translation.attention, translation.unknown))
 
 
 def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:

@@ -39,9 +39,13 @@ class Translation:
     """weights [T, S]: a row for each of `tokens` and, where the translation ended by itself, one for EOS; a column for
     each of `source_tokens`. None for a model whose attention has no source positions, or above `MAX_ATTENTION_CELLS`"""
     is_finished: bool
-    """it ended by itself; False: the length limit cut it"""
+    """it ended by itself"""
     heaviest: list[int] | None
     """for each of `tokens`, the source position with the highest weight; None where there are no weights"""
+    is_cut: bool = False
+    """the length limit decided: the translation was cut there, or a hypothesis that scored higher was"""
+    unknown: tuple[int, ...] = ()
+    """the positions in `source_tokens` of those that the run's vocabulary lacks"""
 
     def links(self) -> list[tuple[int, int]]:
         """Hard alignment (source position, target position): each token's heaviest source position, in the order of the
@@ -103,6 +107,10 @@ def join_translations(parts: Sequence[Translation]) -> Translation:
         attention=_join_attention(parts, offsets),
         is_finished=all(part.is_finished for part in parts),
         heaviest=heaviest,
+        is_cut=any(part.is_cut for part in parts),
+        unknown=tuple(
+            offset + position for part, offset in zip(parts, offsets, strict=False) for position in part.unknown
+        ),
     )
 
 

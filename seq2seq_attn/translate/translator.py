@@ -275,7 +275,9 @@ class Translator:
     def _translate_batch(
         self, model: StepModel[Any], sources: Sequence[list[str]], options: _Options
     ) -> list[list[Translation]]:
-        batch = collate_source([self._source_vocab.ids_of(tokens) for tokens in sources]).to(self._device)
+        source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
+        unknown = [tuple(place for place, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
+        batch = collate_source(source_ids).to(self._device)
         search = self._search
         max_lengths_B = [
             max(1, int(search.max_length_ratio * len(tokens)) + search.max_length_extra) for tokens in sources
@@ -304,11 +306,13 @@ class Translator:
                 keep_weights=keep_weights,
             )
         return [
-            [self._translation(tokens, hypothesis, options) for hypothesis in best]
-            for tokens, best in zip(sources, hypotheses, strict=True)
+            [self._translation(tokens, places, hypothesis, options) for hypothesis in best]
+            for tokens, places, best in zip(sources, unknown, hypotheses, strict=True)
         ]
 
-    def _translation(self, source: list[str], hypothesis: Hypothesis, options: _Options) -> Translation:
+    def _translation(
+        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: _Options
+    ) -> Translation:
         tokens = self._target_vocab.tokens_of(hypothesis.ids)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
@@ -325,6 +329,8 @@ class Translator:
             attention=weights_TS if options.keep_attention else None,
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
+            is_cut=hypothesis.is_cut,
+            unknown=unknown,
         )
 
     def _blank(self, options: _Options) -> Translation:

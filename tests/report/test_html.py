@@ -84,7 +84,7 @@ def test_maps_belong_to_their_sentences(two_runs):
     with_maps, without = inside["sentences"]["maps"]
     assert without == [None] * 120
     for number in (0, 2, 119):
-        source, target, _ = with_maps[number]
+        source, target, _, _ = with_maps[number]
         assert inside["tokens"][source] == [*inside["sentences"]["source"][number].split(), "<eos>"]
         assert inside["tokens"][target] == [*inside["sentences"]["hypotheses"][0][number].split(), "<eos>"]
     tokens = [tuple(of) for of in inside["tokens"]]

@@ -38,7 +38,7 @@ def evaluated(runs, *names, **options):
 
 
 def levels(inside, stored):
-    source, target, packed = stored
+    source, target, packed, _ = stored
     tokens = [tuple(inside["tokens"][place]) for place in (source, target)]
     return PackedMap(*tokens, base64.b64decode(packed)).levels_TS()
 
@@ -72,7 +72,7 @@ def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
 
 
 def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, caplog):
-    lines = [SOURCE[0], "", SOURCE[2]]
+    lines = [SOURCE[0], "", "Ein ✈ Hund"]
     to = {"run": runs / "additive", "output": tmp_path / "out", "device": "cpu"}
     translate(lines, attention=tmp_path / "a.html", **to)
     inside = payload((tmp_path / "a.html").read_text(encoding="utf-8"))
@@ -81,6 +81,8 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
     for line, one in zip(inside["lines"], (found[0], found[2]), strict=True):
         assert line["hypothesis"] == one.text
         np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
+    assert [line["map"][3] for line in inside["lines"]] == [[], list(found[2].unknown)]
+    assert found[2].unknown
     monkeypatch.setattr("seq2seq_attn.commands.streams.MAX_PAGE_LINES", 2)
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)

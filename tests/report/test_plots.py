@@ -81,3 +81,10 @@ def test_tokens_are_never_formulas_and_missing_glyphs_do_not_stop(tmp_path):
     tokens = ["$x_1$", "$\\frac{$", "日本", "🐕", "_^", "<eos>"]
     plot_attention(tmp_path / "p.png", [AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))])
     size_of(tmp_path / "p.png")
+
+
+def test_unknown_source_tokens_are_marked(tmp_path, figures):
+    plot_attention(tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))])
+    axes = figures[0].axes[0]
+    assert [label.get_fontstyle() for label in axes.get_xticklabels()] == ["italic", "normal", "normal"]
+    assert axes.get_xlabel() == "source tokens in italics: unknown to the model"

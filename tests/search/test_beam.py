@@ -140,6 +140,15 @@ def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {A: 0.99, B: 0.01}})
     (hypotheses,) = beam_search(model, collate_source([[5]]), beam_size=2, n_best=2, max_lengths_B=[2])
     assert [(h.ids, h.is_finished) for h in hypotheses] == [([], True), ([A, A], False)]
+    assert [h.is_cut for h in hypotheses] == [True, True]  # without the limit, the first would not be the first
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty: float) -> None:
+    model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {EOS: 0.9, B: 0.1}, (A, B): {B: 1.0}})
+    options = {"beam_size": 2, "n_best": 2, "length_penalty": length_penalty}
+    (hypotheses,) = beam_search(model, collate_source([[5]]), **options, max_lengths_B=[3])
+    assert [(h.ids, h.is_cut) for h in hypotheses] == [([A], False), ([], False)]
 
 
 def test_a_sentence_stops_when_nothing_alive_can_win() -> None:

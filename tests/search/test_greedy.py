@@ -33,6 +33,7 @@ def test_greedy_is_the_loop_over_argmax(seed: int, forbid_unk: bool) -> None:
     for source, limit, hypothesis in zip(ids, limits, found, strict=True):
         expected, is_finished = by_hand(model, source, limit, forbidden)
         assert (hypothesis.ids, hypothesis.is_finished) == (expected, is_finished)
+        assert hypothesis.is_cut == (not is_finished)
         assert hypothesis.log_prob == pytest.approx(log_prob_of(model, source, expected, is_finished=is_finished))
         assert hypothesis.score == hypothesis.log_prob
 

@@ -290,6 +290,13 @@ def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
     assert translator.translate([line], unk="forbid")[0].text == "t0"
 
 
+def test_unknown_source_tokens_are_told() -> None:
+    translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
+    known, mixed, long = translator.translate(["s1 s2", "Hallo s1 Welt", "s1 s2 s3 Hallo s4"])
+    assert [known.unknown, mixed.unknown, long.unknown] == [(), (0, 2), (3,)]
+    assert [long.source_tokens[position] for position in long.unknown] == ["Hallo"]
+
+
 def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one() -> None:
     class LooksAtEos(FakeModel):
         def attention(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
