@@ -352,13 +352,17 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         UsageError: a device that is not there, or a precision that it has not.
     """
     from seq2seq_attn.model.build import build_model, load_weights
+    from seq2seq_attn.model.variants import UnknownVariant
 
     run_dir, on_device = RunDir(run), resolve_device(device)
     config = run_dir.config()
     state_dict = run_dir.load_best()
     source_vocab, target_vocab = run_dir.source_vocab(), run_dir.target_vocab()
-    with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
-        model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
+    try:
+        with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
+            model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
+    except UnknownVariant as unknown:
+        raise unknown.of_run(run_dir.path) from None
     load_weights(model, state_dict, run_dir.model_path)
     return Translator(
         model.to(on_device).eval(),

@@ -13,6 +13,7 @@ from seq2seq_attn.commands.cli.options import (
     ByLength,
     Debug,
     Device,
+    Import,
     LengthOf,
     LengthPenalty,
     Metrics,
@@ -67,6 +68,7 @@ def evaluate(
     ] = None,
     device: Device = None,
     precision: TranslationPrecision = None,
+    imports: Import = None,
     debug: Debug = False,
 ) -> None:
     """Translate test sets and score runs, side by side.
@@ -76,8 +78,10 @@ def evaluate(
     """
     from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES
+    from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.run_dir import newest_run
 
+    import_variants(imports or [])
     found = run_evaluation(
         runs or [newest_run().path],
         splits=split or [],

@@ -77,6 +77,12 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example model.hidden_size=256; may be repeated."),
 ]
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="Import your own module, whose variants have its name; may be repeated."
+    ),
+]
 Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]
 BeamSize = Annotated[
     int | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Set, as_settings, is_terminal
+from seq2seq_attn.commands.cli.options import Config, Debug, Import, Set, as_settings, is_terminal
 from seq2seq_attn.errors import UsageError
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
@@ -25,6 +25,7 @@ def prepare(
         Path | None,
         typer.Option(metavar="DIR", help="A folder that holds the published .gz files: same checksums, no network."),
     ] = None,
+    imports: Import = None,
     debug: Debug = False,
 ) -> None:
     """Fetch, check and number a corpus; print an audit.
@@ -33,7 +34,9 @@ def prepare(
     """
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+    from seq2seq_attn.model.variants import import_variants
 
+    import_variants(imports or [])
     overrides = [*(settings or []), *as_settings({"data.data_dir": data_dir, "data.source_dir": source_dir})]
     prepared = prepare_corpus(load_config(_prepare_sources(corpus, config), overrides), show_progress=is_terminal())
     typer.echo(audit_report(prepared))

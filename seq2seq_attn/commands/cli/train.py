@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Device, Set, as_settings
+from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, as_settings
 
 
 def train(
@@ -30,6 +30,7 @@ def train(
         int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
     ] = None,
     dump_config: Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")] = False,
+    imports: Import = None,
     debug: Debug = False,
 ) -> None:
     """Train a model, preparing the data if need be.
@@ -37,8 +38,10 @@ def train(
     Without options: the multi30k configuration. Ctrl-C saves a state that --resume takes up, bit for bit on a CPU.
     """
     from seq2seq_attn.config import dump_config as dump
+    from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.train.start import load_settings
 
+    import_variants(imports or [])
     named = {"train.device": device, "train.precision": precision, "seed": seed}
     overrides = [*(settings or []), *as_settings(named)]
     resolved, run_dir = load_settings(config or [], overrides, run_dir=run_dir, resume=resume)

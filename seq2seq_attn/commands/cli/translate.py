@@ -12,6 +12,7 @@ from seq2seq_attn.commands.cli.options import (
     BeamSize,
     Debug,
     Device,
+    Import,
     LengthPenalty,
     TranslationPrecision,
     Unk,
@@ -48,6 +49,7 @@ def translate(
     batch_size: BatchSize = None,
     device: Device = None,
     precision: TranslationPrecision = None,
+    imports: Import = None,
     debug: Debug = False,
 ) -> None:
     """Translate texts, a file or standard input: line i out is line i in.
@@ -55,7 +57,9 @@ def translate(
     A blank line gives a blank line; memory does not grow with the file.
     """
     from seq2seq_attn.commands.translate import translate as run_translation
+    from seq2seq_attn.model.variants import import_variants
 
+    import_variants(imports or [])
     run_translation(
         texts or [],
         run=run,

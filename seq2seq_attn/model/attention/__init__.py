@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import inspect
-import pkgutil
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.variants import find_build, packaged_variants
+
+SIZES = ("query_size", "memory_size")
+"""what every variant is built from"""
 
 
 def variant_names() -> list[str]:
-    """The names `model.attention.name` takes."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+    """The variants of this package."""
+    return packaged_variants("attention")
 
 
 def build_attention(name: str, *, query_size: int, memory_size: int, options: dict[str, Any]) -> Attention:
-    """Build the variant of that file name from the sizes of queries (H) and values (M) and its own options.
+    """Build a variant, from this folder or an imported module, from the sizes of queries (H) and values (M) and its own
+    options.
 
     Raises:
         UsageError: no such variant, an option it does not have, or sizes it cannot work with.
     """
-    names = variant_names()
-    if name not in names:
-        nearest = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(names)}"
-        raise UsageError(f"model.attention.name={name!r}: no such variant; {hint}")
-    build = importlib.import_module(f"{__name__}.{name}").build
-    allowed = [p for p in inspect.signature(build).parameters if p not in ("query_size", "memory_size")]
+    build = find_build("attention", name, SIZES)
+    allowed = [option for option in inspect.signature(build).parameters if option not in SIZES]
     for option in options:
         if option not in allowed:
             raise UsageError(
                 f"model.attention.options.{option}: not an option of {name!r}, which has {', '.join(allowed) or 'none'}"
             )
-    attention: Attention = build(query_size=query_size, memory_size=memory_size, **options)
+    attention = build(query_size=query_size, memory_size=memory_size, **options)
+    if not isinstance(attention, Attention):
+        raise UsageError(f"model.attention.name={name!r}: built {type(attention).__name__}, which is no Attention")
     return attention

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.variants import find_build, packaged_variants
+
+SIZES = ("num_ids", "embedding_size", "hidden_size", "num_layers", "dropout")
+"""what every variant is built from"""
 
 
 def variant_names() -> list[str]:
-    """The names `model.encoder.name` takes."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+    """The variants of this package."""
+    return packaged_variants("encoder")
 
 
 def build_encoder(
     name: str, *, num_ids: int, embedding_size: int, hidden_size: int, num_layers: int, dropout: float
 ) -> Encoder:
-    """Build the encoder of that file name.
+    """Build an encoder, from this folder or an imported module.
 
     Raises:
         UsageError: no such variant.
     """
-    if name not in variant_names():
-        raise UsageError(f"model.encoder.name={name!r}: no such encoder; encoders are {', '.join(variant_names())}")
-    encoder: Encoder = importlib.import_module(f"{__name__}.{name}").build(
+    encoder = find_build("encoder", name, SIZES)(
         num_ids=num_ids, embedding_size=embedding_size, hidden_size=hidden_size, num_layers=num_layers, dropout=dropout
     )
+    if not isinstance(encoder, Encoder):
+        raise UsageError(f"model.encoder.name={name!r}: built {type(encoder).__name__}, which is no Encoder")
     return encoder

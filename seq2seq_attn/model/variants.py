@@ -1,0 +1,108 @@
+"""Variants by name: a file of the axis's folder, or a module from outside the package that the user asked to import.
+
+A configuration may come from a stranger, so a name in it never imports anything: only `import_variants` does, which is
+given what the user named (`--import`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from seq2seq_attn.errors import UsageError, UserError
+
+Axis = Literal["attention", "encoder"]
+"""a folder of variants"""
+
+_imported: dict[str, ModuleType] = {}
+
+
+class UnknownVariant(UsageError):
+    """A name that belongs neither to the package nor to an imported module."""
+
+    def __init__(self, key: str, module: str, hint: str) -> None:
+        super().__init__(f"{key}: no such variant; {hint} one from your own module needs --import {module}")
+        self._key = key
+        self._module = module
+
+    def of_run(self, run: Path) -> UsageError:
+        """The error of a run that was trained with the variant."""
+        return UsageError(f"{run}: this run needs --import {self._module} ({self._key} is no variant of the package)")
+
+
+def import_variants(modules: str | Sequence[str]) -> None:
+    """Import modules that hold variants, from the current folder or as installed; configurations can then name them.
+
+    `model.attention.name: my_module` is the variant that `build` of `my_module` makes, and `my_module:Cosine` the one
+    that its class or function `Cosine` makes.
+
+    Raises:
+        UsageError: no module of that name.
+        UserError: a module that raises an exception while it is imported.
+    """
+    for name in [modules] if isinstance(modules, str) else modules:
+        _imported[name] = _import(name)
+
+
+def packaged_variants(axis: Axis) -> list[str]:
+    """The variants that come with the package: the files of the axis's folder."""
+    folder = Path(__file__).parent / axis
+    return sorted(module.name for module in pkgutil.iter_modules([str(folder)]) if module.name != "base")
+
+
+def find_build(axis: Axis, name: str, sizes: Sequence[str]) -> Callable[..., Any]:
+    """What builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own.
+
+    Raises:
+        UnknownVariant: no such variant.
+        UsageError: something of that name that does not take those sizes.
+    """
+    key = f"model.{axis}.name={name!r}"
+    module_name, colon, function = name.partition(":")
+    packaged = packaged_variants(axis)
+    if name in packaged:
+        if name in _imported:
+            raise UsageError(f"{key}: both a variant of this package and your module; call yours '{name}:build'")
+        return _checked(key, importlib.import_module(f"{__package__}.{axis}.{name}"), "build", sizes)
+    if module_name in _imported:
+        return _checked(key, _imported[module_name], function if colon else "build", sizes)
+    nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
+    raise UnknownVariant(key, module_name, hint)
+
+
+def _import(name: str) -> ModuleType:
+    if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
+        raise UsageError(f"--import {name}: expected the name of a module, for example my_module for my_module.py")
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)  # the installed command does not look there
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise UsageError(f"--import {name}: no such module, neither in {folder} nor installed") from None
+        raise UserError(f"--import {name}: cannot be imported ({error})") from error
+    except Exception as error:
+        raise UserError(f"--import {name}: cannot be imported ({type(error).__name__}: {error})") from error
+    finally:
+        sys.path.remove(folder)
+
+
+def _checked(key: str, module: ModuleType, function: str, sizes: Sequence[str]) -> Callable[..., Any]:
+    build: Callable[..., Any] | None = getattr(module, function, None)
+    if not callable(build):
+        raise UsageError(f"{key}: {module.__name__} has no function or class {function!r}")
+    try:
+        parameters = list(inspect.signature(build).parameters)
+    except (ValueError, TypeError):  # a built-in, which has none to show
+        parameters = []
+    if missing := [size for size in sizes if size not in parameters]:
+        raise UsageError(f"{key}: {module.__name__}.{function} does not take {', '.join(missing)}")
+    return build

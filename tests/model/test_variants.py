@@ -1,0 +1,143 @@
+"""Variants by name: packaged ones, and those of modules that the user named. A name alone imports nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.attention import build_attention
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.encoder import build_encoder
+from seq2seq_attn.model.variants import import_variants, packaged_variants
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SIZES = {"query_size": 7, "memory_size": 11}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder; nothing that a test imports from it is known to the next one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith((str(tmp_path), str(EXAMPLES))):
+            del sys.modules[name]
+
+
+def attention(name: str, **options: object):
+    return build_attention(name, **SIZES, options=options)
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+DOT = "from seq2seq_attn.model.attention.scaled_dot import build\n"
+
+
+def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder):
+    write(folder, "mine", DOT)
+    with pytest.raises(UsageError, match=r"model.attention.name='mine': no such variant; .* needs --import mine$"):
+        attention("mine")
+    assert "mine" not in sys.modules
+    path = list(sys.path)
+    import_variants("mine")
+    assert attention("mine").memory_size == 11
+    assert sys.path == path
+
+
+def test_a_module_may_hold_several_variants(folder):
+    write(folder, "several", DOT + "from seq2seq_attn.model.attention.bilinear import Bilinear\n")
+    import_variants(["several"])
+    assert type(attention("several:Bilinear")).__name__ == "Bilinear"
+    assert type(attention("several:build")).__name__ == "ScaledDot"
+    with pytest.raises(UsageError, match="'several:Nothing': several has no function or class 'Nothing'"):
+        attention("several:Nothing")
+
+
+def test_no_name_reaches_beyond_what_the_user_imported(folder):
+    write(folder, "mine", DOT + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
+    import_variants("mine")
+    for name in ("os", "os:system", "subprocess:run", "mine.os:system", "seq2seq_attn.model.build"):
+        with pytest.raises(UsageError, match="no such variant"):
+            attention(name)
+    for name in ("mine:os.system", "mine:os"):
+        with pytest.raises(UsageError, match="has no function or class"):
+            attention(name)
+    with pytest.raises(UsageError, match=r"mine.run does not take query_size, memory_size"):
+        attention("mine:run")
+    with pytest.raises(UsageError, match=r"mine.Bag does not take query_size, memory_size"):
+        attention("mine:Bag")
+
+
+def test_what_a_variant_builds_is_checked(folder):
+    write(folder, "wrong", "def build(*, query_size, memory_size, depth=1):\n    return depth\n")
+    import_variants("wrong")
+    with pytest.raises(UsageError, match="'wrong': built int, which is no Attention"):
+        attention("wrong")
+    with pytest.raises(UsageError, match=r"options\.width: not an option of 'wrong', which has depth"):
+        attention("wrong", width=2)
+
+
+def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
+    write(folder, "dot", DOT)
+    import_variants("dot")
+    with pytest.raises(UsageError, match="'dot': both a variant of this package and your module; call yours 'dot:"):
+        attention("dot")
+    assert type(attention("dot:build")).__name__ == "ScaledDot"
+
+
+def test_an_encoder_from_outside(folder):
+    write(folder, "coder", "from seq2seq_attn.model.encoder.bigru import build\n")
+    sizes = {"num_ids": 9, "embedding_size": 3, "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
+    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bigru, .*coder$"):
+        build_encoder("coder", **sizes)
+    import_variants("coder")
+    assert build_encoder("coder", **sizes).memory_size == 10
+
+
+def test_a_typing_error_gets_the_nearest_name():
+    with pytest.raises(UsageError, match="'bilinaer': no such variant; did you mean 'bilinear'"):
+        attention("bilinaer")
+    with pytest.raises(
+        UsageError, match=f"'cosine': no such variant; variants are {', '.join(packaged_variants('attention'))};"
+    ):
+        attention("cosine")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "message"),
+    [
+        ("absent", None, UsageError, "--import absent: no such module, neither in .* nor installed"),
+        ("needy.py", "", UsageError, "--import needy.py: expected the name of a module, for example my_module"),
+        ("./mine", None, UsageError, "--import ./mine: expected the name of a module, for example my_module"),
+        ("needy", "import absent_too\n", UserError, r"--import needy: cannot be imported \(No module .*absent_too"),
+        ("broken", "1 / 0\n", UserError, r"--import broken: cannot be imported \(ZeroDivisionError: division"),
+        ("unfinished", "def (\n", UserError, r"--import unfinished: cannot be imported \(SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported(folder, name, text, error, message):
+    if text is not None:
+        write(folder, name, text)
+    with pytest.raises(error, match=message):
+        import_variants(name)
+
+
+def test_the_example_meets_the_contract(folder, monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
+    import_variants("cosine")
+    config = ModelConfig(attention={"name": "cosine", "options": {"sharpness": 2.0}})
+    cosine = build_model(config, num_source_ids=9, num_target_ids=9).decoder.attention.double()
+    values, mask = torch.randn(3, 5, 512, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [1], [3]])
+    memory, state = cosine.prepare(values.masked_fill(~mask.unsqueeze(2), torch.nan), mask)
+    context, state = cosine.attend(torch.randn(3, 512, dtype=torch.float64), memory, state)
+    weights = state.weights_BS
+    torch.testing.assert_close(weights.sum(dim=1), torch.ones(3, dtype=torch.float64))
+    assert (weights[~mask] == 0).all()
+    torch.testing.assert_close(context[1], values[1, 0])
