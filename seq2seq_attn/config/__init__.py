@@ -6,8 +6,6 @@ Builders pass plain numbers on: configuration objects do not reach the modules.
 
 from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
 from seq2seq_attn.config.models import (
-    MAX_BEAM_SIZE,
-    MAX_LENGTH_PENALTY,
     BatchConfig,
     Config,
     DataConfig,
@@ -19,6 +17,7 @@ from seq2seq_attn.config.models import (
     ValidationConfig,
 )
 from seq2seq_attn.config.sources import packaged_config_names
+from seq2seq_attn.config.types import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY
 
 __all__ = [
     "MAX_BEAM_SIZE",

@@ -3,29 +3,135 @@
 from __future__ import annotations
 
 import difflib
-from typing import get_origin
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from seq2seq_attn.config.models import Config
 
+_MAX_PROBLEMS = 3
+_MAX_KEY = 80
+_HINTS = {
+    "data.train": "a prefix (PREFIX.de and PREFIX.en) or [source file, target file]",
+    "data.valid": "a prefix (PREFIX.de and PREFIX.en) or [source file, target file]",
+    "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
+    "data.stitch": "write data.stitch: {K: weight}, for example {1: 1, 2: 0.5}",
+    "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
+}
+"""Keys whose type alone says too little."""
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "path": "a path",
+    "list": "a list",
+    "dict": "a mapping",
+    "tuple": "a list",
+    "none": "null",
+}
+"""The first word of pydantic's name for a mistake."""
+_LIMITS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 100
+_short.maxlevel, _short.maxlist, _short.maxdict = 2, 4, 4
+
 
 def explain(error: ValidationError) -> str:
-    """All mistakes in one line."""
-    lines = []
-    for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            nearest = _nearest_key(key)
-            lines.append(f"unknown configuration key {key!r}" + (f"; did you mean {nearest!r}?" if nearest else ""))
+    """The mistakes in one line; of many, the first ones."""
+    texts = []
+    for key, problems in _by_key(error).items():
+        if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
+            texts.append(unknown_key(key))
         else:
-            message = problem["msg"][0].lower() + problem["msg"][1:]
-            lines.append(f"{key}={problem['input']!r}: {message}")
-    return "; ".join(lines)
+            texts.append(explain_value(key, problems))
+    more = len(texts) - _MAX_PROBLEMS
+    return "; ".join(texts[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def explain_value(key: str, problems: Iterable[Mapping[str, Any]]) -> str:
+    """`KEY=VALUE: expected ...` from what pydantic found wrong with a value, once for each type that it may have."""
+    problems = list(problems)
+    value = problems[0]["input"]
+    hint = next((_HINTS[name] for name in (key, key.rpartition(".")[0]) if name in _HINTS), None)
+    if hint is None or not any(_is_of_type(problem) for problem in problems):
+        hint = " or ".join(dict.fromkeys(_expected(problem) for problem in problems))
+    if not hint.startswith("write "):
+        hint = f"expected {hint}"
+    shown = "no value given" if value is None else shorten(value)
+    return f"{_shorten_key(key)}: {shown}; {hint}" if value is None else f"{_shorten_key(key)}={shown}: {hint}"
+
+
+def unknown_key(key: str) -> str:
+    """That there is no such key, and which one may be meant."""
+    nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
+    shown = repr(_shorten_key(key))
+    return f"unknown configuration key {shown}" + (f"; did you mean {nearest!r}?" if nearest else "")
+
+
+def shorten(value: object) -> str:
+    """A value as it is written, cut where it is long."""
+    return str(value).lower() if isinstance(value, bool) else _short.repr(value)
+
+
+def _shorten_key(key: str) -> str:
+    return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}..."
+
+
+def _is_of_type(problem: Mapping[str, Any]) -> bool:
+    return problem["type"] not in _LIMITS and problem["type"] != "finite_number"
+
+
+def _expected(problem: Mapping[str, Any]) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind in _LIMITS:
+        words, name = _LIMITS[kind]
+        limit = context[name]
+        return f"{words} {limit:,}" if isinstance(limit, int) else f"{words} {limit:g}"
+    if kind == "literal_error":
+        return str(context["expected"])
+    if kind in ("model_type", "model_attributes_type"):
+        return "a section of settings"
+    return _EXPECTED.get(kind.partition("_")[0], "another value")
+
+
+def _by_key(error: ValidationError) -> dict[str, list[Mapping[str, Any]]]:
+    """The mistakes by dotted key. Where a value may be of several types, pydantic adds the type to the key."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for problem in error.errors(include_url=False):
+        found.setdefault(_dotted(problem["loc"]), []).append(problem)
+    return found
+
+
+def _dotted(parts: tuple[int | str, ...]) -> str:
+    section: Any = Config
+    names = []
+    for position, part in enumerate(parts):
+        names.append(str(part))
+        field = section.model_fields.get(part)
+        if field is None:
+            break
+        section = field.annotation
+        if not _is_section(section):
+            # the key of a mapping and the place in a list stay; what follows are names of types
+            rest = [str(one) for one in parts[position + 1 :]]
+            origin = get_origin(section)
+            names += rest[:1] if origin in (dict, tuple) else []
+            break
+    return ".".join(names)
 
 
 def _nearest_key(key: str) -> str | None:
-    keys = _all_keys(Config)
+    keys = all_keys()
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
     if close:
         return close[0]
@@ -35,11 +141,16 @@ def _nearest_key(key: str) -> str | None:
     return by_last[close[0]] if close else None
 
 
-def _all_keys(section: type[BaseModel], prefix: str = "") -> list[str]:
+def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:
+    """Every key that a configuration may have, sections too."""
     keys = []
     for name, field in section.model_fields.items():
-        annotation = field.annotation
         keys.append(prefix + name)
-        if isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, BaseModel):
-            keys += _all_keys(annotation, f"{prefix}{name}.")
+        annotation: Any = field.annotation
+        if _is_section(annotation):
+            keys += all_keys(annotation, f"{prefix}{name}.")
     return keys
+
+
+def _is_section(annotation: object) -> bool:
+    return isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, BaseModel)

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from seq2seq_attn.config.explain import explain
+from seq2seq_attn.config.explain import explain, shorten
 from seq2seq_attn.config.models import Config
-from seq2seq_attn.config.sources import merge, parse_value, read_source
+from seq2seq_attn.config.sources import merge, parse_override, read_source
 from seq2seq_attn.errors import UsageError
 
 
@@ -29,10 +29,7 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
     if sources and "name" not in merged:
         merged["name"] = Path(sources[-1]).stem
     for override in overrides:
-        key, equals, text = override.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--set {override!r}: expected KEY=VALUE, for example --set model.hidden_size=256")
-        merged = merge(merged, _nest(key.strip(), parse_value(text)))
+        merged = merge(merged, parse_override(override))
     return config_from_dict(merged)
 
 
@@ -42,6 +39,7 @@ def config_from_dict(values: dict[str, Any]) -> Config:
     Raises:
         UsageError: as `load_config`.
     """
+    _check_text(values)
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -53,8 +51,21 @@ def dump_config(config: Config) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def _nest(dotted: str, value: Any) -> dict[str, Any]:
-    for part in reversed(dotted.split(".")):
-        value = {part: value}
-    nested: dict[str, Any] = value
-    return nested
+def _check_text(values: object, key: str = "") -> None:
+    """Refuse text that no file name and no YAML file can hold."""
+    if isinstance(values, dict):
+        for name, value in values.items():
+            _check_text(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(values, list):
+        for value in values:
+            _check_text(value, key)
+    elif isinstance(values, str) and ("\0" in values or not _is_unicode(values)):
+        raise UsageError(f"{key}={shorten(values)}: not UTF-8 text; rename what it names")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict
 
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-DropoutRate = Annotated[float, Field(ge=0.0, lt=1.0)]
-MAX_BEAM_SIZE = 1_000
-"""more hypotheses a sentence take more memory than there is, and win nothing"""
-MAX_LENGTH_PENALTY = 10.0
-BeamSize = Annotated[int, Field(ge=1, le=MAX_BEAM_SIZE)]
-LengthPenalty = Annotated[float, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENALTY)]
+from seq2seq_attn.config.types import (
+    BeamSize,
+    DropoutRate,
+    Fraction,
+    LearningRate,
+    LengthPenalty,
+    LengthRatio,
+    NonNegativeFloat,
+    NonNegativeInt,
+    NumLayers,
+    NumThreads,
+    Options,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    Seed,
+    Size,
+    Weight,
+)
 
 
 class Section(BaseModel):
@@ -30,11 +42,11 @@ class CaptionsConfig(Section):
     num_test: PositiveInt = 1_500
     min_length: PositiveInt = 4
     max_length: PositiveInt = 30
-    seed: NonNegativeInt = 1
+    seed: Seed = 1
 
 
 class TokenizerConfig(Section):
-    """How text becomes tokens. `vocab_size`, `joint` and `model_type` speak to SentencePiece alone."""
+    """How text becomes tokens. `vocab_size`, `joint` and `model_type` apply to SentencePiece only."""
 
     name: Literal["spacy", "sentencepiece", "characters"] = "sentencepiece"
     lowercase: bool = False
@@ -64,8 +76,8 @@ class DataConfig(Section):
     valid: str | list[str] | None = None
     test: dict[str, str | list[str]] = {}
     max_length: PositiveInt = 100
-    max_length_ratio: PositiveFloat = 9.0
-    stitch: dict[PositiveInt, NonNegativeFloat] = {}
+    max_length_ratio: LengthRatio = 9.0
+    stitch: dict[PositiveInt, Weight] = {}
     """Training pairs joined end to end: K to the probability that an example is K pairs; empty: none are."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
@@ -87,15 +99,15 @@ class EncoderConfig(Section):
     """The encoder; `name` is a file of `model/encoder/`. `hidden_size` is that of one direction."""
 
     name: str = "bigru"
-    hidden_size: PositiveInt = 256
-    num_layers: PositiveInt = 1
+    hidden_size: Size = 256
+    num_layers: NumLayers = 1
 
 
 class AttentionConfig(Section):
     """The attention; `name` is a file of `model/attention/`, `options` are that variant's own (see its docstring)."""
 
     name: str = "additive"
-    options: dict[str, Any] = {}
+    options: Options = {}
 
 
 class DropoutConfig(Section):
@@ -113,9 +125,9 @@ class ModelConfig(Section):
     through tanh of that size (Bahdanau's deep output). `tie_embeddings`: target embedding = output weights; `all` ties
     the source embedding too and needs a joint vocabulary."""
 
-    embedding_size: PositiveInt = 256
-    hidden_size: PositiveInt = 512
-    readout_size: PositiveInt | None = None
+    embedding_size: Size = 256
+    hidden_size: Size = 512
+    readout_size: Size | None = None
     tie_embeddings: Literal["none", "target", "all"] = "none"
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()
@@ -126,12 +138,12 @@ class OptimizerConfig(Section):
     """The optimiser. `weight_decay` is decoupled for `adamw`."""
 
     name: Literal["adam", "adamw"] = "adam"
-    learning_rate: PositiveFloat = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
+    learning_rate: LearningRate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: PositiveFloat = 1e-8
     weight_decay: NonNegativeFloat = 0.0
     clip_norm: PositiveFloat | None = 1.0
-    average_decay: DropoutRate = 0.0
+    average_decay: Fraction = 0.0
     """Exponential moving average of the weights, used for validation and kept as the best model; 0 is off."""
 
 
@@ -176,14 +188,14 @@ class TrainConfig(Section):
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
     max_minutes: PositiveFloat | None = None
-    label_smoothing: DropoutRate = 0.0
+    label_smoothing: Fraction = 0.0
     checkpoint_every_updates: PositiveInt = 500
     log_every_updates: PositiveInt = 50
     max_bad_steps: PositiveInt = 5
     """Updates in a row with a non-finite loss or gradient that are skipped before training gives up."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
-    num_threads: PositiveInt | None = None
+    num_threads: NumThreads | None = None
     """CPU threads; None: torch's default. On record because the last bits of a sum depend on it."""
     cuda_graphs: bool = False
     """On a GPU, record each shape of batches once and replay it: a step's many small kernels are launched at once. Not
@@ -201,7 +213,7 @@ class SearchConfig(Section):
 
     beam_size: BeamSize = 5
     length_penalty: LengthPenalty = 0.0
-    max_length_ratio: PositiveFloat = 2.0
+    max_length_ratio: LengthRatio = 2.0
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64
 
@@ -210,7 +222,7 @@ class Config(Section):
     """Everything that decides a run."""
 
     name: str = "base"
-    seed: NonNegativeInt = 1
+    seed: Seed = 1
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()

@@ -6,10 +6,15 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from seq2seq_attn.config.explain import shorten, unknown_key
+from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
+
+_MAX_BYTES = 1 << 20
+_MAX_NAME = 300
+_BASE = "base"
+"""All defaults and nothing else: worth no line in a list of configurations."""
 
 
 def packaged_config_names() -> list[str]:
@@ -18,41 +23,13 @@ def packaged_config_names() -> list[str]:
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
 
 
-def read_source(source: str, seen: tuple[str, ...] = ()) -> dict[str, Any]:
+def read_source(source: str) -> dict[str, Any]:
     """A packaged configuration or a YAML file, on top of those that it `extends`.
 
     Raises:
         UsageError: there is no such file, or it is not a mapping in YAML.
     """
-    if source in seen:
-        raise UsageError(f"config {source!r}: extends itself through {' -> '.join((*seen, source))}")
-    path = Path(source)
-    is_file_name = path.suffix in (".yaml", ".yml")
-    if not is_file_name:
-        names = packaged_config_names()
-        if source not in names:
-            nearest = difflib.get_close_matches(source, names, n=1)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else f"packaged configs are {', '.join(names)}"
-            raise UsageError(f"config {source!r}: no packaged config of that name and not a .yaml file; {hint}")
-        path = packaged("configs") / f"{source}.yaml"
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"config {source!r}: no such file") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"config {source!r}: not readable YAML ({' '.join(str(error).split())})") from None
-    if values is None:
-        values = {}
-    if not isinstance(values, dict):
-        raise UsageError(f"config {source!r}: expected a mapping of keys to values, got {type(values).__name__}")
-    parents = values.pop("extends", [])
-    base: dict[str, Any] = {}
-    for parent in [parents] if isinstance(parents, str) else parents:
-        # a file named beside this one, or a packaged name
-        beside = path.parent / parent
-        resolved = str(beside) if is_file_name and beside.suffix in (".yaml", ".yml") else parent
-        base = merge(base, read_source(resolved, (*seen, source)))
-    return merge(base, values)
+    return _read(source, seen=(), read={})
 
 
 def merge(base: dict[str, Any], overlay: dict[str, Any]) -> dict[str, Any]:
@@ -67,15 +44,92 @@ def merge(base: dict[str, Any], overlay: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def parse_value(text: str) -> Any:
-    """The value of a `KEY=VALUE` override: YAML, or the text itself if it is none."""
+def parse_override(override: str) -> dict[str, Any]:
+    """`KEY=VALUE` as a mapping; the value is YAML, or the text itself if it is none.
+
+    Raises:
+        UsageError: there is no key, or one that no setting can have.
+    """
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise UsageError(f"--set {shorten(override)}: expected KEY=VALUE, for example --set model.hidden_size=256")
+    parts = key.split(".")
+    if len(parts) > MAX_DEPTH:
+        raise UsageError(unknown_key(key))
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-    if isinstance(value, str):
-        try:
-            return float(value)  # YAML 1.1 reads 1e-3 as a string
-        except ValueError:
-            return value
-    return value
+        value = parse_yaml(text)
+    except YamlError:
+        value = text
+    for part in reversed(parts):
+        value = {part: value}
+    nested: dict[str, Any] = value
+    return nested
+
+
+def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """`seen` are those that led here, `read` what was read before: a file that many extend is read once."""
+    what = f"config {source!r}" if len(source) <= _MAX_NAME else f"config {shorten(source)}"
+    if source in seen:
+        raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, source))}")
+    if len(seen) > MAX_DEPTH:
+        raise UsageError(f"{what}: the last of more than {MAX_DEPTH} configurations that extend each other")
+    if source in read:
+        return read[source]
+    path = _path_of(source, what)
+    values = _read_mapping(path, what)
+    base: dict[str, Any] = {}
+    for parent in _parents(values.pop("extends", []), what):
+        # a file named beside this one, or a packaged name
+        beside = path.parent / parent
+        resolved = str(beside) if _is_file_name(source) and _is_file_name(parent) else parent
+        base = merge(base, _read(resolved, (*seen, source), read))
+    read[source] = merge(base, values)
+    return read[source]
+
+
+def _is_file_name(source: str) -> bool:
+    return source.endswith((".yaml", ".yml"))
+
+
+def _path_of(source: str, what: str) -> Path:
+    if _is_file_name(source):
+        return Path(source)
+    names = packaged_config_names()
+    if source in names:
+        return packaged("configs") / f"{source}.yaml"
+    nearest = difflib.get_close_matches(source, names, n=1) if len(source) <= _MAX_NAME else []
+    whole = [name for name in names if "/" not in name and name != _BASE]
+    folders = sorted({name.partition("/")[0] for name in names if "/" in name})
+    known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{one}/' for one in folders)}"
+    hint = f"did you mean {nearest[0]!r}?" if nearest else known
+    raise UsageError(f"{what}: no packaged config of that name and not a .yaml file; {hint}")
+
+
+def _read_mapping(path: Path, what: str) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
+        with path.open("rb") as stream:
+            text = stream.read(_MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
+            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB, so not a configuration")
+        values = parse_yaml(text.decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
+    except YamlError as error:
+        raise UsageError(f"{what}: not readable YAML ({error})") from None
+    if values is None or values == {}:
+        raise UsageError(f"{what}: holds no setting; write at least `name: {path.stem}`, or leave it out")
+    if not isinstance(values, dict):
+        raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
+    return values
+
+
+def _parents(value: object, what: str) -> list[str]:
+    parents = [value] if isinstance(value, str) else value
+    if isinstance(parents, list) and all(isinstance(parent, str) for parent in parents):
+        return parents
+    raise UsageError(f"{what}: extends={shorten(value)}: expected a packaged name, a .yaml file, or a list of them")

@@ -75,10 +75,10 @@ def test_an_override_may_hold_an_equals_sign() -> None:
     [
         ("model.hiden_size=3", r"unknown configuration key 'model\.hiden_size'; did you mean 'model\.hidden_size'\?"),
         ("train.learning_rate=3", r"'train\.learning_rate'; did you mean 'train\.optimizer\.learning_rate'\?"),
-        ("model.hidden_size=-3", r"model\.hidden_size=-3: input should be greater than 0"),
-        ("model.dropout.encoder=1.0", r"model\.dropout\.encoder=1\.0: input should be less than 1"),
-        ("train.precision=fp8", r"train\.precision='fp8': input should be 'auto', 'fp32', 'bf16' or 'fp16'"),
-        ("seed=many", r"seed='many': input should be a valid integer"),
+        ("model.hidden_size=-3", r"model\.hidden_size=-3: expected at least 1"),
+        ("model.dropout.encoder=1.0", r"model\.dropout\.encoder=1\.0: expected at most 0.99"),
+        ("train.precision=fp8", r"train\.precision='fp8': expected 'auto', 'fp32', 'bf16' or 'fp16'"),
+        ("seed=many", r"seed='many': expected a whole number"),
         ("seed", r"--set 'seed': expected KEY=VALUE"),
         ("=3", r"--set '=3': expected KEY=VALUE"),
     ],
@@ -104,8 +104,10 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
         load_config([write(tmp_path, "broken.yaml", "a: [1\n")])
 
 
-def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
-    assert load_config([write(tmp_path, "empty.yaml", "# nothing yet\n")]) == Config(name="empty")
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n", "\ufeff"])
+def test_an_empty_file_is_a_mistake(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"empty\.yaml': holds no setting; write at least `name: empty`"):
+        load_config([write(tmp_path, "empty.yaml", text)])
 
 
 def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:

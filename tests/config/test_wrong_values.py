@@ -1,0 +1,122 @@
+"""Values that no setting may have: each is told in one line with the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config
+from seq2seq_attn.config.explain import all_keys
+from seq2seq_attn.errors import UsageError
+
+FOREIGN = re.compile(r"[Ii]nput should|valid dictionary|instance of|Value error|pydantic|Config\b|parse")
+TOO_LONG = 400
+
+
+def refusal(*overrides: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_config((), overrides)
+    text = str(caught.value)
+    assert not FOREIGN.search(text), text
+    assert "\n" not in text
+    assert len(text) < TOO_LONG, text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("seed=true", "seed=true: expected a whole number"),
+        ("seed=1.5", "seed=1.5: expected a whole number"),
+        ("seed=100000000000000000000000000", "0000: expected at most 9,223,372,036,854,775,807"),
+        ("train.batch.size=true", "train.batch.size=true: expected a whole number"),
+        ("train.optimizer.learning_rate=1e400", "train.optimizer.learning_rate='1e400': expected a finite number"),
+        ("train.optimizer.learning_rate=1e30", "train.optimizer.learning_rate='1e30': expected at most 100"),
+        ("train.optimizer.learning_rate=.nan", "train.optimizer.learning_rate=nan: expected a finite number"),
+        ("train.optimizer.learning_rate=true", "train.optimizer.learning_rate=true: expected a number"),
+        ("train.optimizer.betas=[1,1]", "train.optimizer.betas.0=1: expected less than 1"),
+        ("train.optimizer.betas=[true,false]", "train.optimizer.betas.0=true: expected two numbers"),
+        ("train.optimizer.betas=[.nan,0]", "train.optimizer.betas.0=nan: expected a finite number"),
+        ("train.optimizer.betas=0.9", "train.optimizer.betas=0.9: expected two numbers, for example [0.9, 0.999]"),
+        ("train.optimizer.betas=[0.9]", "expected two numbers, for example [0.9, 0.999]"),
+        ("train.optimizer.betas=[0.9,0.9,0.9]", "expected two numbers, for example [0.9, 0.999]"),
+        ("train.num_threads=2147483648", "train.num_threads=2147483648: expected at most 1,024"),
+        ("model.hidden_size=1e9", "model.hidden_size='1e9': expected at most 65,536"),
+        ("model.hidden_size=9999999999999999999999", "expected at most 65,536"),
+        ("model.hidden_size=", "model.hidden_size: no value given; expected a whole number"),
+        ("model.encoder.num_layers=1000000000", "expected at most 100"),
+        ("model.dropout.embedding=0.9999999999999999", "expected at most 0.99"),
+        ("search.max_length_ratio=.inf", "search.max_length_ratio=inf: expected a finite number"),
+        ("search.max_length_ratio=1e300", "search.max_length_ratio='1e300': expected at most 1000"),
+        ("data.stitch={1: .inf}", "data.stitch.1=inf: expected a finite number"),
+        ("data.stitch=3", "data.stitch=3: write data.stitch: {K: weight}"),
+        ("data.stitch={a: 1}", "data.stitch.a='a': write data.stitch: {K: weight}"),
+        ("data.test=corpus/test", "data.test='corpus/test': write data.test: {NAME: PREFIX}"),
+        ("data.test={a: 5}", "data.test.a=5: write data.test: {NAME: PREFIX}"),
+        ("data.data_dir=3", "data.data_dir=3: expected a path"),
+        ("data.tokenizer.lowercase=3", "data.tokenizer.lowercase=3: expected true or false"),
+        ("data.tokenizer.name=bpe", "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece' or 'characters'"),
+        ("model=3", "model=3: expected a section of settings"),
+        ("model.attention.options=3", "model.attention.options=3: expected a mapping"),
+        ("model.attention.options.x={1: 0.5}", "model.attention.options.x={1: 0.5}: expected"),
+        ("name=[1]", "name=[1]: expected text"),
+        ("name=" + "x" * 50 + "\0", "not UTF-8 text"),
+        ("name=a\udcff", r"name='a\udcff': not UTF-8 text"),
+        (".".join("a" * 2000) + "=1", "unknown configuration key 'a.a.a.a"),
+        ("seed=!!int x", "seed='!!int x': expected a whole number"),
+        ("seed=" + "9" * 6000, "expected a finite number"),
+        ("seed=" + "[" * 5000, "expected a whole number"),
+        ("seed=" + "x" * 100_000, "expected a whole number"),
+        ("x" * 100_000 + "=1", "unknown configuration key 'xxx"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_named_with_what_is_allowed(override: str, message: str) -> None:
+    assert message in refusal(override)
+
+
+def test_of_many_mistakes_the_first_are_told() -> None:
+    text = refusal("seed=a", "model.hidden_size=a", "train.batch.size=a", "search.beam_size=a", "name=[1]")
+    assert text.count("expected") == 3
+    assert text.endswith("; and 2 more")
+
+
+@pytest.mark.parametrize("key", [key for key in all_keys() if key != "name"])
+@pytest.mark.parametrize("value", ["[[1]]", "{a: {b: 1}}"])
+def test_no_key_takes_a_list_of_lists_or_a_nested_mapping(key: str, value: str) -> None:
+    if key not in ("model.attention.options",):
+        assert refusal(f"{key}={value}").startswith(key if value[0] == "[" else ("unknown", key))
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["seed=1e3", "data.tokenizer.lowercase=yes", "data.target_language=no", "train.max_epochs=null", "name=1e5x"],
+)
+def test_what_people_write_is_taken(override: str) -> None:
+    load_config((), [override])
+
+
+def test_no_is_norwegian() -> None:
+    assert load_config((), ["data.target_language=no"]).data.target_language == "no"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": "no"},
+        {"name": "1e3"},
+        {"name": "null"},
+        {"name": "a\nb\u2028c"},
+        {"model": {"attention": {"options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}}}},
+        {"data": {"stitch": {2: 0.25}, "test": {"1": "a"}}},
+    ],
+)
+def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path_factory) -> None:
+    config = config_from_dict(values)
+    path = tmp_path_factory.mktemp("dump") / "dumped.yaml"
+    path.write_text(dump_config(config), encoding="utf-8")
+    assert load_config([str(path)]) == config
+
+
+def test_defaults_are_within_their_own_limits() -> None:
+    assert config_from_dict(Config().model_dump()) == Config()

@@ -1,0 +1,110 @@
+"""Configuration files as strangers write them: twice the same key, alias bombs, deep nesting, trees of `extends`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UsageError
+
+
+def refusal(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    began_at = time.process_time()
+    with pytest.raises(UsageError) as caught:
+        load_config([str(path)])
+    message = str(caught.value)
+    assert time.process_time() - began_at < 2.0
+    assert "\n" not in message
+    assert len(message.replace(str(path), "")) < 400
+    return message
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+)
+MERGE_BOMB = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}\n" for i in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\ntrain: {}\nseed: 2\n", "line 3: 'seed' is set already in line 1"),
+        ("train:\n  batch: {size: 1, size: 2}\n", "line 2: 'size' is set already in line 2"),
+        (BOMB + "seed: *a9\n", "more than 10,000 values"),
+        (MERGE_BOMB, "more than 10,000 values"),
+        ("a: &a [*a]\n", "nested more than 20 levels deep"),
+        ("seed: " + "[" * 100_000, "nested more than 20 levels deep"),
+        ("{a: " * 30 + "1" + "}" * 30, "nested more than 20 levels deep"),
+        ("seed: !!int x\n", "a value is not of the type that its tag says"),
+        ("seed: !!bool 3\n", "a value is not of the type that its tag says"),
+        ("seed: !!timestamp x\n", "a value is not of the type that its tag says"),
+        ("seed: !!python/object/apply:os.system [true]\n", "could not determine a constructor"),
+        ("seed: " + "9" * 6000, "not readable YAML"),
+        ("name: 2026-13-45\n", "not readable YAML"),
+        (b"name: \xff\n", "not UTF-8 (byte 0xff)"),
+        (b"name: \0\n", "not readable YAML"),
+        ("# " + "x" * (1 << 20), "larger than 1 MiB"),
+        ("extends: 5\n", "extends=5: expected a packaged name, a .yaml file, or a list of them"),
+        ("extends: null\n", "extends=None: expected"),
+        ("extends: true\n", "extends=true: expected"),
+        ("extends: [1]\n", "extends=[1]: expected"),
+        ("extends: [null]\n", "extends=[None]: expected"),
+        ("extends: .nan\n", "extends=nan: expected"),
+        ("extends: tutoral\n", "did you mean 'tutorial'"),
+        ("extends: [" + "x" * 10_000 + "]\n", "no packaged config of that name"),
+        ("1: 2\n", "unknown configuration key '1'"),
+        ("model: {1: 2}\n", "unknown configuration key 'model.1'"),
+        ("? [a, b]\n: 1\n", "not readable YAML"),
+    ],
+)
+def test_a_hostile_file_is_one_short_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    assert message in refusal(tmp_path, text)
+
+
+def test_a_tree_of_extends_reads_each_file_once(tmp_path: Path) -> None:
+    for i in range(15):
+        (tmp_path / f"c{i}.yaml").write_text(f"extends: [c{i + 1}.yaml, c{i + 1}.yaml]\n")
+    (tmp_path / "c15.yaml").write_text("seed: 5\n")
+    began_at = time.process_time()
+    assert load_config([str(tmp_path / "c0.yaml")]).seed == 5
+    assert time.process_time() - began_at < 2.0
+
+
+def test_a_long_chain_of_extends_is_refused(tmp_path: Path) -> None:
+    for i in range(1200):
+        (tmp_path / f"c{i}.yaml").write_text(f"extends: c{i + 1}.yaml\n")
+    with pytest.raises(UsageError, match="more than 20 configurations that extend each other"):
+        load_config([str(tmp_path / "c0.yaml")])
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "folder.yaml").mkdir()
+    for name in ("pipe.yaml", "folder.yaml"):
+        with pytest.raises(UsageError, match="not a file"):
+            load_config([str(tmp_path / name)])
+
+
+def test_a_byte_order_mark_and_anchors_are_fine(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\n", encoding="utf-8")
+    assert load_config([str(path)]).model.hidden_size == 7
+
+
+def test_the_list_of_packaged_configurations_is_short() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_config(["xyzzy"])
+    message = str(caught.value)
+    assert "quickstart" in message
+    assert "attention/" in message
+    assert "base" not in message
+    assert "bottleneck/single" not in message
+    assert len(message) < 250
