@@ -14,6 +14,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.arms import find_arms, named_arms
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.names import path_names, run_names
 from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
@@ -77,12 +78,12 @@ def evaluate(
     """
     _check_request(runs, "run to evaluate", report_path)
     run_dirs = [RunDir(run) for run in runs]
-    names = _display_names([run.path for run in run_dirs])
     json_path = json_path or run_dirs[0].path / _report_name(len(runs), source)
     for path in (json_path, report_path):
         if path is not None:
             check_writable(path)
     configs = [run.config() for run in run_dirs]
+    names = run_names([run.path for run in run_dirs], configs)
     sets = find_sets(run_dirs, configs, splits, source, reference, stitch=stitch, show_progress=show_progress)
     is_html = _is_html(report_path)
     choices = Choices(
@@ -140,7 +141,7 @@ def score_files(
         length_of = "reference"
     if arms and len(arms) != len(hypotheses):
         raise UsageError(f"{len(arms)} arms for {len(hypotheses)} files of hypotheses: name one for each")
-    names = _display_names(hypotheses)
+    names = path_names(hypotheses)
     lines = [[read_lines(path)] for path in hypotheses]
     report = build_report(
         [one],
@@ -214,11 +215,3 @@ def _check_request(paths: Sequence[str | Path], what: str, path: Path | None) ->
         raise UsageError(f"no {what}: name at least one")
     if path is not None and path.suffix not in (".md", ".html"):
         raise UsageError(f"--report {str(path)!r}: name a file that ends in .md (Markdown) or .html (with attention)")
-
-
-def _display_names(paths: Sequence[Path]) -> list[str]:
-    """Last parts of the paths if they differ, else the paths."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UsageError(f"{', '.join(map(str, paths))}: the same twice; name different ones")
-    names = [path.resolve().name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]

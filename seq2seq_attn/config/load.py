@@ -16,8 +16,8 @@ from seq2seq_attn.errors import UsageError
 
 
 def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
-    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result. Where none of
-    them says `name`, it is the last file's.
+    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result. Its name is the
+    last `name` that a file gives, with the names of the files after it that give none: `quickstart+bilinear`.
 
     Raises:
         UsageError: a file that is not there or is not a mapping, an unknown key (with the nearest valid one), a value
@@ -25,9 +25,10 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
     """
     merged: dict[str, Any] = {}
     for source in sources:
-        merged = merge(merged, read_source(source))
-    if sources and "name" not in merged:
-        merged["name"] = Path(sources[-1]).stem
+        values = read_source(source)
+        if "name" not in values:
+            values["name"] = f"{merged['name']}+{Path(source).stem}" if "name" in merged else Path(source).stem
+        merged = merge(merged, values)
     for override in overrides:
         merged = merge(merged, parse_override(override))
     return config_from_dict(merged)

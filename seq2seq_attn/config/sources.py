@@ -84,6 +84,8 @@ def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -
         beside = path.parent / parent
         resolved = str(beside) if _is_file_name(source) and _is_file_name(parent) else parent
         base = merge(base, _read(resolved, (*seen, source), read))
+    if "name" in base:
+        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file says another
     read[source] = merge(base, values)
     return read[source]
 

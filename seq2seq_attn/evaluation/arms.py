@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.evaluation.names import differences, is_dated, trained_settings
 from seq2seq_attn.metrics.seeds import Drawn, Spread, join, mean_difference, mean_interval, mean_retention, spread
 from seq2seq_attn.metrics.significance import Interval, PairedTest
-
-# What decides where and how a run was computed, or what it was called, but not what was trained.
-_NOT_THE_ARM = (
-    *("name", "seed", "data.data_dir", "data.source_dir", "data.num_processes", "search.batch_size"),
-    *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
-    *("train.checkpoint_every_updates", "train.validation.num_samples"),
-)
 
 
 @dataclass(frozen=True)
@@ -106,29 +100,28 @@ def score_arms(drawn: Sequence[Drawn], arms: Sequence[Arm], *, seed: int) -> lis
 
 
 def _identity(config: Config) -> str:
-    values = config.model_dump(mode="json")
-    for dotted in _NOT_THE_ARM:
-        *path, last = dotted.split(".")
-        section = values
-        for key in path:
-            section = section[key]
-        del section[last]
-    return json.dumps(values, sort_keys=True)
+    return json.dumps(trained_settings(config), sort_keys=True)
 
 
 def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]) -> list[str]:
-    """By the first of these that tells all arms apart: the runs' names without their seeds, the configurations' names,
-    the attentions, the first runs' names."""
-    ways: list[Callable[[int], str]] = [
-        lambda place: _without_seed(names[place], configs[place].seed),
-        lambda place: configs[place].name,
-        lambda place: configs[place].model.attention.name,
-    ]
-    for name_of in ways:
-        found = [{name_of(place) for place in places} for places in members]
-        if all(len(of_arm) == 1 for of_arm in found) and len(set.union(*found)) == len(members):
-            return [of_arm.pop() for of_arm in found]
+    """By the first of these that tells all arms apart: the directories' names without their seeds, unless `train` named
+    them; what differs between the configurations; the configurations' names; the first runs' names."""
+    by_directory = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
+    by_config = [config.name for config in configs]
+    differing = differences([configs[places[0]] for places in members])
+    if not any(map(is_dated, names)) and (found := _shared(members, by_directory)):
+        return found
+    if found := differing or _shared(members, by_config) or _shared(members, by_directory):
+        return found
     return [names[places[0]] for places in members]
+
+
+def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
+    """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the same."""
+    found = [{names[place] for place in places} for places in members]
+    if all(len(of_arm) == 1 for of_arm in found) and len(set.union(*found)) == len(members):
+        return [of_arm.pop() for of_arm in found]
+    return None
 
 
 def _without_seed(name: str, seed: int) -> str:

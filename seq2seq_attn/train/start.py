@@ -5,6 +5,7 @@ What loads torch is imported where it is used: a mistake in the settings is answ
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from datetime import date
@@ -39,7 +40,8 @@ def load_settings(
         run_dir = newest_unfinished(RUNS_DIR)
     own = run_dir / CONFIG if resume and run_dir is not None else None
     if own is not None and own.exists():
-        return load_config([str(own), *sources], overrides), run_dir
+        name = load_config([str(own)]).name  # whatever is changed, it stays the same run
+        return load_config([str(own), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
     if resume and not sources:
         raise UsageError(f"{run_dir}: nothing to resume there (no {CONFIG}); name a run, or give -c to begin one")
     return load_config(sources or ["multi30k"], overrides), run_dir

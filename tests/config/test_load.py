@@ -110,8 +110,19 @@ def test_an_empty_file_is_a_mistake(tmp_path: Path, text: str) -> None:
         load_config([write(tmp_path, "empty.yaml", text)])
 
 
-def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("seed: 3\n")
-    assert load_config([str(tmp_path / "mine.yaml")]).name == "mine"
-    assert load_config(["tutorial", str(tmp_path / "mine.yaml")]).name == "tutorial"
-    assert load_config().name == "base"
+def test_a_name_says_which_files_were_merged(tmp_path: Path) -> None:
+    mine = write(tmp_path, "mine.yaml", "seed: 3\n")
+    child = write(tmp_path, "child.yaml", "extends: tutorial\n")
+    for sources, name in (
+        ([], "base"),
+        ([mine], "mine"),
+        (["tutorial", mine], "tutorial+mine"),
+        (["quickstart", "attention/bilinear"], "quickstart+bilinear"),
+        (["tutorial", "attention/none", "tokenizer/characters"], "tutorial+none+characters"),
+        (["attention/dot", "tokenizer/spacy"], "dot+spacy"),
+        ([mine, "quickstart"], "quickstart"),
+        ([child], "tutorial+child"),
+        ([child, mine], "tutorial+child+mine"),
+    ):
+        assert load_config(sources).name == name
+    assert load_config(["quickstart", mine], ["name=other"]).name == "other"

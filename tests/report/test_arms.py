@@ -72,9 +72,13 @@ def test_the_same_seed_twice_is_no_spread():
     [
         (["a-s1", "a-s11", "b-s1"], ["x", "x", "y"], ["a", "b"]),
         (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
-        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["x", "y"]),
-        (["monday", "tuesday", "friday"], ["x", "x", "x"], ["additive", "none"]),
-        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["additive", "none"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=none"]),
+        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=none"]),
+        (
+            ["2026-11-22-x-s1", "2026-11-22-x-s11", "2026-11-23-x+none-s1"],
+            ["x", "x", "x+none"],
+            ["attention=additive", "attention=none"],
+        ),
     ],
 )
 def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
@@ -86,8 +90,9 @@ def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
     assert [arm.name for arm in find_arms(names, settings)] == expected
 
 
-def test_arms_that_nothing_tells_apart_have_their_first_runs_names():
-    settings = [config("seed=1"), config("seed=2"), config("seed=1", "model.hidden_size=8")]
+def test_arms_that_no_short_name_tells_apart_have_their_first_runs_names():
+    sizes = [f"model.{key}=8" for key in ("embedding_size", "hidden_size", "readout_size", "encoder.hidden_size")]
+    settings = [config("seed=1"), config("seed=2"), config("seed=1", *sizes)]
     assert [arm.name for arm in find_arms(["monday", "tuesday", "friday"], settings)] == ["monday", "friday"]
 
 

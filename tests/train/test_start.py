@@ -91,6 +91,19 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
     assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, path)
 
 
+def test_a_resumed_run_keeps_its_name() -> None:
+    path = begin("a")
+    RunDir(path).save_config(Config(name="mine"))
+    config, _ = load_settings(["tokenizer/characters"], [], run_dir=path, resume=True)
+    assert (config.name, config.data.tokenizer.name) == ("mine", "characters")
+
+
+def test_a_run_is_named_by_what_was_varied() -> None:
+    config, _ = load_settings(["quickstart", "attention/bilinear"], [], run_dir=None, resume=False)
+    path = choose_run_dir(config, None, resume=False, overwrite=False)
+    assert path.name == f"{date.today().isoformat()}-quickstart+bilinear-s1"
+
+
 def test_settings_without_a_name_are_those_of_multi30k() -> None:
     config, run_dir = load_settings([], [], run_dir=None, resume=False)
     assert (config.name, run_dir) == ("multi30k", None)
