@@ -1,25 +1,25 @@
 """`python -m seq2seq_attn`, and the installed command `seq2seq`: one command line to one exit code.
 
-0 done; 1 run-time failure; 2 usage or configuration; 130 Ctrl-C; 143 SIGTERM. Logs and bars go to stderr; an error is
-one line there, and `--debug` shows where it came from.
+0 done; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs and bars go to stderr;
+an error is one line there, and `--debug` shows where it came from.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import NoReturn
 
-from seq2seq_attn.commands.cli import PROGRAM, app
 from seq2seq_attn.errors import UsageError, UserError
 
-INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def main() -> NoReturn:
@@ -30,8 +30,12 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. Nothing is raised, unless `--debug` asks for the traceback."""
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
+    if sys.stderr is None:  # closed before we began; the next file opened would take its number, and our log with it
+        sys.stderr = open(os.devnull, "w")
     try:
-        with _logging_to_stderr(is_debug=is_debug), _exit_on_sigterm():
+        from seq2seq_attn.commands.cli import PROGRAM, app  # a third of a second, in which Ctrl-C must be quiet too
+
+        with _logging_to_stderr(is_debug=is_debug), _exit_on_signals():
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
             if sys.stdout is not None:  # None: it was closed before we began
                 sys.stdout.flush()
@@ -39,10 +43,10 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # Typer's answer to a closed pipe
-            return _drop_stdout()
+            return _broken_pipe(stop.__context__, arguments)
         return stop.code if isinstance(stop.code, int) else UserError.exit_code
-    except BrokenPipeError:
-        return _drop_stdout()
+    except BrokenPipeError as error:
+        return _broken_pipe(error, arguments)
     except Exception as error:
         if is_debug and not _is_from_parser(error):
             traceback.print_exc()
@@ -52,13 +56,15 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
-    """The package's log, a bare line each, above any bar that is there."""
+    """The package's log, a bare line each, above any bar that is there. Work goes on when nobody reads it any more (a
+    terminal or a log collector that is gone)."""
 
     class AboveBars(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             from tqdm import tqdm
 
-            tqdm.write(self.format(record), file=sys.stderr)
+            with suppress(OSError):
+                tqdm.write(self.format(record), file=sys.stderr)
 
     package, handler = logging.getLogger("seq2seq_attn"), AboveBars()
     former = package.level
@@ -72,17 +78,20 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """SIGTERM unwinds the stack (temporary files are removed) instead of ending the process on the spot."""
+def _exit_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind the stack (temporary files are removed) instead of ending the process on the spot; a
+    signal that is ignored, as SIGHUP under `nohup`, stays so."""
 
     def leave(signal_number: int, frame: object) -> NoReturn:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(128 + signal_number)
 
-    former = signal.signal(signal.SIGTERM, leave)
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    former = {number: signal.signal(number, leave) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _is_from_parser(error: Exception) -> bool:
@@ -91,6 +100,8 @@ def _is_from_parser(error: Exception) -> bool:
 
 
 def _complain(error: Exception, arguments: Sequence[str]) -> int:
+    from seq2seq_attn.commands.cli import PROGRAM
+
     if _is_from_parser(error):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else PROGRAM
@@ -102,7 +113,8 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         text, code = f"{error.filename}: {error.strerror}" if error.filename else str(error), UserError.exit_code
     else:
         text, code = f"{type(error).__name__}: {error} (not foreseen; --debug shows where)", UserError.exit_code
-    sys.stderr.write(f"error: {' '.join(text.split())}\n")
+    with suppress(OSError):  # the exit code tells, even where nobody reads
+        sys.stderr.write(f"error: {' '.join(text.split())}\n")
     return code
 
 
@@ -118,8 +130,13 @@ def _refused_value(error: Exception, arguments: Sequence[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _drop_stdout() -> int:
-    """Whoever read our output has seen enough: 0, and the interpreter's last flush goes nowhere instead of failing."""
+def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:
+    """0 where it is stdout, whose reader has seen enough; the interpreter's last flush then goes nowhere instead of
+    failing. Any other pipe that breaks is an error."""
+    stdout = select.poll()
+    stdout.register(sys.stdout.fileno(), 0)  # asks for nothing but POLLERR, which is always reported
+    if not stdout.poll(0):
+        return _complain(error, arguments)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -35,6 +35,8 @@ FORMAT_VERSION = 1
 """Of `model.safetensors`: goes up when older versions of the package could not read it."""
 _FORMAT = "seq2seq-attn model"
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
+LOCK = ".train.lock"
+"""held while training writes to the run; the file stays when the lock is gone"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*", "*.png"),
@@ -63,7 +65,7 @@ class RunDir:
         run = cls(path)
         if run.path.exists() and not run.path.is_dir():
             raise UserError(f"{path}: a file is there; choose another --run-dir")
-        if run.path.is_dir() and any(run.path.iterdir()):
+        if run.path.is_dir() and not run.is_empty():
             if not overwrite:
                 raise UserError(
                     f"{path}: not empty; go on with --resume, start anew with --overwrite, or choose another --run-dir"
@@ -76,6 +78,10 @@ class RunDir:
                 shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
+
+    def is_empty(self) -> bool:
+        """Whether the directory, which must exist, holds nothing (a lock does not count)."""
+        return all(path.name == LOCK for path in self.path.iterdir())
 
     @property
     def last_dir(self) -> Path:

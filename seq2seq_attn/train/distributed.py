@@ -35,11 +35,18 @@ class Group:
 
     rank: int = 0
     size: int = 1
+    launcher: int | None = None
+    """the process that `torchrun` runs in, None without it"""
 
     @property
     def is_first(self) -> bool:
         """Whether this rank writes and speaks for all."""
         return self.rank == 0
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether `torchrun` was killed, which would leave its ranks training with nobody to stop them."""
+        return self.launcher is not None and os.getppid() != self.launcher
 
     def own_seed(self, seed: int) -> int:
         """A rank's seed for what must not be the same on all ranks."""
@@ -132,15 +139,20 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """The processes that `torchrun` started, or this one alone. All but the first log errors only."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    """The processes that `torchrun` started, or this one alone. All but the first log errors only.
+
+    Raises:
+        UsageError: the environment variables that `torchrun` sets are there, but not as it sets them.
+    """
+    size = _num_processes()
     if size == 1:
         yield ALONE
         return
+    launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     # both, as a GPU's gradients go through nccl, and numbers and Python objects through gloo
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     torch.distributed.init_process_group(backend, timeout=TIMEOUT)
-    group = Group(torch.distributed.get_rank(), size)
+    group = Group(torch.distributed.get_rank(), size, launcher)
     package_log = logging.getLogger("seq2seq_attn")
     former = package_log.level
     if not group.is_first:
@@ -150,6 +162,16 @@ def join_group() -> Iterator[Group]:
     finally:
         package_log.setLevel(former)
         torch.distributed.destroy_process_group()
+
+
+def _num_processes() -> int:
+    size = os.environ.get("WORLD_SIZE", "1")
+    if not size.isascii() or not size.isdecimal() or int(size) < 1:
+        raise UsageError(f"WORLD_SIZE={size!r}: expected a number of processes, as torchrun sets it; unset it")
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if int(size) > 1 and missing:
+        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
+    return int(size)
 
 
 def local_device(name: str) -> torch.device:

@@ -7,9 +7,10 @@ is agreed upon first.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import time
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 
 import torch
@@ -18,7 +19,7 @@ from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.build import build_model, count_parameters
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import (
     TRAINING_PRIMITIVES,
@@ -30,8 +31,10 @@ from seq2seq_attn.runtime.memory import (
 from seq2seq_attn.runtime.precision import allow_tf32, resolve_precision
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
+from seq2seq_attn.train.lock import locked
 from seq2seq_attn.train.plan import Plan
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
@@ -39,7 +42,6 @@ from seq2seq_attn.train.signals import StopRequest, catch_signals
 from seq2seq_attn.train.start import check_same_run, choose_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater, UpdateResult
-from seq2seq_attn.train.validate import SPLIT as VALID
 from seq2seq_attn.train.validate import Interrupted, Validator
 
 log = logging.getLogger(__name__)
@@ -57,9 +59,10 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
 
     Raises:
         UsageError: the directory holds a run and neither `resume` nor `overwrite` was given; settings that cannot be.
-        UserError: data that cannot be had, a damaged state, out of memory, too many non-finite updates in a row.
+        UserError: data that cannot be had, a damaged state, out of memory, too many non-finite updates in a row, a
+            directory that another training writes to.
         KeyboardInterrupt: on Ctrl-C, after saving.
-        SystemExit: (143) on SIGTERM, after saving.
+        SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
     """
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
@@ -69,8 +72,9 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
             torch.set_num_threads(config.train.num_threads)
-        with catch_signals() as stop:
+        with catch_signals() as stop, ExitStack() as lock:
             trainer = Trainer(config, RunDir(path), prepared, stop, group)
+            group.from_first(lambda: lock.enter_context(locked(path)))
             trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
 
@@ -126,18 +130,18 @@ class Trainer:
             return
         self._finished = None
         if self._group.is_first:
-            self._open_run(is_new=position is None, overwrite=overwrite)
+            self._open_run(is_new=position is None, overwrite=overwrite or resume)
         self._session_began_at = time.monotonic() - self._state.elapsed_s
         with self._open_log(position) as self._run_log, closing(self._progress()) as progress:
             self._record = Record(self._run_log, progress)
-            self._say_what(is_new=position is None)
+            self._announce(is_new=position is None)
             if position is None:
                 self._save()  # from here on there is something to resume
             self._loop()
 
     def _open_run(self, *, is_new: bool, overwrite: bool) -> None:
         if is_new:
-            self.run = RunDir.create(self.run.path, overwrite=overwrite or (self.run.path / "config.yaml").exists())
+            self.run = RunDir.create(self.run.path, overwrite=overwrite)
             self.run.save_config(self._config)
             self.run.save_text(self._prepared)
             self.run.write_environment(sys.argv, self._device)
@@ -208,8 +212,11 @@ class Trainer:
             self._stop.leave()
 
     def _agree_to_stop(self) -> bool:
-        """Whether a signal has reached any rank. The clock is set to the latest of all, as a limit of minutes ends the
-        loop: all must leave it together."""
+        """Whether a signal has reached any rank, or `torchrun` is gone. The clock is set to the latest of all, as a
+        limit of minutes ends the loop: all must leave it together."""
+        if self._group.is_orphaned and not self._stop.is_set:
+            log.error("torchrun (process %d) is gone: saving, then leaving", self._group.launcher)
+            self._stop.signal_number = signal.SIGTERM
         elapsed_s, signal_number = self._group.largest([self._state.elapsed_s, self._stop.signal_number or 0])
         self._state.elapsed_s = elapsed_s
         if signal_number:
@@ -329,18 +336,14 @@ class Trainer:
         is_shown = self._group.is_first
         return Progress(update=self._state.update, total_updates=total, end_s=end_s, is_shown=is_shown)
 
-    def _say_what(self, *, is_new: bool) -> None:
+    def _announce(self, *, is_new: bool) -> None:
         log.info("%s: %s", self.run.path, "begins" if is_new else f"goes on after update {self._state.update}")
-        processes = f"{self._group.size} processes, " if self._group.size > 1 else ""
-        threads = f", {torch.get_num_threads()} threads" if self._device.type == "cpu" else ""
-        log.info("torch %s, %son %s%s, %s", torch.__version__, processes, self._device, threads, self._precision)
-        if self._model.decoder.attention.fast_score() is None:
-            name = self._config.model.attention.name
-            log.info("attention %s: its score is none that the fast unroll knows; a loop, step after step", name)
-        sizes = (
-            count_parameters(self._model),
-            len(self._pairs),
-            len(self._prepared.pairs(VALID)),
-            self._updates_per_epoch,
+        announce(
+            self._config,
+            self._model,
+            self._prepared,
+            device=self._device,
+            precision=self._precision,
+            num_processes=self._group.size,
+            updates_per_epoch=self._updates_per_epoch,
         )
-        log.info("%d parameters, %d training pairs, %d validation pairs, %d updates an epoch", *sizes)

@@ -67,19 +67,26 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     Raises:
         UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else; a run to
             be resumed has lost its state.
+        UserError: another training writes there.
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one goes on with the run, the other replaces it; choose one")
+    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.checkpoint import has_state
+    from seq2seq_attn.train.lock import locked
 
     if run_dir is None and not resume:
         return _new_name(config)
     run_dir = run_dir or newest_unfinished(RUNS_DIR)
+    try:
+        str(run_dir).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it") from None
     if run_dir.exists() and not run_dir.is_dir():
         raise UsageError(f"{run_dir}: a file; --run-dir takes a directory")
     if resume and not (run_dir / CONFIG).exists():
         _clear_leftovers(run_dir)
-    if not run_dir.exists() or not any(run_dir.iterdir()):
+    if not run_dir.exists() or RunDir(run_dir).is_empty():
         return run_dir
     if not (run_dir / CONFIG).exists():
         raise UsageError(f"{run_dir}: not empty and not a run directory (it has no {CONFIG}); choose another --run-dir")
@@ -89,7 +96,8 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         raise UsageError(
             f"{run_dir}: has a model, but no saved state to go on from (no {LAST}/); --overwrite starts it again"
         )
-    return run_dir
+    with locked(run_dir):  # a training that still writes there is named before data is prepared
+        return run_dir
 
 
 def check_same_run(saved: Config, config: Config) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import subprocess
@@ -10,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -293,7 +296,7 @@ def wait_for_lines(process: subprocess.Popen[str], num_lines: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_signals_save_and_exit_with_their_code(corpus: Path, number: int, code: int) -> None:
     with endless_training(corpus) as process:
         wait_for_lines(process, 3)
@@ -307,7 +310,7 @@ def test_signals_save_and_exit_with_their_code(corpus: Path, number: int, code: 
     assert checkpoint.read_values(Path("run/last"))["state"]["update"] >= 9
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
     def interrupt(*args: object, **kwargs: object) -> None:
         os.kill(os.getpid(), number)
@@ -330,3 +333,52 @@ def test_a_closed_pipe_is_quiet() -> None:
     command = f"{sys.executable} -m seq2seq_attn train --dump-config | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Gone(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_a_training_goes_on_when_nobody_reads_its_log(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Gone())
+    assert run(["train", *settings(corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
+    assert capsys.readouterr().out == "run\n"
+    assert RunDir("run").is_finished()
+    assert run(["train", "--run-dir", "run"]) == 2  # cannot be said, but the exit code tells
+
+
+def test_stderr_may_be_closed(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run(["prepare", *settings(corpus)]) == 0
+    assert sys.stderr is not None
+    sys.stderr.close()
+
+
+def test_only_the_reader_of_stdout_ends_a_command_well(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", fail)
+    assert run(["prepare"]) == 1
+    assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "seq2seq_attn.commands.cli", Interrupted("cli"))
+    assert run(["--help"]) == 130
+    assert capsys.readouterr() == ("", "")
+    code = "import sys, seq2seq_attn.__main__; sys.exit('typer' in sys.modules)"  # before `run` watches, that is
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

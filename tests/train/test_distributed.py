@@ -34,6 +34,20 @@ def test_alone_nothing_is_exchanged() -> None:
     assert ALONE.is_first
 
 
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("x", "WORLD_SIZE='x': expected a number of processes"),
+        ("0", "WORLD_SIZE='0': expected a number"),
+        ("2", "WORLD_SIZE=2 without RANK, MASTER_ADDR, MASTER_PORT: start with torchrun, or unset WORLD_SIZE"),
+    ],
+)
+def test_an_environment_that_torchrun_did_not_make(monkeypatch: pytest.MonkeyPatch, size: str, message: str) -> None:
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(UsageError, match=message), join_group():
+        pass
+
+
 def test_ranks_share_the_rows_of_every_batch() -> None:
     lengths = np.arange(100, dtype=np.int64) % 7 + 1
 

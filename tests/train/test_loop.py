@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES
 from seq2seq_attn.train import checkpoint, loop
 from seq2seq_attn.train import update as update_module
+from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
 from seq2seq_attn.translate.translator import load
@@ -74,7 +76,7 @@ def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_pa
     assert run.config() == toy_config()
     assert isinstance(load(run.path).translate(["Hund Katze"])[0].text, str)
     text = (run.path / "train.log").read_text(encoding="utf-8")
-    assert "160 training pairs, 24 validation pairs, 10 updates an epoch" in text
+    assert "160 training pairs, 24 validation pairs, 10 updates per epoch" in text
     assert "hypothesis" in text
 
 
@@ -198,6 +200,19 @@ def test_a_signal_saves_and_leaves(
     assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
     assert not RunDir(tmp_path / "stopped").is_finished()
     assert_same_end(train(config, run_dir=tmp_path / "stopped", resume=True), expected)
+
+
+def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    parent = os.getppid()
+    monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=parent)))
+    parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    with pytest.raises(SystemExit, match=r"^143$"):
+        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
+    assert f"torchrun (process {parent}) is gone: saving, then leaving" in caplog.text
+    assert checkpoint.read_values(tmp_path / "run" / "last")["state"]["update"] == 4
 
 
 def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(

@@ -48,6 +48,12 @@ def test_a_taken_directory_needs_a_word() -> None:
         choose(path, resume=True, overwrite=True)
 
 
+def test_a_name_that_utf_8_cannot_write_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^--run-dir 'x.udcff': not UTF-8, .* rename it$"):
+        choose(Path(os.fsdecode(b"x\xff")))
+    assert choose(Path("Straße")) == Path("Straße")
+
+
 def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
     path = begin("a")
     (path / "model.safetensors").touch()

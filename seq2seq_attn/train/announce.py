@@ -1,0 +1,58 @@
+"""Log the device and the sizes that training begins with, and warn of settings that do not do what they seem to."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.model.build import count_parameters
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.train.validate import SPLIT as VALID
+
+log = logging.getLogger(__name__)
+
+
+def announce(
+    config: Config,
+    model: Seq2Seq,
+    prepared: PreparedCorpus,
+    *,
+    device: torch.device,
+    precision: Precision,
+    num_processes: int,
+    updates_per_epoch: int,
+) -> None:
+    """Write one line per fact to the log."""
+    processes = f"{num_processes} processes, " if num_processes > 1 else ""
+    threads = f", {torch.get_num_threads()} threads" if device.type == "cpu" else ""
+    log.info("torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, precision)
+    num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
+    sizes = (count_parameters(model), num_train, num_valid, updates_per_epoch)
+    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *sizes)
+    num_types = len(prepared.source_vocab), len(prepared.target_vocab)
+    log.info("vocabularies: %d source and %d target types", *num_types)
+    if model.decoder.attention.fast_score() is None:
+        log.info("attention %s: no fast path; running step by step", config.model.attention.name)
+    _warn_of_settings(config, device=device, precision=precision, num_valid=num_valid, num_types=sum(num_types))
+
+
+def _warn_of_settings(
+    config: Config, *, device: torch.device, precision: Precision, num_valid: int, num_types: int
+) -> None:
+    train, tokenizer = config.train, config.data.tokenizer
+    if tokenizer.name == "sentencepiece" and num_types < tokenizer.vocab_size:
+        log.warning("data.tokenizer.vocab_size=%d: the training text gives fewer subwords", tokenizer.vocab_size)
+    if (num_pairs := train.validation.num_pairs) is not None and num_pairs > num_valid:
+        log.warning("train.validation.num_pairs=%d: there are %d, and all are translated", num_pairs, num_valid)
+    if precision == "fp16" and device.type == "cpu":
+        log.warning("train.precision=fp16 on a CPU: slower and less exact than fp32; fp16 is for GPUs without bf16")
+    ends = (train.max_epochs, train.max_updates, train.max_minutes, train.validation.patience)
+    if all(end is None for end in ends):
+        log.warning(
+            "no end is set: training goes on until it is stopped (Ctrl-C saves); set train.max_epochs,"
+            " train.max_updates, train.max_minutes or train.validation.patience"
+        )
