@@ -44,6 +44,7 @@ def evaluate(
     merge_below: int = 0,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    max_length_ratio: float | None = None,
     batch_size: int | None = None,
     measures: Sequence[MeasureName] = DEFAULT_MEASURES,
     resampling: Resampling = DEFAULT_RESAMPLING,
@@ -65,7 +66,8 @@ def evaluate(
         by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
         length_of: the side whose tokens count as length.
         merge_below: a bucket of fewer pairs is joined to its smaller neighbour; 0: thin ones are marked only.
-        beam_size: None: as each run is configured; so too `length_penalty` and `batch_size`.
+        beam_size: None: as each run is configured; so too `length_penalty`, `max_length_ratio` and
+            `batch_size`.
         json_path: where the report goes, plots and Markdown (unless `report_path`) beside it; None: to the first run,
             as `report.json`, `report.comparison.json` or, of a file, `report.<its name>.json`.
         precision: arithmetic of translating, `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
@@ -87,7 +89,15 @@ def evaluate(
     sets = find_sets(run_dirs, configs, splits, source, reference, stitch=stitch, show_progress=show_progress)
     is_html = _is_html(report_path)
     choices = Choices(
-        beam_size, length_penalty, batch_size, device, precision, reuse_hypotheses, is_html, show_progress
+        beam_size,
+        length_penalty,
+        max_length_ratio,
+        batch_size,
+        device,
+        precision,
+        reuse_hypotheses,
+        is_html,
+        show_progress,
     )
     evaluated = [EvaluatedRun(run, config, choices) for run, config in zip(run_dirs, configs, strict=True)]
     hypotheses = {name: [run.translate(one) for one in sets] for name, run in zip(names, evaluated, strict=True)}

@@ -40,6 +40,7 @@ def translate(
     beam_size: int | None = None,
     n_best: int = 1,
     length_penalty: float | None = None,
+    max_length_ratio: float | None = None,
     unk: Unk = "keep",
     alignment: str | Path | None = None,
     attention: str | Path | None = None,
@@ -59,7 +60,7 @@ def translate(
             lines' blank-separated words) per line of input.
         attention: file for the attention: `.png` (heat maps of the first 20 lines), `.html` (a page with the maps of
             the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0).
-        beam_size, length_penalty, unk, batch_size: as in `Translator.translate`.
+        beam_size, length_penalty, max_length_ratio, unk, batch_size: as in `Translator.translate`.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
 
@@ -84,6 +85,7 @@ def translate(
         choices = Choices(
             beam_size=beam_size,
             length_penalty=length_penalty,
+            max_length_ratio=max_length_ratio,
             batch_size=batch_size,
             unk=unk,
             keep_attention=bool(alignment or attention),

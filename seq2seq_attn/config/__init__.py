@@ -17,11 +17,13 @@ from seq2seq_attn.config.models import (
     ValidationConfig,
 )
 from seq2seq_attn.config.sources import packaged_config_names
-from seq2seq_attn.config.types import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY
+from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
 
 __all__ = [
+    "LEAST_LENGTH_RATIO",
     "MAX_BEAM_SIZE",
     "MAX_LENGTH_PENALTY",
+    "MAX_LENGTH_RATIO",
     "BatchConfig",
     "Config",
     "DataConfig",

@@ -209,11 +209,12 @@ class TrainConfig(Section):
 
 class SearchConfig(Section):
     """Translation. A hypothesis's score is log P / length ** `length_penalty`, length in target tokens with EOS; it has
-    at most `max_length_ratio` * source tokens + `max_length_extra` tokens."""
+    at most `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio` None: training chooses it
+    so that no target of its pairs would be cut."""
 
     beam_size: BeamSize = 5
     length_penalty: LengthPenalty = 0.0
-    max_length_ratio: LengthRatio = 2.0
+    max_length_ratio: LengthRatio | None = None
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64
 

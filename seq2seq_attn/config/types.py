@@ -20,6 +20,9 @@ MAX_SEED = 2**63 - 1
 MAX_BEAM_SIZE = 1_000
 """more hypotheses per sentence exceed the memory without improving BLEU"""
 MAX_LENGTH_PENALTY = 10.0
+MAX_LENGTH_RATIO = 1_000.0
+LEAST_LENGTH_RATIO = 2.0
+"""what training chooses for the length limit of translations is never below this"""
 
 
 def _whole(value: Any) -> Any:
@@ -63,7 +66,7 @@ Fraction = Annotated[Real, Field(ge=0.0, lt=1.0)]
 DropoutRate = Annotated[Real, Field(ge=0.0, le=0.99)]
 """a rate nearer to 1 drops everything: on a CPU rates are rounded to a 65,536th"""
 LearningRate = Annotated[Real, Field(gt=0.0, le=100.0)]
-LengthRatio = Annotated[Real, Field(gt=0.0, le=1_000.0)]
+LengthRatio = Annotated[Real, Field(gt=0.0, le=MAX_LENGTH_RATIO)]
 """tokens of one side per token of the other"""
 Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 

@@ -19,6 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.length_ratios import describe_ratios
 from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.pipeline.numericalize import Draft
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
@@ -73,7 +74,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
     meta = prepared.meta
     limits = meta["config"]
     lines = [f"{prepared.directory}  ({prepared.source_language} -> {prepared.target_language})", ""]
-    lines += corpus.audit_lines(prepared.audit)
+    lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
     train = prepared.audit["train"]
     dropped = train["dropped"]
     reasons = {

@@ -35,6 +35,7 @@ class Choices:
 
     beam_size: int | None = None
     length_penalty: float | None = None
+    max_length_ratio: float | None = None
     batch_size: int | None = None
     device: str = "auto"
     precision: str = "auto"
@@ -52,9 +53,11 @@ class EvaluatedRun:
         self._config = config
         self._choices = choices
         search = config.search
+        ratio = search.max_length_ratio if choices.max_length_ratio is None else choices.max_length_ratio
         self._search: dict[str, Any] = {
             "beam_size": search.beam_size if choices.beam_size is None else choices.beam_size,
             "length_penalty": search.length_penalty if choices.length_penalty is None else choices.length_penalty,
+            "max_length_ratio": ratio,
         }
         self._arithmetic = resolve_arithmetic(choices.precision, resolve_device(choices.device))
         self._seconds = 0.0

@@ -39,7 +39,7 @@ from seq2seq_attn.train.plan import Plan
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.signals import StopRequest, catch_signals
-from seq2seq_attn.train.start import check_same_run, choose_run_dir
+from seq2seq_attn.train.start import check_same_run, choose_run_dir, with_length_limit
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -91,10 +91,10 @@ class Trainer:
     def __init__(
         self, config: Config, run: RunDir, prepared: PreparedCorpus, stop: StopRequest, group: Group = ALONE
     ) -> None:
-        self._config = config
+        self._pairs = prepared.pairs("train")
+        self._config = config = with_length_limit(config, self._pairs)
         self.run = run
         self._prepared = prepared
-        self._pairs = prepared.pairs("train")
         self._stop = stop
         self._group = group
         self._device = local_device(config.train.device)

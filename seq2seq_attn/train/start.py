@@ -10,10 +10,13 @@ import logging
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError
+
+if TYPE_CHECKING:
+    from seq2seq_attn.data.store import PairStore
 
 RUNS_DIR = Path("runs")
 CONFIG = "config.yaml"
@@ -98,6 +101,18 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         )
     with locked(run_dir):  # a training that still writes there is named before data is prepared
         return run_dir
+
+
+def with_length_limit(config: Config, pairs: PairStore) -> Config:
+    """The configuration with a number for `search.max_length_ratio`, from the training pairs if it has none: a run
+    needs nothing but itself to translate."""
+    from seq2seq_attn.data.length_ratios import limiting_ratio
+
+    if config.search.max_length_ratio is not None:
+        return config
+    num_joined = max(config.data.stitch, default=1)
+    ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, num_joined=num_joined)
+    return config.model_copy(update={"search": config.search.model_copy(update={"max_length_ratio": ratio})})
 
 
 def check_same_run(saved: Config, config: Config) -> None:

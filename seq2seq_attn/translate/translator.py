@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, cast, get_args
+from typing import Any, Unpack, cast, get_args
 
 import torch
 
-from seq2seq_attn.config import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, SearchConfig
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast_step import step_model
@@ -35,6 +33,7 @@ from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
+from seq2seq_attn.translate.choices import Choices, Options, Unk, resolve_choices
 from seq2seq_attn.translate.translation import (
     EOS_TOKEN,
     Translation,
@@ -43,30 +42,7 @@ from seq2seq_attn.translate.translation import (
     split_source,
 )
 
-__all__ = ["Translation", "Translator", "Unk", "load"]
-
-Unk = Literal["keep", "copy", "forbid"]
-"""an unknown token in a translation: left as `<unk>`, replaced by the source token it looked at most, never chosen"""
-
-
-class Choices(TypedDict, total=False):
-    """What a call may say, as `Translator.translate` explains it."""
-
-    beam_size: int | None
-    length_penalty: float | None
-    batch_size: int | None
-    unk: Unk
-    keep_attention: bool
-
-
-@dataclass(frozen=True)
-class _Options:
-    beam_size: int
-    n_best: int
-    length_penalty: float
-    batch_size: int
-    unk: Unk
-    keep_attention: bool
+__all__ = ["Choices", "Translation", "Translator", "Unk", "load"]
 
 
 class Translator:
@@ -153,6 +129,7 @@ class Translator:
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
+        max_length_ratio: float | None = None,
         batch_size: int | None = None,
         unk: Unk = "keep",
         keep_attention: bool = True,
@@ -163,6 +140,8 @@ class Translator:
             texts: lines; a line break inside one counts as a blank.
             beam_size: hypotheses kept per line; 1 is greedy search. None: as the run's configuration says.
             length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
+            max_length_ratio: the most target tokens per source token, to which the configured `max_length_extra` is
+                added; a translation cut there says so (`is_cut`). None: as configured.
             batch_size: sentences translated at once; changes speed and memory only. None: as configured.
             unk: what to do with unknown tokens; `copy` needs a model with attention over source positions.
             keep_attention: False leaves `attention` out, which saves a little time.
@@ -175,6 +154,7 @@ class Translator:
             n_best=1,
             beam_size=beam_size,
             length_penalty=length_penalty,
+            max_length_ratio=max_length_ratio,
             batch_size=batch_size,
             unk=unk,
             keep_attention=keep_attention,
@@ -200,45 +180,15 @@ class Translator:
         options = self._options(n_best, choices)
         return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
 
-    def _options(self, n_best: int, choices: Choices) -> _Options:
-        """What the call says, the rest as configured; checked."""
-        search = self._search
-        beam_size, batch_size = choices.get("beam_size"), choices.get("batch_size")
-        length_penalty = choices.get("length_penalty")
-        options = _Options(
-            beam_size=search.beam_size if beam_size is None else beam_size,
-            n_best=n_best,
-            length_penalty=search.length_penalty if length_penalty is None else length_penalty,
-            batch_size=search.batch_size if batch_size is None else batch_size,
-            unk=choices.get("unk", "keep"),
-            keep_attention=choices.get("keep_attention", True),
-        )
-        self._check(options)
-        return options
-
-    def _check(self, options: _Options) -> None:
-        for name, value, most in (
-            ("beam_size", options.beam_size, MAX_BEAM_SIZE),
-            ("batch_size", options.batch_size, None),
-            ("n_best", options.n_best, None),
-        ):
-            if not isinstance(value, Integral) or value < 1 or (most is not None and value > most):
-                allowed = "1 or more" if most is None else f"1 to {most}"
-                raise UsageError(f"{name}={value!r}: expected a whole number, {allowed}")
-        penalty = options.length_penalty
-        if not isinstance(penalty, Real) or not abs(penalty) <= MAX_LENGTH_PENALTY:  # not <=: NaN too
-            allowed = f"a number from {-MAX_LENGTH_PENALTY:g} to {MAX_LENGTH_PENALTY:g}"
-            raise UsageError(f"length_penalty={penalty!r}: expected {allowed}")
-        if not 1 <= options.n_best <= options.beam_size:
-            raise UsageError(f"n_best={options.n_best}: expected 1 to the beam size, which is {options.beam_size}")
-        if options.unk not in get_args(Unk):
-            raise UsageError(f"unk={options.unk!r}: expected one of {', '.join(get_args(Unk))}")
+    def _options(self, n_best: int, choices: Choices) -> Options:
+        options = resolve_choices(choices, n_best, self._search)
         if options.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
+        return options
 
-    def _translate_chunk(self, lines: Sequence[str], options: _Options) -> list[list[Translation]]:
+    def _translate_chunk(self, lines: Sequence[str], options: Options) -> list[list[Translation]]:
         """The translations of each line: cut into segments, sort them by length, translate in batches, put together."""
         segments = [
             (number, tokens)
@@ -273,15 +223,12 @@ class Translator:
         return self._prepared[1]
 
     def _translate_batch(
-        self, model: StepModel[Any], sources: Sequence[list[str]], options: _Options
+        self, model: StepModel[Any], sources: Sequence[list[str]], options: Options
     ) -> list[list[Translation]]:
         source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
         unknown = [tuple(place for place, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
         batch = collate_source(source_ids).to(self._device)
-        search = self._search
-        max_lengths_B = [
-            max(1, int(search.max_length_ratio * len(tokens)) + search.max_length_extra) for tokens in sources
-        ]
+        max_lengths_B = [options.max_length(len(tokens)) for tokens in sources]
         forbid_unk = options.unk == "forbid"
         keep_weights = options.keep_attention or options.unk == "copy"
         if options.beam_size == 1:
@@ -311,7 +258,7 @@ class Translator:
         ]
 
     def _translation(
-        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: _Options
+        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: Options
     ) -> Translation:
         tokens = self._target_vocab.tokens_of(hypothesis.ids)
         weights_TS = hypothesis.weights_TS
@@ -333,7 +280,7 @@ class Translator:
             unknown=unknown,
         )
 
-    def _blank(self, options: _Options) -> Translation:
+    def _blank(self, options: Options) -> Translation:
         return empty_translation(options.keep_attention and self.has_attention)
 
 

@@ -212,7 +212,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
         "seq2seq_attn.commands.translate.translate", lambda texts, **options: seen.update(options, texts=texts)
     )
     arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
-    arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8"
+    arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
     assert run(["translate", *arguments.split()]) == 0
     assert seen == {
         "texts": [],
@@ -222,6 +222,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
         "beam_size": 4,
         "n_best": 2,
         "length_penalty": 0.5,
+        "max_length_ratio": 3.0,
         "unk": "copy",
         "alignment": Path("c"),
         "attention": Path("d.npz"),
@@ -244,7 +245,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
-    arguments += " --batch-size 9 --json j --report r.html --device cpu --precision bf16"
+    arguments += " --batch-size 9 --json j --report r.html --device cpu --precision bf16 --max-length-ratio 3"
     assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out == "the table\n"
     assert seen == {
@@ -259,6 +260,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
         "merge_below": 50,
         "beam_size": 4,
         "length_penalty": 0.5,
+        "max_length_ratio": 3.0,
         "batch_size": 9,
         "json_path": Path("j"),
         "report_path": Path("r.html"),

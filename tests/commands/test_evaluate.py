@@ -73,7 +73,7 @@ def test_what_the_run_directory_gets(workshop):
     assert values == json.loads(json.dumps(report.data))
     [run] = values["runs"]
     assert (run["name"], run["seed"], run["attention"], run["lowercases"]) == ("additive", 1, "additive", False)
-    assert run["search"] == {"beam_size": 1, "length_penalty": 0.0}
+    assert run["search"] == {"beam_size": 1, "length_penalty": 0.0, "max_length_ratio": 1.5}
     assert values["length"]["of"] == "source"
     assert values["length"]["edges"] == [12, 15]
     assert values["length"]["tokenizer"].startswith("spacy.blank:de:")

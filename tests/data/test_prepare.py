@@ -99,6 +99,7 @@ def test_the_audit(make_config):
     report = audit_report(prepared)
     assert "dropped from train: 5 of 8 pairs\n  2 because a side is blank\n  2 because a side has more than 5" in report
     assert "12.50 %" in report
+    assert "target tokens per source token, pairs kept in train: " in report
     assert "vocabulary: 11 and 10 ids, source and target" in report
 
 

@@ -73,11 +73,33 @@ def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_pa
         path.name for path in run.path.iterdir()
     }
     assert len(list(run.path.glob("events.out.tfevents.*"))) == 1
-    assert run.config() == toy_config()
+    assert run.config() == toy_config("search.max_length_ratio=2")
     assert isinstance(load(run.path).translate(["Hund Katze"])[0].text, str)
     text = (run.path / "train.log").read_text(encoding="utf-8")
     assert "160 training pairs, 24 validation pairs, 10 updates per epoch" in text
     assert "hypothesis" in text
+
+
+def test_a_run_says_how_long_translations_may_be(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The ratio comes from the training pairs unless it was chosen; a resume keeps it, with nothing to complain of."""
+    long = tmp_path / "long"
+    long.mkdir()
+    (long / "train.de").write_text("ab\n" * 16)
+    (long / "train.en").write_text("cdefghijklmnopq\n" * 16)
+    settings = [f"data.train={long / 'train'}", f"data.data_dir={tmp_path}", "search.max_length_extra=0"]
+    config = toy_config(*settings)
+    run = train(config, run_dir=tmp_path / "run")
+    assert run.config().search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
+    assert train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3").config().search == (
+        config.search.model_copy(update={"max_length_ratio": 3.0})
+    )
+    for again in (config, run.config()):
+        more = again.model_copy(update={"train": again.train.model_copy(update={"max_epochs": 3})})
+        train(more, run_dir=run.path, resume=True)
+    assert any("train.max_epochs: 3 in this session" in message for message in caplog.messages)
+    assert not any("search" in message for message in caplog.messages)
 
 
 def test_metrics_have_a_line_per_event(toy_config: ConfigMaker, tmp_path: Path) -> None:

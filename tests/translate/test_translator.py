@@ -215,6 +215,29 @@ def test_a_precision_that_is_not_there_is_refused() -> None:
         resolve_arithmetic("int8", torch.device("cuda"))
 
 
+# ---- the length limit ----
+
+
+class FiveForOne(FakeModel):
+    """Five tokens for each of the source, then EOS."""
+
+    def next_log_probs(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
+        log_probs = np.full(UNK + 1 + self.num_free, -20.0, dtype=np.float32)
+        log_probs[EOS if len(prefix) == 5 * len(source) else A] = -0.1
+        return log_probs
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_the_ratio_decides_how_long_translations_may_be(beam_size: int) -> None:
+    translator = fake(FiveForOne())
+    short, long = "s1 s2", "s1 s2 s3 s4 s5"
+    assert [t.is_cut for t in translator.translate([short, long], beam_size=beam_size)] == [False, True]
+    found = translator.translate([short, long], beam_size=beam_size, max_length_ratio=5)
+    assert [(t.is_cut, t.is_finished, len(t.tokens)) for t in found] == [(False, True, 10), (False, True, 25)]
+    (cut,) = translator.translate([short], beam_size=1, max_length_ratio=1e-3)
+    assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
+
+
 # ---- over-long lines ----
 
 
@@ -340,6 +363,8 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
         ({"length_penalty": math.nan}, "length_penalty=nan: expected a number from -10 to 10"),
         ({"length_penalty": math.inf}, "length_penalty=inf: expected a number from -10 to 10"),
         ({"length_penalty": "1"}, "length_penalty='1': expected a number from -10 to 10"),
+        ({"max_length_ratio": 0}, "max_length_ratio=0: expected a number above 0, up to 1000"),
+        ({"max_length_ratio": math.inf}, "max_length_ratio=inf: expected a number above 0, up to 1000"),
         ({"unk": "drop"}, "unk='drop': expected one of keep, copy, forbid"),
     ],
 )

@@ -16,6 +16,7 @@ from seq2seq_attn.commands.cli.options import (
     Import,
     LengthOf,
     LengthPenalty,
+    MaxLengthRatio,
     Metrics,
     Side,
     Stitch,
@@ -46,6 +47,7 @@ def evaluate(
     ] = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    max_length_ratio: MaxLengthRatio = None,
     batch_size: BatchSize = None,
     reuse_hypotheses: Annotated[
         bool,
@@ -94,6 +96,7 @@ def evaluate(
         merge_below=merge_below,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        max_length_ratio=max_length_ratio,
         batch_size=batch_size,
         json_path=json,
         report_path=report,

@@ -93,6 +93,14 @@ BeamSize = Annotated[
 LengthPenalty = Annotated[
     float | None, typer.Option(metavar="A", help="Scores are log P / length ** A.", show_default="the run's")
 ]
+MaxLengthRatio = Annotated[
+    float | None,
+    typer.Option(
+        metavar="R",
+        help="At most R target tokens per source token, plus a few.",
+        show_default="the run's",
+    ),
+]
 BatchSize = Annotated[
     int | None,
     typer.Option(

@@ -14,6 +14,7 @@ from seq2seq_attn.commands.cli.options import (
     Device,
     Import,
     LengthPenalty,
+    MaxLengthRatio,
     TranslationPrecision,
     Unk,
 )
@@ -33,6 +34,7 @@ def translate(
     beam_size: BeamSize = None,
     n_best: Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")] = 1,
     length_penalty: LengthPenalty = None,
+    max_length_ratio: MaxLengthRatio = None,
     unk: Annotated[
         Unk,
         typer.Option(
@@ -68,6 +70,7 @@ def translate(
         beam_size=beam_size,
         n_best=n_best,
         length_penalty=length_penalty,
+        max_length_ratio=max_length_ratio,
         unk=unk.value,
         alignment=alignment,
         attention=attention,

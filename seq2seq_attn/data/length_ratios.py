@@ -1,0 +1,36 @@
+"""Length ratios of the training pairs: target tokens per source token, and the limit on translations that follows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.config import LEAST_LENGTH_RATIO, MAX_LENGTH_RATIO
+from seq2seq_attn.data.store import PairStore
+
+_ROOM = 1.25
+"""A translation may be this much longer than any reference of its source length in training."""
+_QUANTILES = (1, 50, 99)
+
+
+def limiting_ratio(pairs: PairStore, *, extra: int, num_joined: int = 1) -> float:
+    """The ratio r for which a limit of r * source tokens + `extra` cuts no target of the training pairs, EOS included,
+    with room to spare; also none of `num_joined` pairs joined to one, which have `extra` only once."""
+    source_lengths, needed = pairs.source_lengths, pairs.target_lengths + 1 - extra / num_joined
+    is_pair = source_lengths > 0
+    smallest = float((needed[is_pair] / source_lengths[is_pair]).max(initial=0.0))
+    ratio = math.ceil(100 * _ROOM * smallest) / 100
+    return min(max(ratio, LEAST_LENGTH_RATIO), MAX_LENGTH_RATIO)
+
+
+def describe_ratios(pairs: PairStore) -> str:
+    """Quantiles of the ratios, and the highest with its lengths, as one line."""
+    source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
+    ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
+    quantiles = np.percentile(ratios, _QUANTILES, method="inverted_cdf").tolist()
+    of_pairs = ", ".join(f"{percent} % up to {value:.2f}" for percent, value in zip(_QUANTILES, quantiles, strict=True))
+    highest = int(ratios.argmax())
+    lengths = f"{target_lengths[highest]} to {source_lengths[highest]} tokens"
+    return f"target tokens per source token, pairs kept in train: {of_pairs}, highest {ratios[highest]:.2f} ({lengths})"

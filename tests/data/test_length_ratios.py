@@ -1,0 +1,50 @@
+"""The length limit on translations follows from the training pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.data.length_ratios import describe_ratios, limiting_ratio
+from seq2seq_attn.data.store import IdStore, PairStore
+
+
+@pytest.fixture
+def pairs_of(tmp_path):
+    def make(*lengths):
+        for side, of_side in zip(("source", "target"), zip(*lengths, strict=True), strict=True):
+            IdStore.write(tmp_path / side, np.zeros(sum(of_side), dtype=np.int32), np.array(of_side))
+        return PairStore(IdStore(tmp_path / "source"), IdStore(tmp_path / "target"))
+
+    return make
+
+
+def test_ordinary_pairs_keep_the_least_ratio(pairs_of):
+    assert limiting_ratio(pairs_of((10, 10), (1, 9), (20, 30)), extra=10) == 2.0
+
+
+def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of):
+    # 100 tokens and EOS, 10 of them by the extra ones: 91 / 20 * 1.25
+    assert limiting_ratio(pairs_of((10, 10), (20, 100)), extra=10) == 5.69
+    assert limiting_ratio(pairs_of((20, 100)), extra=0) == 6.32
+    assert limiting_ratio(pairs_of((1, 10_000)), extra=0) == 1000.0
+
+
+@pytest.mark.parametrize("num_joined", [1, 2, 5])
+@pytest.mark.parametrize("extra", [0, 3, 10])
+def test_no_target_of_training_pairs_joined_or_not_exceeds_the_limit(pairs_of, extra, num_joined):
+    draw = np.random.default_rng(extra)
+    lengths = [(n, int(draw.integers(1, 5 * n + 1))) for n in draw.integers(1, 15, 50).tolist()]
+    ratio = limiting_ratio(pairs_of(*lengths), extra=extra, num_joined=num_joined)
+    for _ in range(200):
+        joined = [lengths[i] for i in draw.integers(0, len(lengths), num_joined)]
+        num_source, num_target = (sum(sizes) for sizes in zip(*joined, strict=True))
+        assert num_target + 1 <= int(ratio * num_source) + extra
+
+
+def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
+    lengths = [(10, 10)] * 98 + [(10, 20), (4, 19)]
+    assert describe_ratios(pairs_of(*lengths)) == (
+        "target tokens per source token, pairs kept in train: 1 % up to 1.00, 50 % up to 1.00, 99 % up to 2.00, "
+        "highest 4.75 (19 to 4 tokens)"
+    )
