@@ -303,11 +303,11 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def open_writers(
-    stack: ExitStack, out: BinaryIO, *, n_best: int, alignment: str | Path | None, attention: str | Path | None
+def open_attention_writers(
+    stack: ExitStack, *, alignment: str | Path | None, attention: str | Path | None
 ) -> list[Writer]:
-    """The writers of a call; closing the stack completes their files."""
-    writers: list[Writer] = [TextWriter(out, n_best)]
+    """The writers of links and attention maps that are asked for; closing the stack completes their files."""
+    writers: list[Writer] = []
     if alignment is not None:
         writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
     if attention is not None and _kind(attention) == ".npz":

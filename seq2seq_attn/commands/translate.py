@@ -15,11 +15,12 @@ from pathlib import Path
 from seq2seq_attn.commands.streams import (
     STREAM,
     LineReader,
+    TextWriter,
     Writer,
     check_outputs,
+    open_attention_writers,
     open_input,
     open_output,
-    open_writers,
 )
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
@@ -76,11 +77,12 @@ def translate(
         run = newest_run().path
         log.info("by %s", run)
     translator = load(run, device, precision=precision)
-    _check_has_attention(translator, alignment=alignment, attention=attention)
+    check_has_attention(translator, alignment=alignment, attention=attention)
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
         out = stack.enter_context(open_output(output))
-        writers = open_writers(stack, out, n_best=n_best, alignment=alignment, attention=attention)
+        side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
+        writers = [TextWriter(out, n_best), *side_writers]
         chunks: Iterator[Sequence[str]] = iter([texts]) if reader is None else reader.chunks()
         choices = Choices(
             beam_size=beam_size,
@@ -108,10 +110,11 @@ def _check_input(texts: Sequence[str], input: str | Path | None) -> None:
             log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
 
 
-def _check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
+def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
+    """Raise UsageError if some option asks for attention that the model does not have."""
     for name, path in paths.items():
         if path is not None and not translator.has_attention:
-            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions to write")
+            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
 
 
 def _report_invalid(reader: LineReader) -> None:

@@ -1,6 +1,6 @@
-"""Attention judged: a model reads what it translated, for entropy and coverage, and the references, against gold links.
+"""Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references, against gold links.
 
-Reading is forced decoding (`forced.py`), so that the same weights come out whatever search found the hypotheses. All
+Forced decoding gives the same weights whatever search found the hypotheses. All
 counts are of words, not of a model's own tokens, so that models with other tokens can be compared: spaCy's words of the
 language, and for gold links the tokens that those are numbered in.
 
@@ -20,7 +20,8 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.tokenizers.words import word_tokenizer
-from seq2seq_attn.translate.scoring import Reading, read_pairs
+from seq2seq_attn.translate.scoring import force_decode
+from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,11 @@ class Judge:
         overlap_N4 = np.array([overlap_counts(*pair) for pair in pairs], dtype=np.int64)
         if translator is None or not translator.has_attention:
             return Judgement(AttentionStatistics(overlap_N4))
-        readings = read_pairs(translator, self._set.source, hypotheses, batch_size=batch_size)
+        decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
         counts = []
-        for reading, source_words, target_words in zip(readings, self._source_words, words, strict=True):
-            word_weights_TS = word_weights(reading, source_words, target_words)
-            counts.append(attention_counts(_weights(reading), word_weights_TS))
+        for pair, source_words, target_words in zip(decoded, self._source_words, words, strict=True):
+            word_weights_TS = word_weights(pair, source_words, target_words)
+            counts.append(attention_counts(_weights(pair), word_weights_TS))
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
         return Judgement(statistics, self._gold(translator, batch_size))
 
@@ -68,8 +69,8 @@ def judge_alignment(
     *,
     batch_size: int | None = None,
 ) -> dict[int, AlignmentScore]:
-    """The attention with which a model reads given pairs, against their gold links (`evaluation_sets.caption_links`),
-    for each shift of `report.attention_scores.SHIFTS`.
+    """The attention of a model on given pairs against their gold links (`test_sets.caption_links`), for each shift of
+    `attention_scores.SHIFTS`.
 
     Raises:
         UsageError: lists of different lengths.
@@ -88,29 +89,28 @@ def read_gold(
     batch_size: int | None = None,
 ) -> GoldReadings:
     """What `judge_alignment` scores, pair by pair."""
-    readings = read_pairs(translator, sources, targets, batch_size=batch_size)
-    weights = [word_weights(*of_pair) for of_pair in zip(readings, gold.source_words, gold.target_words, strict=True)]
+    decoded = force_decode(translator, sources, targets, batch_size=batch_size)
+    weights = [word_weights(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
     return GoldReadings(weights, [parse_pharaoh(line) for line in gold.links])
 
 
-def word_weights(reading: Reading, source_words: Sequence[str], target_words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The weights of a reading between words, [T, S]; all 0 (and a warning) where its tokens are not those words.
+def word_weights(
+    pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
+) -> npt.NDArray[np.float64]:
+    """The attention of a pair between words, [T, S]; all 0 (and a warning) where its tokens are not those words.
 
     Raises:
-        ValueError: a reading without attention over source positions.
+        ValueError: a pair without attention over source positions.
     """
+    weights_TS = _weights(pair)
     try:
-        return words_from_tokens(
-            _weights(reading), reading.source_tokens[:-1], reading.target_tokens, source_words, target_words
-        )
+        return words_from_tokens(weights_TS, pair.source_tokens[:-1], pair.tokens, source_words, target_words)
     except ValueError as error:
-        if reading.weights_TS is None:
-            raise
         log.warning("attention of a line counts as none: %s", error)
         return np.zeros((len(target_words), len(source_words)))
 
 
-def _weights(reading: Reading) -> npt.NDArray[np.float32]:
-    if reading.weights_TS is None:
+def _weights(pair: Translation) -> npt.NDArray[np.float32]:
+    if pair.attention is None:
         raise ValueError("this model's attention has no source positions")
-    return reading.weights_TS
+    return pair.attention

@@ -1,7 +1,7 @@
-"""A trained model reads given pairs: what it looks at, how probable it finds them, and what it makes of a sentence.
+"""Forced decoding: log-probability and attention of given pairs, and the encoder's summary of a sentence.
 
-Teacher forcing at test time: the decoder is fed the given target, so that its attention can be held against links of
-that target (Koehn and Knowles 2017, section 3.5), whatever the model would have said itself.
+The decoder is fed the given target, so that its attention can be compared with links of that target (Koehn and Knowles
+2017, section 3.5), whatever the model would have translated itself.
 
 Shapes: N lines, B sentence pairs, S source positions with EOS, T target positions with EOS, M summary size.
 """
@@ -9,7 +9,7 @@ Shapes: N lines, B sentence pairs, S source positions with EOS, T target positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,65 +20,58 @@ from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.unroll import unroll
-from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.text.vocab import PAD, UNK
 from seq2seq_attn.translate.batching import batches_by_length, evaluating
-from seq2seq_attn.translate.translation import EOS_TOKEN
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 from seq2seq_attn.translate.translator import Translator
 
 FloatArray = npt.NDArray[np.float32]
 
-# Pairs are sorted by length and batched inside a chunk of this size, and its readings are what is held in memory.
+# Pairs are sorted by length and batched inside a chunk of this size; only a chunk's results are held in memory.
 _CHUNK_PAIRS = 2_048
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What the model did with one pair."""
-
-    source_tokens: list[str]
-    """as the tokeniser gives them, those without an id too; `<eos>` last"""
-    target_tokens: list[str]
-    """likewise, without EOS"""
-    weights_TS: FloatArray | None
-    """a row for each of `target_tokens` and one for EOS, a column for each of `source_tokens`; rows sum to 1. None for
-    a model whose attention has no source positions"""
-    summary_M: FloatArray
-    """the encoder's last states side by side, before the bridge: all that the fixed-vector arms see of the source"""
-    log_prob: float
-    """of the target with its EOS, in nats; a token without an id counts as UNK"""
+class _Pair(NamedTuple):
+    source: list[str]
+    target: list[str]
+    text: str
+    """of the target, as given"""
 
 
-def read_pairs(
+def force_decode(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
-) -> Iterator[Reading]:
-    """The reading of each pair, in order.
+) -> Iterator[Translation]:
+    """Each target as a translation of its source, in order: with the model's log-probability and attention.
 
-    A line of any length is read whole: a target has no known place at which to cut it along with its source. Of
-    a blank target only its EOS is read. A pair with a blank source is not read, as it would not be translated: no
-    tokens, no rows of weights, a summary of zeros, log-probability 0.
+    Lines of any length are decoded whole: a target has no known position at which to cut it along with its source. Of
+    a blank target only EOS is scored. A pair with a blank source is not scored, as it would not be translated: no
+    tokens, no attention, log-probability 0.
 
     Args:
-        batch_size: pairs read at once; changes speed and memory only. None: as the run is configured to translate.
+        batch_size: pairs decoded at once; changes speed and memory only. None: as the run is configured to translate.
 
     Raises:
         UsageError: another number of sources than of targets, or a `batch_size` below 1.
     """
+    if isinstance(sources, str) or isinstance(targets, str):
+        raise TypeError("expected two lists of lines, got one string; write score([source], [target])")
     if len(sources) != len(targets):
         raise UsageError(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
     batch_size = _checked(translator, batch_size)
     return (
-        reading
+        decoded
         for start in range(0, len(sources), _CHUNK_PAIRS)
-        for reading in _read_chunk(
+        for decoded in _decode_chunk(
             translator, sources[start : start + _CHUNK_PAIRS], targets[start : start + _CHUNK_PAIRS], batch_size
         )
     )
 
 
 def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int | None = None) -> FloatArray:
-    """The encoder's summary of each line, [N, M], as `Reading.summary_M`; zeros for a blank line.
+    """The encoder's last states side by side, before the bridge, [N, M]: all that the fixed-vector arms see of a line.
+    Zeros for a blank line.
 
     Raises:
         UsageError: a `batch_size` below 1.
@@ -104,55 +97,62 @@ def _checked(translator: Translator, batch_size: int | None) -> int:
 
 
 def _model(translator: Translator) -> Seq2Seq:
-    """The translator's model, of which reading needs more than search does."""
+    """The translator's model, of which forced decoding needs more than search does."""
     if not isinstance(translator.model, Seq2Seq):
         raise TypeError(f"expected a translator with a Seq2Seq model, got one with {type(translator.model).__name__}")
     return translator.model
 
 
-def _read_chunk(
+def _decode_chunk(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_size: int
-) -> list[Reading]:
-    model = _model(translator)
-    pairs = list(
-        zip(
+) -> list[Translation]:
+    pairs = [
+        _Pair(*pair)
+        for pair in zip(
             translator.source_tokenizer.tokenize_many(sources),
             translator.target_tokenizer.tokenize_many(targets),
+            targets,
             strict=True,
         )
-    )
-    rows = [row for row, (source, _) in enumerate(pairs) if source]
-    found = [_blank(model)] * len(pairs)
-    for places in batches_by_length([max(map(len, pairs[row])) for row in rows], batch_size):
-        chosen = [rows[place] for place in places]
-        readings = _read_batch(translator, model, [pairs[row] for row in chosen])
-        for row, reading in zip(chosen, readings, strict=True):
-            found[row] = reading
+    ]
+    rows = [row for row, pair in enumerate(pairs) if pair.source]
+    found = [empty_translation(translator.has_attention)] * len(pairs)
+    for positions in batches_by_length(
+        [max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size
+    ):
+        chosen = [rows[position] for position in positions]
+        decoded = _decode_batch(translator, [pairs[row] for row in chosen])
+        for row, translation in zip(chosen, decoded, strict=True):
+            found[row] = translation
     return found
 
 
-def _read_batch(
-    translator: Translator, model: Seq2Seq, pairs: Sequence[tuple[list[str], list[str]]]
-) -> Iterator[Reading]:
-    batch = collate(
-        [translator.source_vocab.ids_of(source) for source, _ in pairs],
-        [translator.target_vocab.ids_of(target) for _, target in pairs],
-        range(len(pairs)),
-    ).to(translator.device)
+def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Translation]:
+    model = _model(translator)
+    source_ids = [translator.source_vocab.ids_of(pair.source) for pair in pairs]
+    target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
+    batch = collate(source_ids, target_ids, range(len(pairs))).to(translator.device)
     with torch.inference_mode(), evaluating(model):
-        weights_BTS, summaries_BM, log_probs_B = _forced(model, batch)
-    for row, (source, target) in enumerate(pairs):
-        yield Reading(
-            source_tokens=[*source, EOS_TOKEN],
-            target_tokens=target,
-            weights_TS=None if weights_BTS is None else weights_BTS[row, : len(target) + 1, : len(source) + 1].copy(),
-            summary_M=summaries_BM[row],
-            log_prob=float(log_probs_B[row]),
+        weights_BTS, log_probs_B = _forced(model, batch)
+    for row, pair in enumerate(pairs):
+        num_tokens = len(pair.target)
+        weights_TS = None if weights_BTS is None else weights_BTS[row, : num_tokens + 1, : len(pair.source) + 1].copy()
+        log_prob = float(log_probs_B[row])
+        yield Translation(
+            text=pair.text,
+            tokens=pair.target,
+            score=log_prob / (num_tokens + 1) ** translator.search.length_penalty,
+            log_prob=log_prob,
+            source_tokens=[*pair.source, EOS_TOKEN],
+            attention=weights_TS,
+            is_finished=True,
+            heaviest=None if weights_TS is None else weights_TS[:num_tokens].argmax(axis=1).tolist(),
+            unknown=tuple(place for place, token_id in enumerate(source_ids[row]) if token_id == UNK),
         )
 
 
-def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray, FloatArray]:
-    """`weights_BTS`, `summaries_BM` and `log_probs_B` of a batch."""
+def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray]:
+    """`weights_BTS` and `log_probs_B` of a batch."""
     decoder = model.decoder
     encoded = model.encode_source(batch.source)
     memory, state = decoder.attention.prepare(encoded.values_BSM, batch.source.mask_BS)
@@ -166,14 +166,9 @@ def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray
         )
         log_probs_B -= nll_B
     weights_BTS = _array(unrolled.weights_TBS.transpose(0, 1)) if decoder.attention.is_positional else None
-    return weights_BTS, _array(encoded.final_BM), _array(log_probs_B)
+    return weights_BTS, _array(log_probs_B)
 
 
 def _array(tensor: Tensor) -> FloatArray:
     array: FloatArray = tensor.float().cpu().numpy()
     return array
-
-
-def _blank(model: Seq2Seq) -> Reading:
-    weights_TS = np.zeros((0, 1), dtype=np.float32) if model.decoder.attention.is_positional else None
-    return Reading([EOS_TOKEN], [], weights_TS, np.zeros(model.encoder.memory_size, dtype=np.float32), 0.0)

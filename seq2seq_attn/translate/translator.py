@@ -173,6 +173,19 @@ class Translator:
                 raise TypeError(f"texts[{place}]: expected a string, got {type(text).__name__} {text!r}")
         return list(self.translate_lines(texts, n_best=n_best, **choices))
 
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
+    ) -> list[Translation]:
+        """Forced decoding: each target as a translation of its source, with the model's log-probability and attention.
+
+        >>> [pair] = translator.score(["Ein Hund rennt."], ["A dog runs."])  # doctest: +SKIP
+        >>> pair.log_prob, pair.log_prob / (len(pair.tokens) + 1)            # doctest: +SKIP
+        (-2.1, -0.4)
+        """
+        from seq2seq_attn.translate.scoring import force_decode
+
+        return list(force_decode(self, sources, targets, batch_size=batch_size))
+
     def translate_lines(
         self, lines: Iterable[str], *, n_best: int = 1, **choices: Unpack[Choices]
     ) -> Iterator[list[Translation]]:

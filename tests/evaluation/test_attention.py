@@ -12,7 +12,7 @@ from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation.attention import Judge, judge_alignment
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import caption_links, stitched
-from seq2seq_attn.translate.scoring import read_pairs
+from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run, toy_config
 
@@ -72,8 +72,8 @@ def plain_alignment(rows_of, shift):
 def test_alignment_of_character_tokens_equals_plain_python(translators):
     translator = translators["characters"]
     rows_of = [
-        plain_words(reading.weights_TS, pair)
-        for reading, pair in zip(read_pairs(translator, SOURCE, TARGET), PAIRS, strict=True)
+        plain_words(decoded.attention, pair)
+        for decoded, pair in zip(force_decode(translator, SOURCE, TARGET), PAIRS, strict=True)
     ]
     found = judge_alignment(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
     assert list(found) == [-1, 0, 1]
@@ -109,8 +109,8 @@ def test_judgement_of_hypotheses_equals_plain_python(translators):
     score = judged.score().attention
     entropies = [
         -sum(w * math.log(w) for w in row if w > 0)
-        for reading in read_pairs(translator, SOURCE, hypotheses, batch_size=1)
-        for row in reading.weights_TS.astype(float).tolist()
+        for decoded in force_decode(translator, SOURCE, hypotheses, batch_size=1)
+        for row in decoded.attention.astype(float).tolist()
     ]
     assert score.entropy == pytest.approx(sum(entropies) / len(entropies), abs=1e-9)
     assert judged.statistics.attention_N5[-1, 2] == judged.statistics.attention_N5[-1, 4] > 0  # blank: all dropped

@@ -1,4 +1,4 @@
-"""The command line: prepare, train, evaluate, translate. Each command parses its options, then calls one function.
+"""The command line. Each command parses its options, then calls one function.
 
 Nothing heavy is imported before a command runs, so that help answers at once. Results go to stdout. `__main__.py`
 decides what becomes of errors and signals.
@@ -13,6 +13,7 @@ import typer
 from seq2seq_attn._version import __version__
 from seq2seq_attn.commands.cli.evaluate import evaluate
 from seq2seq_attn.commands.cli.prepare import prepare
+from seq2seq_attn.commands.cli.score import score
 from seq2seq_attn.commands.cli.train import train
 from seq2seq_attn.commands.cli.translate import translate
 
@@ -38,5 +39,5 @@ def _options(
         raise typer.Exit
 
 
-for command in (prepare, train, evaluate, translate):
+for command in (prepare, train, evaluate, translate, score):
     app.command()(command)

@@ -59,6 +59,13 @@ Metrics = Annotated[
 ]
 
 
+class Format(StrEnum):
+    """The values of `--format`."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class Unk(StrEnum):
     """The values of `--unk`."""
 

@@ -1,0 +1,196 @@
+"""The `score` command: forced decoding of given pairs, for their log-probability, attention, and links."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from seq2seq_attn.commands.streams import check_outputs, open_attention_writers, open_output
+from seq2seq_attn.commands.translate import check_has_attention
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.evaluation.attention_scores import GoldReadings
+from seq2seq_attn.metrics.alignment import Link, Weights, parse_pharaoh
+from seq2seq_attn.run_dir import newest_run
+from seq2seq_attn.text.corpus import iter_lines, read_lines, read_pairs
+from seq2seq_attn.text.vocab import UNK
+from seq2seq_attn.translate.scoring import force_decode
+from seq2seq_attn.translate.translation import Translation
+from seq2seq_attn.translate.translator import Translator, load
+
+log = logging.getLogger(__name__)
+
+Format = Literal["text", "json"]
+_SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were attention one target word early"}
+
+
+def score(
+    pairs: Path | None = None,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+    run: str | Path | None = None,
+    links: Path | None = None,
+    alignment: str | Path | None = None,
+    attention: str | Path | None = None,
+    format: Format = "text",
+    batch_size: int | None = None,
+    device: str = "auto",
+) -> None:
+    """Write a line for each pair to standard output: the natural logarithm of the target's probability given its source
+    (`<eos>` included), a tab, and the number of target tokens (with `<eos>`). The perplexity goes to the log.
+
+    Args:
+        pairs: a .tsv file, source and target separated by a tab; or, instead of it:
+        source: one sentence a line, plain or .gz, and `target`, the translation of each.
+        run: run directory; None: the run under `runs/` that finished last.
+        links: gold links in Pharaoh form, a line a pair, between the words that blanks separate, counted from 0. Error
+            rate, precision and recall of the attention's own links go to the log.
+        alignment, attention: files, as `commands.translate.translate` writes them.
+        format: `json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`.
+        batch_size: pairs decoded at once; changes speed and memory only.
+
+    Raises:
+        UsageError: options that contradict each other or ask for what the run's model cannot give.
+        UserError: a run or file that cannot be read, a file that cannot be written.
+    """
+    sources, targets = _read(pairs, source, target)
+    gold = None if links is None else _read_links(links, sources, targets)
+    check_outputs(None, alignment=alignment, attention=attention)
+    if run is None:
+        run = newest_run().path
+        log.info("by %s", run)
+    translator = load(run, device)
+    check_has_attention(translator, alignment=alignment, attention=attention, links=links)
+    summary = _Summary(translator)
+    with ExitStack() as stack:
+        out = stack.enter_context(open_output(None))
+        writers = [ScoreWriter(out, format), *open_attention_writers(stack, alignment=alignment, attention=attention)]
+        weights: list[Weights] = []
+        decoded = force_decode(translator, sources, targets, batch_size=batch_size)
+        for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
+            for writer in writers:
+                writer.write(number, line, [pair])
+            summary.add(pair)
+            if gold is not None:
+                weights.append(word_weights(pair, line.split(), targets[number].split()))
+        out.flush()
+    summary.report()
+    if gold is not None:
+        _report_links(GoldReadings(weights, gold))
+
+
+class ScoreWriter:
+    """Log-probability and number of target tokens of each pair."""
+
+    def __init__(self, out: BinaryIO, format: Format) -> None:
+        self._out = out
+        self._format = format
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        [pair] = translations
+        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else json.dumps(_values(pair))
+        self._out.write(f"{text}\n".encode())
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+def num_scored(pair: Translation) -> int:
+    """The target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored."""
+    return len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
+
+
+def _values(pair: Translation) -> dict[str, object]:
+    values = {"log_prob": round(pair.log_prob, 4), "num_tokens": num_scored(pair), "tokens": pair.tokens}
+    links = None if pair.heaviest is None else pair.links()
+    return {**values, "source_tokens": pair.source_tokens, "links": links}
+
+
+@dataclass
+class _Summary:
+    """All pairs together."""
+
+    translator: Translator
+    log_probs: list[float] = field(default_factory=list)
+    num_tokens: int = 0
+    num_unknown: int = 0
+    num_blank: int = 0
+
+    def add(self, pair: Translation) -> None:
+        """Count a pair."""
+        self.log_probs.append(pair.log_prob)
+        self.num_tokens += num_scored(pair)
+        self.num_unknown += self.translator.target_vocab.ids_of(pair.tokens).count(UNK)
+        self.num_blank += not num_scored(pair)
+
+    def report(self) -> None:
+        """Log the perplexity, and what limits its meaning."""
+        if self.num_unknown:
+            message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
+            log.warning(message, self.num_unknown, self.num_tokens)
+        if self.num_blank:
+            log.warning("%d of %d pairs have a blank source and were not scored", self.num_blank, len(self.log_probs))
+        nll = -math.fsum(self.log_probs) / max(1, self.num_tokens)
+        perplexity = math.exp(nll) if nll < 700 else math.inf
+        message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
+        log.info(message, len(self.log_probs), self.num_tokens, nll, perplexity)
+
+
+def _report_links(gold: GoldReadings) -> None:
+    scores = gold.scores()
+    for shift, assumption in _SHIFTED.items():
+        found = scores[shift]
+        rates = (found.error_rate, found.precision, found.recall, found.mass)
+        log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
+
+
+def _read(pairs: Path | None, source: Path | None, target: Path | None) -> tuple[list[str], list[str]]:
+    if (pairs is None) == (source is None) or (source is None) != (target is None):
+        raise UsageError("expected the pairs as one FILE.tsv, or as --source FILE --target FILE")
+    if source is not None and target is not None:
+        sides = read_pairs(source, target)
+    else:
+        assert pairs is not None
+        columns = list(_columns(pairs))
+        sides = [row[0] for row in columns], [row[1] for row in columns]
+    if not sides[0]:
+        raise UserError(f"{pairs or source}: no pairs to score; the file is empty")
+    return sides
+
+
+def _columns(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(iter_lines(path), 1):
+        source, tab, target = line.partition("\t")
+        if not tab or "\t" in target:
+            raise UserError(f"{path}, line {number}: {line.count(chr(9)) + 1} columns; expected source, tab, target")
+        yield source, target
+
+
+def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
+    lines = read_lines(path)
+    if len(lines) != len(sources):
+        raise UserError(f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each pair")
+    found = []
+    for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
+        try:
+            links = parse_pharaoh(line)
+        except UserError as error:
+            raise UserError(f"{path}, line {number}: {error}") from None
+        num_source, num_target = len(source.split()), len(target.split())
+        for link in links:
+            if link[0] >= num_source or link[1] >= num_target:
+                raise UserError(
+                    f"{path}, line {number}: link {link[0]}-{link[1]} of a pair with {num_source} source words and "
+                    f"{num_target} target words; positions count from 0, source first"
+                )
+        found.append(links)
+    return found

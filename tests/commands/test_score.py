@@ -1,0 +1,134 @@
+"""`seq2seq score`: forced decoding of given pairs, line by line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+GOLD = " ".join(f"{i}-{i}" for i in range(5))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, and the pairs as files."""
+    root = tmp_path_factory.mktemp("score")
+    for attention in ("additive", "none"):
+        make_toy_run(root / attention, toy_config(tokenizer="spacy", attention=attention))
+    for name, lines in (("source", SOURCE), ("target", TARGET), ("links", [GOLD] * len(SOURCE))):
+        (root / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    pairs = zip(SOURCE, TARGET, strict=True)
+    (root / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+
+
+FILES = ["--source", "source", "--target", "target"]
+
+
+def score(capsys: pytest.CaptureFixture[str], *arguments: str, run: str = "additive") -> tuple[list[str], str]:
+    code = run_command(["score", "--run", run, "--device", "cpu", *arguments])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return out.splitlines(), err
+
+
+def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    lines, err = score(capsys, *FILES)
+    expected = load(root / "additive", "cpu").score(SOURCE, TARGET)
+    assert lines == [f"{pair.log_prob:.4f}\t{len(pair.tokens) + 1}" for pair in expected]
+    num_tokens = sum(len(pair.tokens) + 1 for pair in expected)
+    perplexity = math.exp(-sum(pair.log_prob for pair in expected) / num_tokens)
+    assert f"5 pairs, {num_tokens} target tokens with <eos>: {math.log(perplexity):.4f} nats per token" in err
+    assert f"perplexity {perplexity:.4f}\n" in err
+    alone, _ = score(capsys, "pairs.tsv", "--batch-size", "1")
+    for line, other in zip(lines, alone, strict=True):
+        (log_prob, count), (other_log_prob, other_count) = line.split("\t"), other.split("\t")
+        assert (float(log_prob), count) == (pytest.approx(float(other_log_prob), abs=1e-3), other_count)
+
+
+def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    lines, _ = score(capsys, "pairs.tsv", "--format", "json")
+    for line, pair in zip(lines, load(root / "additive", "cpu").score(SOURCE, TARGET), strict=True):
+        found = json.loads(line)
+        assert found["log_prob"] == pytest.approx(pair.log_prob, abs=1e-3)
+        assert (found["tokens"], found["num_tokens"]) == (pair.tokens, len(pair.tokens) + 1)
+        assert (found["source_tokens"], found["links"]) == (pair.source_tokens, [list(link) for link in pair.links()])
+    without, _ = score(capsys, "pairs.tsv", "--format", "json", run="none")
+    assert json.loads(without[0])["links"] is None
+
+
+def test_what_cannot_be_scored_as_it_is_is_counted(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    (root / "odd.tsv").write_text("Ein Hund\tA qux\n \tA dog\nEin Hund\t\n", encoding="utf-8")
+    lines, err = score(capsys, "odd.tsv")
+    assert [line.split("\t")[1] for line in lines] == ["3", "0", "1"]
+    assert lines[1] == "0.0000\t0"
+    assert "1 of 4 target tokens are unknown to this run and were scored as <unk>" in err
+    assert "1 of 3 pairs have a blank source and were not scored" in err
+
+
+def test_attention_and_links_are_written(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
+    for name in ("maps.png", "maps.html", "maps.npz"):
+        score(capsys, *FILES, "--attention", str(tmp_path / name), "--alignment", str(tmp_path / "links"))
+        assert (tmp_path / name).stat().st_size
+    assert len((tmp_path / "links").read_text(encoding="utf-8").splitlines()) == len(SOURCE)
+    pairs = load(root / "additive", "cpu").score(SOURCE, TARGET)
+    with np.load(tmp_path / "maps.npz") as arrays:
+        np.testing.assert_allclose(arrays["attention_3"], pairs[3].attention, atol=1e-6)
+        assert arrays["target_tokens_3"].tolist() == [*pairs[3].tokens, "<eos>"]
+
+
+def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
+    _, err = score(capsys, *FILES, "--links", "links")
+    found = re.findall(r"links(.*): AER (\d.\d+), precision (\d.\d+), recall (\d.\d+), weight on gold links 0.\d+", err)
+    assert [assumption for assumption, *_ in found] == [
+        "",
+        ", were attention one target word late",
+        ", were attention one target word early",
+    ]
+    score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
+    own = [set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()]
+    recall = sum(len(links & set(GOLD.split())) for links in own) / 25
+    assert float(found[0][3]) == pytest.approx(recall, abs=0.2)  # EOS may take a word's largest weight
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, r"expected the pairs as one FILE.tsv, or as --source FILE --target FILE"),
+        (["--source", "source"], 2, r"expected the pairs as one FILE.tsv"),
+        (["pairs.tsv", *FILES], 2, r"expected the pairs as one FILE.tsv"),
+        (["source"], 1, r"source, line 1: 1 columns; expected source, tab, target"),
+        (["absent.tsv"], 1, r"absent.tsv: no such file"),
+        (["empty"], 1, r"empty: no pairs to score; the file is empty"),
+        (["--source", "source", "--target", "empty"], 1, r"source has 5 lines and empty has 0"),
+        ([*FILES, "--links", "empty"], 1, r"empty: 0 lines of links for 5 pairs"),
+        ([*FILES, "--links", "target"], 1, r"target, line 1: alignment 'A': expected SOURCE-TARGET positions from 0"),
+        ([*FILES, "--links", "far"], 1, r"far, line 1: link 0-9 of a pair with 7 source words and 7 target words"),
+        ([*FILES, "--links", "links", "--run", "none"], 2, r"--links links: this run's model has no attention over"),
+        ([*FILES, "--attention", "x.doc"], 2, r"--attention x.doc: expected a file name that ends in"),
+        ([*FILES, "--format", "xml"], 2, r"--format xml: .*'xml' is not one of 'text', 'json'"),
+        ([*FILES, "--batch-size", "0"], 2, r"--batch-size 0"),
+    ],
+)
+def test_wrong_usage(
+    capsys: pytest.CaptureFixture[str], root: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (root / "empty").write_text("")
+    (root / "far").write_text("0-9\n" + "0-0\n" * 4)
+    assert run_command(["score", "--run", "additive", *arguments]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(message, err.splitlines()[-1]), err
