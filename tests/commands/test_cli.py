@@ -63,7 +63,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert run(arguments) == 0
     out = capsys.readouterr().out
-    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate"))
+    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate", "score"))
 
 
 OPTIONS = {
@@ -73,6 +73,7 @@ OPTIONS = {
     " --length-penalty --batch-size --reuse-hypotheses --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
     " --batch-size --device --debug",
+    "score": "--source --target --run --links --alignment --attention --format --batch-size --device --import --debug",
 }
 
 
