@@ -103,9 +103,14 @@ class RunDir:
         """The scores, as JSON; `report.md` lies beside it."""
         return self.path / "report.json"
 
+    @property
+    def hyps_dir(self) -> Path:
+        """Where `evaluate` keeps translations of test sets."""
+        return self.path / "hyps"
+
     def hyps_path(self, split: str) -> Path:
         """The translations of a split, one a line."""
-        return self.path / "hyps" / f"{split}.txt"
+        return self.hyps_dir / f"{split}.txt"
 
     # ---- configuration, text ----
 

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 from bottleneck_plan import Training
 
-from seq2seq_attn.commands.evaluate import evaluate
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import JudgedScore
+from seq2seq_attn.evaluation.runs import Choices
 from seq2seq_attn.evaluation.scores import Resampling, SetScores
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.bleu import IntArray
+from seq2seq_attn.metrics.bleu import IntArray, MeasureName
 from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
-from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import load
 
-MEASURES = ("bleu", "chrf")
+MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf")
 JOINED = (1, 2, 3, 4, 5, 6)
 RESAMPLING = Resampling(num_resamples=1000, num_trials=1000)
 
@@ -51,18 +53,18 @@ def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str,
     return _record(trainings, report, report.sets[0], points) | {"vectors": _vectors(trainings, report.lengths)}
 
 
-def _evaluate(trainings: Sequence[Training], json_path: Path, **choices: Any) -> Report:
+def _evaluate(
+    trainings: Sequence[Training], json_path: Path, *, stitch: Sequence[int] = (), by_length: str | None = None
+) -> Report:
     search = trainings[0].config.search
-    return evaluate(
+    request = EvaluationRequest(
         [training.run.path for training in trainings],
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        measures=MEASURES,
-        resampling=RESAMPLING,
-        json_path=json_path,
-        reuse_hypotheses=True,
-        **choices,
+        stitch=stitch,
+        settings=Settings(by_length, measures=MEASURES, resampling=RESAMPLING),
+        choices=Choices(search.beam_size, search.length_penalty, reuse_hypotheses=True),
+        files=ReportFiles(json_path, json_path.with_suffix(".md"), "png"),
     )
+    return evaluate(request)
 
 
 def _record(

@@ -8,98 +8,80 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import find_arms, named_arms
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.evaluation.names import path_names, run_names
-from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
-from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, bucket_measures
-from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
+from seq2seq_attn.evaluation.runs import DEFAULT_CHOICES, Choices, EvaluatedRun
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
 from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.files import check_writable, write_json, write_text
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
-from seq2seq_attn.report.build import Report, Settings, build_report
-from seq2seq_attn.report.html import html_report
-from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_report
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.corpus import read_lines
 
 log = logging.getLogger(__name__)
 
+NO_FILES = ReportFiles()
 
-def evaluate(
-    runs: Sequence[str | Path],
-    *,
-    splits: Sequence[str] = (),
-    source: Path | None = None,
-    reference: Path | None = None,
-    stitch: Sequence[int] = (),
-    by_length: str | None = None,
-    length_of: LengthOf = "source",
-    merge_below: int = 0,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    max_length_ratio: float | None = None,
-    batch_size: int | None = None,
-    measures: Sequence[MeasureName] = DEFAULT_MEASURES,
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    json_path: Path | None = None,
-    report_path: Path | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    reuse_hypotheses: bool = False,
-    judge_attention: bool = True,
-    show_progress: bool = False,
-) -> Report:
-    """Translate, score, write the report. The first run is what the others are compared with; runs that differ in
-    nothing but the seed are grouped, and their means compared too.
 
-    Args:
-        splits: parts of the runs' corpus; none: its test sets, each apart and pooled. Or, instead of splits:
-        source: one sentence a line, plain or .gz, and `reference`, its translation.
-        stitch: for each number K, sets of K pairs joined to one (1: as they are); none: as they are.
-        by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
-        length_of: the side whose tokens count as length.
-        merge_below: a bucket of fewer pairs is joined to its smaller neighbour; 0: thin ones are marked only.
-        beam_size: None: as each run is configured; so too `length_penalty`, `max_length_ratio` and
-            `batch_size`.
-        json_path: where the report goes, plots and Markdown (unless `report_path`) beside it; None: to the first run,
-            as `report.json`, `report.comparison.json` or, of a file, `report.<its name>.json`.
-        precision: arithmetic of translating, `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
-        reuse_hypotheses: take `hyps/<split>.txt` if the same model made it of the same lines in the same way.
-        judge_attention: have runs read their hypotheses, and references with gold links: entropy, coverage, alignment.
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """Which runs to evaluate, on what, how, and which files to write."""
+
+    runs: Sequence[str | Path]
+    """run directories; the others are compared with the first"""
+    splits: Sequence[str] = ()
+    """parts of the runs' corpus; none: its test sets, each apart and pooled. Or, instead of splits:"""
+    source: Path | None = None
+    """a file with one sentence per line, plain or .gz"""
+    reference: Path | None = None
+    """its translation"""
+    stitch: Sequence[int] = ()
+    """for each number K, sets of K pairs joined to one (1: as they are); none: as they are"""
+    settings: Settings = DEFAULT_SETTINGS
+    choices: Choices = DEFAULT_CHOICES
+    files: ReportFiles = NO_FILES
+    """if no file is named, the report goes to the first run as `report.json` (`report.comparison.json` of several runs,
+    `report.<its name>.json` of a file), with Markdown and plots beside it; otherwise no run is written to"""
+    judge_attention: bool = True
+    """have the runs read their hypotheses, and references with gold links: entropy, coverage, alignment"""
+
+
+def evaluate(request: EvaluationRequest) -> Report:
+    """Translate, score, write the report. Runs that differ in nothing but the seed are grouped, and their means are
+    compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
-    _check_request(runs, "run to evaluate", report_path)
-    run_dirs = [RunDir(run) for run in runs]
-    json_path = json_path or run_dirs[0].path / _report_name(len(runs), source)
-    for path in (json_path, report_path):
-        if path is not None:
-            check_writable(path)
+    if not request.runs:
+        raise UsageError("no run to evaluate: name at least one")
+    run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)
-    sets = find_sets(run_dirs, configs, splits, source, reference, stitch=stitch, show_progress=show_progress)
-    is_html = _is_html(report_path)
-    choices = Choices(
-        beam_size,
-        length_penalty,
-        max_length_ratio,
-        batch_size,
-        device,
-        precision,
-        reuse_hypotheses,
-        is_html,
-        show_progress,
+    files = _files_to_write(request, run_dirs[0])
+    source, choices = request.source, request.choices
+    sets = find_sets(
+        run_dirs,
+        configs,
+        request.splits,
+        source,
+        request.reference,
+        stitch=request.stitch,
+        show_progress=choices.show_progress,
     )
-    evaluated = [EvaluatedRun(run, config, choices) for run, config in zip(run_dirs, configs, strict=True)]
+    evaluated = [
+        EvaluatedRun(run, config, choices, hyps_dir=hyps_dir, keep_maps=files.is_html)
+        for run, config, hyps_dir in zip(run_dirs, configs, _hyps_dirs(request, files, run_dirs), strict=True)
+    ]
     hypotheses = {name: [run.translate(one) for one in sets] for name, run in zip(names, evaluated, strict=True)}
     data = configs[0].data
     languages = Languages(data.source_language, data.target_language, "files" if source else data.corpus)
@@ -109,12 +91,12 @@ def evaluate(
         hypotheses,
         [{"name": name, **run.describe()} for name, run in zip(names, evaluated, strict=True)],
         languages=languages,
-        settings=Settings(by_length, length_of, tuple(measures), resampling, merge_below),
+        settings=request.settings,
         arms=find_arms(names, configs),
-        judgements=_judge(sets, of_runs, languages) if judge_attention else None,
-        device=str(resolve_device(device)),
+        judgements=_judge(sets, of_runs, languages) if request.judge_attention else None,
+        device=str(resolve_device(choices.device)),
     )
-    _write(report, json_path, report_path, sets, [run.texts() for run in evaluated])
+    _write(files, report, sets, [run.texts() for run in evaluated])
     return report
 
 
@@ -125,17 +107,12 @@ def score_files(
     source: Path | None = None,
     languages: Languages = GERMAN_TO_ENGLISH,
     arms: Sequence[str] = (),
-    by_length: str | None = None,
-    length_of: LengthOf = "source",
-    merge_below: int = 0,
-    measures: Sequence[MeasureName] = DEFAULT_MEASURES,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    settings: Settings = DEFAULT_SETTINGS,
     judge_attention: bool = True,
-    json_path: Path | None = None,
-    report_path: Path | None = None,
+    files: ReportFiles = NO_FILES,
 ) -> Report:
-    """Score saved hypotheses, one sentence a line, without any model; the first file is what the others are compared
-    with. Without a source, lengths are those of the reference. Files are written only if `json_path` says where.
+    """Score saved hypotheses, one sentence per line, without any model; the other files are compared with the first.
+    Without a source, lengths are those of the reference.
 
     Args:
         arms: for each file the name of its arm; files of one arm are its seeds. None: no file is grouped.
@@ -145,10 +122,12 @@ def score_files(
         UsageError: as `evaluate`, or not one arm for each file.
         UserError: a file that cannot be read, or files of different numbers of lines.
     """
-    _check_request(hypotheses, "hypotheses to score", report_path)
+    if not hypotheses:
+        raise UsageError("no hypotheses to score: name at least one file")
+    files.check()
     one = set_of_files(source, reference)
     if source is None:
-        length_of = "reference"
+        settings = replace(settings, length_of="reference")
     if arms and len(arms) != len(hypotheses):
         raise UsageError(f"{len(arms)} arms for {len(hypotheses)} files of hypotheses: name one for each")
     names = path_names(hypotheses)
@@ -158,12 +137,11 @@ def score_files(
         dict(zip(names, lines, strict=True)),
         [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
         languages=languages,
-        settings=Settings(by_length, length_of, tuple(measures), resampling, merge_below),
+        settings=settings,
         arms=named_arms(arms),
         judgements=_judge([one], [(None, of_system) for of_system in lines], languages) if judge_attention else None,
     )
-    if json_path is not None:
-        _write(report, json_path, report_path, [one], [RunTexts(of_system) for of_system in lines])
+    _write(files, report, [one], [RunTexts(of_system) for of_system in lines])
     return report
 
 
@@ -182,46 +160,41 @@ def _judge(
     return judged
 
 
-def _write(
-    report: Report, json_path: Path, report_path: Path | None, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]
-) -> None:
-    """report.json, and beside it the Markdown page and the plots; of several sets the pooled one is drawn. A report
-    path that ends in .md is that of the Markdown page, one that ends in .html takes the HTML page."""
-    stem = json_path.name.removesuffix(".json")
-    suffix = stem.removeprefix("report")  # report.comparison.json -> bleu-by-length.comparison.png
-    plots = []
-    for drawn in report.drawn:
-        measure = bucket_measures(list(drawn.scores))[0]
-        name = f"{measure}-by-length{suffix if stem.startswith('report') else f'.{stem}'}"
-        name = f"{stitched_name(name, drawn.stitch)}.png"
-        plots.append(name)
-        plot_by_length(json_path.with_name(name), drawn, measure=measure, unit=report.page.unit)
-        if len(drawn.systems) > 1 and measure != "ter":
-            plots.append(name.replace(measure, "retention", 1))
-            plot_retention(json_path.with_name(plots[-1]), drawn, measure=measure, unit=report.page.unit)
-    write_json(json_path, report.data)
-    is_html = _is_html(report_path)
-    page_path = json_path.with_name(f"{stem}.md") if report_path is None or is_html else report_path
-    write_text(page_path, report.markdown(plots))
-    written = [json_path, page_path, *map(json_path.with_name, plots)]
-    if report_path is not None and is_html:
-        write_text(report_path, html_report(report, sets, runs))
-        written.append(report_path)
-    log.info("written: %s", ", ".join(map(str, written)))
+def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
+    """Those that were named, else those of the first run; none where that cannot be written to."""
+    files = request.files
+    if files.is_named:
+        files.check()
+        return files
+    path = first.path / _report_name(len(request.runs), request.source)
+    try:
+        of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png")
+        of_run.check()
+    except UserError as error:
+        log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
+        return NO_FILES
+    return of_run
+
+
+def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[RunDir]) -> list[Path | None]:
+    """Where the hypotheses of each run are saved; None: nowhere."""
+    if not request.files.is_named:
+        return [run.hyps_dir if files.is_named else None for run in runs]
+    if files.json is None:
+        return [None] * len(runs)
+    names = [run.path.resolve().name for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"{name}-{place}" for place, name in enumerate(names, start=1)]
+    folder = files.json.with_name(f"{files.json.name.removesuffix('.json')}.hyps")
+    return [folder / name for name in names]
+
+
+def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> None:
+    if written := files.write(report, sets, runs):
+        log.info("written: %s", ", ".join(map(str, written)))
 
 
 def _report_name(num_runs: int, source: Path | None) -> str:
     """The scores of a run's own test sets are not to be lost to those of some file."""
     parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
     return ".".join(parts)
-
-
-def _is_html(path: Path | None) -> bool:
-    return path is not None and path.suffix == ".html"
-
-
-def _check_request(paths: Sequence[str | Path], what: str, path: Path | None) -> None:
-    if not paths:
-        raise UsageError(f"no {what}: name at least one")
-    if path is not None and path.suffix not in (".md", ".html"):
-        raise UsageError(f"--report {str(path)!r}: name a file that ends in .md (Markdown) or .html (with attention)")

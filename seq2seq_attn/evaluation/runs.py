@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,18 +41,26 @@ class Choices:
     device: str = "auto"
     precision: str = "auto"
     reuse_hypotheses: bool = False
-    keep_maps: bool = False
-    """for the HTML report: attention maps and sentence vectors"""
+    """take saved translations if the same model made them of the same lines in the same way"""
     show_progress: bool = False
+
+
+DEFAULT_CHOICES = Choices()
 
 
 class EvaluatedRun:
     """One run; the model is loaded when it is first needed."""
 
-    def __init__(self, run: RunDir, config: Config, choices: Choices) -> None:
+    def __init__(
+        self, run: RunDir, config: Config, choices: Choices, *, hyps_dir: Path | None, keep_maps: bool = False
+    ) -> None:
+        """`hyps_dir` takes the translations; None: they are not saved. `keep_maps`: keep attention maps and sentence
+        vectors for the HTML report."""
         self._run = run
         self._config = config
         self._choices = choices
+        self._hyps_dir = hyps_dir
+        self._keep_maps = keep_maps
         search = config.search
         ratio = search.max_length_ratio if choices.max_length_ratio is None else choices.max_length_ratio
         self._search: dict[str, Any] = {
@@ -79,7 +88,7 @@ class EvaluatedRun:
             "attention": self._config.model.attention.name,
             "seed": self._config.seed,
             "lowercases": self._config.data.tokenizer.lowercase,
-            "model": self._run.best_metadata(),
+            "model": {key: _as_number(value) for key, value in self._run.best_metadata().items()},
             "training_environment": environment,
             "search": self._search,
             "precision": self._arithmetic,
@@ -93,8 +102,8 @@ class EvaluatedRun:
         return RunTexts(self._hypotheses, self._maps, self._config.model_dump(mode="json"), self._no_map, vectors)
 
     def translate(self, one: EvaluationSet) -> list[str]:
-        """The translation of each source line, written to `hyps/` too (those of files to `hyps/files/`), with a note of
-        how it was made."""
+        """The translation of each source line, also saved (of files under `files/`) with a note of how it was made.
+        What differs from the run's own search settings or precision is in the name: `test.beam1.txt`."""
         self._hypotheses.append(self._translate(one))
         return self._hypotheses[-1]
 
@@ -113,10 +122,9 @@ class EvaluatedRun:
         return sha256_of(self._run.model_path)
 
     def _translate(self, one: EvaluationSet) -> list[str]:
-        path = self._run.hyps_path(f"files/{one.name}" if one.is_file else one.name)
+        name = f"{f'files/{one.name}' if one.is_file else one.name}{self._variation}.txt"
         made_by = self._how_made(one)
-        if self._choices.reuse_hypotheses and (lines := _read_same(path, made_by, len(one.source))) is not None:
-            log.info("%s: made by the same model in the same way, reused", path)
+        if self._choices.reuse_hypotheses and (lines := self._saved(name, made_by, len(one.source))) is not None:
             self._maps.append([None] * len(lines))
             self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
@@ -126,7 +134,7 @@ class EvaluatedRun:
             translator = translator.with_max_source_length(self._max_source_length(one))
         started = time.monotonic()
         found = translator.translate_lines(
-            one.source, **self._search, batch_size=self._choices.batch_size, keep_attention=self._choices.keep_maps
+            one.source, **self._search, batch_size=self._choices.batch_size, keep_attention=self._keep_maps
         )
         lines = []
         self._maps.append([])
@@ -134,14 +142,31 @@ class EvaluatedRun:
             lines.append(best.text)
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
         self._seconds += time.monotonic() - started
-        if self._choices.keep_maps:
+        if self._keep_maps:
             self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
-        try:
-            write_text(path, "".join(f"{line}\n" for line in lines))
-            write_json(path.with_suffix(".json"), made_by)
-        except OSError as error:
-            log.warning("%s: not saved (%s)", path, error.strerror)
+        if self._hyps_dir is not None:
+            _save(self._hyps_dir / name, lines, made_by)
         return lines
+
+    @property
+    def _variation(self) -> str:
+        """What differs from how the run itself translates, for file names."""
+        own, parts = self._config.search, []
+        if self._search["beam_size"] != own.beam_size:
+            parts.append(f".beam{self._search['beam_size']}")
+        if self._search["length_penalty"] != own.length_penalty:
+            parts.append(f".penalty{self._search['length_penalty']:g}")
+        if self._arithmetic != "fp32":
+            parts.append(f".{self._arithmetic}")
+        return "".join(parts)
+
+    def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> list[str] | None:
+        """What was saved here before, or in the run itself."""
+        for folder in dict.fromkeys([self._hyps_dir, self._run.hyps_dir]):
+            if folder is not None and (lines := _read_same(folder / name, made_by, num_lines)) is not None:
+                log.info("%s: made by the same model in the same way, reused", folder / name)
+                return lines
+        return None
 
     def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
         from tqdm import tqdm
@@ -163,6 +188,25 @@ class EvaluatedRun:
             "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
             "version": __version__,
         }
+
+
+def _as_number(text: str) -> int | float | str:
+    """A number where the text is one: the header of a safetensors file holds strings only."""
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        return value if math.isfinite(value) else text
+    return text
+
+
+def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
+    try:
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        write_json(path.with_suffix(".json"), note)
+    except OSError as error:
+        log.warning("%s: not saved (%s)", path, error.strerror)
 
 
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> list[str] | None:

@@ -84,8 +84,10 @@ def bootstrap_test(
     """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus.
 
     p as sacreBLEU's `--paired-bs`: how often a resample's absolute difference exceeds the mean of those by more than
-    the corpus's. Where the systems differ, that is one tail: about half of a two-sided p.
+    the corpus's. Where the systems differ, that is one tail: about half of a two-sided p. Equal scores: 1.
     """
+    if _is_zero(difference):
+        return PairedTest("bootstrap", 0.0, 1.0, len(of_baseline), seed)
     differences = np.abs(of_system - of_baseline)
     p_value = _p_value(differences - differences.mean(), abs(difference))
     return PairedTest("bootstrap", difference, p_value, len(differences), seed)
@@ -99,11 +101,11 @@ def paired_randomization(
     seed: int = DEFAULT_SEED,
 ) -> PairedTest:
     """Paired approximate randomisation: each trial swaps the two systems' outputs sentence by sentence with probability
-    one half; p as sacreBLEU's `--paired-ar` (and 1 for identical statistics)."""
+    one half; p as sacreBLEU's `--paired-ar` (and 1 for equal scores)."""
     num_pairs = _common_length((baseline, system))
     difference = system.score().score - baseline.score().score
-    if np.array_equal(baseline.rows_ND, system.rows_ND):
-        return PairedTest("randomization", difference, 1.0, num_trials, seed)
+    if _is_zero(difference):
+        return PairedTest("randomization", 0.0, 1.0, num_trials, seed)
     of_baseline_D, of_system_D = (one.rows_ND.sum(axis=0).astype(np.float64) for one in (baseline, system))
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
     differences = []
@@ -121,6 +123,11 @@ def ratio_interval(baseline: float, system: float, of_baseline: FloatArray, of_s
     if baseline == 0 or not of_baseline.all():
         return None
     return percentile_interval(system / baseline, of_system.astype(np.float64) / of_baseline.astype(np.float64))
+
+
+def _is_zero(difference: float) -> bool:
+    # Means of the same scores in another order differ by some 1e-15.
+    return abs(difference) < 1e-9
 
 
 def _p_value(samples: FloatArray, difference: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seq2seq_attn.evaluation.arms import ArmScore
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
-from seq2seq_attn.report.tables import THIN_MARK, Table, format_p
+from seq2seq_attn.report.tables import THIN_MARK, Table, format_difference, format_p
 
 
 def arm_score_table(scores: SetScores) -> Table:
@@ -69,7 +69,7 @@ def _comparison_cells(score: ArmScore) -> list[str]:
         raise ValueError("an arm after the first needs its paired test")
     kept = score.retention
     return [
-        f"{score.bootstrap.difference:+.1f}",
+        format_difference(score.bootstrap.difference),
         format_p(score.bootstrap.p_value),
         f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-",
     ]

@@ -1,4 +1,4 @@
-"""Plots as PNG files, by matplotlib's objects (no pyplot: no global state, no display)."""
+"""Plots as PNG, SVG or PDF, by the file's name, with matplotlib's objects (no pyplot: no global state, no display)."""
 
 from __future__ import annotations
 
@@ -196,4 +196,4 @@ def _save(figure: Figure, path: Path) -> None:
     with atomic_path(path) as temporary, warnings.catch_warnings():
         # A token in a script that the font lacks is drawn as a box: no reason to stop or to fill stderr.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        figure.savefig(temporary, format="png")
+        figure.savefig(temporary, format=path.suffix[1:].lower())

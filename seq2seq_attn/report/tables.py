@@ -82,6 +82,12 @@ def has_thin_bucket(scores: SetScores) -> bool:
     return any(row.bucket.is_thin for row in scores.buckets)
 
 
+def format_difference(difference: float) -> str:
+    """One decimal with its sign; what rounds to zero has none."""
+    text = f"{difference:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
+
+
 def format_p(p_value: float) -> str:
     """Three decimals; `<0.001` below them."""
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
@@ -108,7 +114,7 @@ def _score_cells(scores: Sequence[SystemScore], *, with_retention: bool = False)
 def _comparison_cells(score: SystemScore, with_retention: bool) -> list[str]:
     if score.bootstrap is None:
         raise ValueError("a run after the first needs its paired test")
-    cells = [f"{score.bootstrap.difference:+.1f}", format_p(score.bootstrap.p_value)]
+    cells = [format_difference(score.bootstrap.difference), format_p(score.bootstrap.p_value)]
     if with_retention:
         kept = score.retention
         cells.append(f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-")

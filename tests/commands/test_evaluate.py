@@ -13,14 +13,14 @@ from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import judge_alignment
-from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.report.build import Settings
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import Translator, load
+from tests.evaluation_requests import QUICK, make_request
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
-
-QUICK = Resampling(num_resamples=50, num_trials=50)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def workshop(tmp_path_factory):
 
 
 def run_evaluate(workshop, *names, **options):
-    return evaluate([workshop / name for name in names], resampling=QUICK, device="cpu", **options)
+    return evaluate(make_request([workshop / name for name in names], **options))
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
@@ -89,20 +89,77 @@ def test_what_the_run_directory_gets(workshop):
 
 
 def test_two_runs_side_by_side(workshop, tmp_path):
-    report = run_evaluate(workshop, "additive", "none", splits=["long"], json_path=tmp_path / "compared.json")
+    report = run_evaluate(workshop, "additive", "none", splits=["long"], json=tmp_path / "compared.json")
     [scores] = report.sets
     assert scores.systems == ["additive", "none"]
     assert scores.scores["bleu"][1].bootstrap is not None
     assert "difference" in report.text
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "compared.json",
-        "compared.md",
-        "bleu-by-length.compared.png",
-        "retention-by-length.compared.png",
-    }
     run_evaluate(workshop, "additive", "none", splits=["short"])
     assert (workshop / "additive/report.comparison.json").exists()
     assert (workshop / "additive/retention-by-length.comparison.png").exists()
+
+
+def everything_in(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
+    before = everything_in(workshop)
+    named = {"json": tmp_path / "r.json", "page": tmp_path / "r.html"}
+    run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
+    assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
+        *("r.json", "r.html"),
+        *(f"r.hyps/{run}/short.beam1.{kind}" for run in ("additive", "none") for kind in ("txt", "json")),
+    }
+    run_evaluate(workshop, "additive", splits=["short"], page=tmp_path / "alone" / "r.md")
+    assert [path.name for path in everything_in(tmp_path / "alone")] == ["r.md"]
+    assert everything_in(workshop) == before
+
+
+@pytest.mark.parametrize(("plots", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, plots, magic):
+    named = {"json": tmp_path / "compared.json", "page": tmp_path / "docs" / "page.md", "plots": plots}
+    run_evaluate(workshop, "additive", "none", splits=["short"], **named)
+    for kind in ("bleu", "retention"):
+        name = f"{kind}-by-length.compared.{plots}"
+        assert (tmp_path / name).read_bytes().startswith(magic)
+        assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
+
+
+def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
+    for number, folder in enumerate(("a", "b")):
+        make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
+    run_evaluate(tmp_path, "a/s1", "b/s1", splits=["short"], json=tmp_path / "r.json")
+    assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
+
+
+def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
+    run_evaluate(workshop, "none", splits=["short"])
+    own = (workshop / "none/hyps/short.txt").read_bytes()
+    run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5)
+    assert (workshop / "none/hyps/short.txt").read_bytes() == own
+    assert (workshop / "none/hyps/short.beam1.penalty0.5.txt").exists()
+    again = run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5, reuse_hypotheses=True)
+    assert again.data["runs"][0]["is_reused"]
+
+
+def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
+    run = tmp_path / "run"
+    make_toy_run(run, RunDir(workshop / "additive").config())
+    (run / "report.json").mkdir()
+    before = everything_in(run)
+    report = run_evaluate(tmp_path, "run", splits=["short"])
+    assert report.sets[0].num_pairs == 5
+    assert "report.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
+    assert everything_in(run) == before
+
+
+def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
+    run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
+    about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "commit": "12ab"}
+    run.save_best(run.load_best(), about)
+    model = run_evaluate(tmp_path, "run", splits=["short"]).data["runs"][0]["model"]
+    assert {key: model[key] for key in about} == {"update": 40, "perplexity": 204.1, "bleu": "inf", "commit": "12ab"}
 
 
 def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
@@ -126,15 +183,15 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
 
 def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):
     with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
-        run_evaluate(workshop, "additive", splits=["short"], json_path=tmp_path)
+        run_evaluate(workshop, "additive", splits=["short"], json=tmp_path)
 
     def refuse(path, text):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_text", refuse)  # a run directory that is read-only
-    report = run_evaluate(workshop, "additive", splits=["short"], json_path=tmp_path / "r.json")
+    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_text", refuse)
+    report = run_evaluate(workshop, "additive", splits=["short"], json=tmp_path / "r.json")
     assert report.sets[0].num_pairs == 5
-    assert "hyps/short.txt: not saved (Permission denied)" in caplog.text
+    assert "r.hyps/additive/short.txt: not saved (Permission denied)" in caplog.text
 
 
 def test_length_of_the_reference(workshop):
@@ -154,19 +211,21 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].scores["bleu"][0].interval.value > 50
-    changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True, beam_size=2)
+    run = RunDir(workshop / "none")
+    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().items()}, {"update": "1"})
+    changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
     assert "marked" not in path.read_text(encoding="utf-8")
 
 
 def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
-    options = {"stitch": [1, 2, 2], "json_path": tmp_path / "report.json", "by_length": "12,15"}
+    options = {"stitch": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = run_evaluate(workshop, "additive", "none", **options)
     assert [(scores.name, scores.num_pairs, scores.stitch) for scores in report.sets] == [
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
     ]
-    assert (workshop / "additive/hyps/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
+    assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
     again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
@@ -220,7 +279,7 @@ def test_runs_of_one_arm_are_grouped(workshop):
 
 def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
     options = {"splits": ["long"], "measures": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
-    report = run_evaluate(workshop, "none", merge_below=8, json_path=tmp_path / "report.json", **options)
+    report = run_evaluate(workshop, "none", merge_below=8, json=tmp_path / "report.json", plots="png", **options)
     [scores] = report.sets
     assert list(scores.scores) == ["ter", "bleu_lowercase"]
     assert all(len(row.bucket) >= 8 for row in scores.buckets)
@@ -279,7 +338,7 @@ def test_usage_errors(workshop, tmp_path):
         (["additive", "additive"], {}, "the same twice"),
         (["additive", "other"], {}, "different test sets"),
         (["additive"], {"splits": ["short"], "stitch": [6]}, "--stitch 6: short has 5 sentence pairs"),
-        (["additive"], {"report_path": tmp_path / "r.pdf"}, "ends in .md"),
+        (["additive"], {"page": tmp_path / "r.pdf"}, "ends in .md"),
     ]
     for names, options, message in cases:
         with pytest.raises(UsageError, match=message):
@@ -290,7 +349,7 @@ def test_files_that_do_not_fit(workshop):
     with pytest.raises(UserError, match=r"has 5 lines and .* has 25"):
         run_evaluate(workshop, "additive", source=workshop / "short.de", reference=workshop / "long.en")
     with pytest.raises(UserError, match="not a run directory"):
-        evaluate([workshop / "nowhere"])
+        evaluate(make_request([workshop / "nowhere"]))
     (workshop / "empty").touch()
     with pytest.raises(UserError, match="empty: no lines to evaluate"):
         run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
@@ -309,17 +368,19 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     }.items():
         paths[name] = tmp_path / name
         paths[name].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    report = score_files([paths["a"], paths["b"]], paths["ref"], by_length="quantiles:3", resampling=QUICK)
+    report = score_files([paths["a"], paths["b"]], paths["ref"], settings=Settings("quantiles:3", resampling=QUICK))
     assert report.data["length"]["of"] == "reference"
     assert len(report.sets[0].buckets) == 3
     assert report.sets[0].systems == ["a", "b"]
     assert sorted(tmp_path.iterdir()) == sorted(paths.values())
     assert report.sets[0].attention.overall[1].attention.missing > 0
-    seeds = score_files([paths["a"], paths["b"]], paths["ref"], arms=["x", "x"], resampling=QUICK)
+    seeds = score_files([paths["a"], paths["b"]], paths["ref"], arms=["x", "x"], settings=Settings(resampling=QUICK))
     assert [arm.name for arm in seeds.sets[0].arms] == ["x"]
     with pytest.raises(UsageError, match="1 arms for 2 files"):
         score_files([paths["a"], paths["b"]], paths["ref"], arms=["x"])
-    score_files([paths["a"]], paths["ref"], source=paths["b"], json_path=tmp_path / "out.json", resampling=QUICK)
+    to = ReportFiles(tmp_path / "out.json", tmp_path / "out.md", "png")
+    score_files([paths["a"]], paths["ref"], source=paths["b"], settings=Settings(resampling=QUICK), files=to)
+    assert "![bleu-by-length.out.png](bleu-by-length.out.png)" in (tmp_path / "out.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
     with pytest.raises(UsageError, match="no hypotheses to score"):
         score_files([], paths["ref"])
@@ -329,4 +390,4 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
     config = toy_config(corpus="files", data_dir=str(tmp_path), train="gone/train", valid="gone/valid")
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
-        evaluate([tmp_path / "run"])
+        evaluate(make_request([tmp_path / "run"]))

@@ -122,6 +122,13 @@ def test_identical_systems_do_not_differ():
         assert (result.difference, result.p_value) == (0.0, 1.0)
 
 
+def test_equal_scores_do_not_differ_whatever_the_sentences():
+    for name, one, other in (("bleu", "zzz", "qqq"), ("chrf", "zzz", "ZZZ"), ("bleu", "zzz", "")):
+        for test in (bootstrap, paired_randomization):
+            result = test(*statistics_of(name, [one] * 120, [other] * 120))
+            assert (result.difference, result.p_value) == (0.0, 1.0)
+
+
 def test_a_clear_difference_is_significant_and_none_is_not():
     worse = make_hypotheses(REFERENCES, seed=5, noise=0.9)
     same = make_hypotheses(REFERENCES, seed=6, noise=0.30)

@@ -11,6 +11,8 @@ import sacrebleu
 
 from seq2seq_attn.commands.evaluate import score_files
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.report.build import Settings
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, TranslatedLine, embedded_json, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
@@ -159,12 +161,12 @@ def test_saved_hypotheses_make_a_page_without_maps(tmp_path):
     for name, text in {"ref": "A dog runs.\nA cat.\n", "a": "A dog runs.\nThe cat.\n", "b": "Dogs.\nCats.\n"}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = [tmp_path / "a", tmp_path / "b"]
-    to = {"json_path": tmp_path / "r.json", "report_path": tmp_path / "r.html"}
-    score_files(files, tmp_path / "ref", by_length="3", resampling=QUICK, **to)
+    to = ReportFiles(tmp_path / "r.json", tmp_path / "r.html")
+    score_files(files, tmp_path / "ref", settings=Settings("3", resampling=QUICK), files=to)
     inside = payload((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert inside["sentences"]["maps"] == [[None, None], [None, None]]
     assert inside["runs"][0]["config"] == {}
     assert inside["report"] == json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert (tmp_path / "r.md").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "ref", "r.json", "r.html"}
     with pytest.raises(UsageError, match=r"ends in \.md \(Markdown\) or \.html"):
-        score_files(files, tmp_path / "ref", report_path=tmp_path / "r.pdf")
+        score_files(files, tmp_path / "ref", files=ReportFiles(page=tmp_path / "r.pdf"))

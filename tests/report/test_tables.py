@@ -7,6 +7,7 @@ from seq2seq_attn.report.tables import (
     Table,
     comparison_table,
     display_width,
+    format_difference,
     format_p,
     length_table,
     score_table,
@@ -61,6 +62,12 @@ def test_small_p_values():
     assert format_p(0.0004) == "<0.001"
     assert format_p(0.001) == "0.001"
     assert format_p(0.0456) == "0.046"
+
+
+def test_a_difference_that_rounds_to_zero_has_no_sign():
+    assert [format_difference(value) for value in (-0.04, 0.04, 0.0, -0.05001, 1.25)] == [
+        *("0.0", "0.0", "0.0", "-0.1", "+1.2")
+    ]
 
 
 def test_pages_hold_scores_notes_and_signatures(two_systems):

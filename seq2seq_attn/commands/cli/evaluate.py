@@ -18,6 +18,7 @@ from seq2seq_attn.commands.cli.options import (
     LengthPenalty,
     MaxLengthRatio,
     Metrics,
+    Plots,
     Side,
     Stitch,
     TranslationPrecision,
@@ -58,14 +59,24 @@ def evaluate(
     ] = False,
     json: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the report goes.", show_default="report[.FILE].json of the run"),
+        typer.Option(
+            metavar="FILE", help="Where all numbers go; translations then lie beside it.", show_default="in the run"
+        ),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.md|.html",
             help="Where the page to read goes; .html holds sentences and attention too.",
-            show_default="beside the JSON",
+            show_default="in the run",
+        ),
+    ] = None,
+    plots: Annotated[
+        Plots | None,
+        typer.Option(
+            metavar="|".join(Plots),
+            help="Plots in this format, beside the JSON or the page.",
+            show_default="png in the run; none elsewhere",
         ),
     ] = None,
     device: Device = None,
@@ -78,32 +89,38 @@ def evaluate(
     BLEU and chrF with their signatures, and BLEU by sentence length with intervals; several runs are compared with the
     first, and those that differ in their seed alone as one. What attention does is judged too, on gold links if any.
     """
+    from seq2seq_attn.commands.evaluate import EvaluationRequest
     from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-    from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES
+    from seq2seq_attn.evaluation.runs import Choices
+    from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
     from seq2seq_attn.model.variants import import_variants
+    from seq2seq_attn.report.build import Settings
+    from seq2seq_attn.report.files import ReportFiles
     from seq2seq_attn.run_dir import newest_run
 
     import_variants(imports or [])
+    chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metric or [])]
+    measures = tuple(chosen) or DEFAULT_MEASURES
     found = run_evaluation(
-        runs or [newest_run().path],
-        splits=split or [],
-        source=source,
-        reference=reference,
-        stitch=stitch or [],
-        measures=[one.value for one in dict.fromkeys(metric)] if metric else DEFAULT_MEASURES,
-        by_length=by_length,
-        length_of=length_of.value,
-        merge_below=merge_below,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        max_length_ratio=max_length_ratio,
-        batch_size=batch_size,
-        json_path=json,
-        report_path=report,
-        device=device or "auto",
-        precision=precision or "auto",
-        reuse_hypotheses=reuse_hypotheses,
-        judge_attention=not no_attention,
-        show_progress=is_terminal(),
+        EvaluationRequest(
+            runs or [newest_run().path],
+            splits=split or [],
+            source=source,
+            reference=reference,
+            stitch=stitch or [],
+            settings=Settings(by_length, length_of.value, measures, merge_below=merge_below),
+            choices=Choices(
+                beam_size,
+                length_penalty,
+                max_length_ratio,
+                batch_size,
+                device or "auto",
+                precision or "auto",
+                reuse_hypotheses,
+                is_terminal(),
+            ),
+            files=ReportFiles(json, report, plots.value if plots else None),
+            judge_attention=not no_attention,
+        )
     )
     typer.echo(found.text)

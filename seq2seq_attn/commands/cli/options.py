@@ -39,6 +39,14 @@ class Metric(StrEnum):
     TER = "ter"
 
 
+class Plots(StrEnum):
+    """The values of `--plots`."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+
+
 Stitch = Annotated[
     list[int] | None,
     typer.Option(

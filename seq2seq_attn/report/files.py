@@ -1,0 +1,90 @@
+"""The files that an evaluation leaves: JSON, a page to read, plots, tables for spreadsheets and papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
+from typing import Literal
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.scores import bucket_measures
+from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
+from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.files import check_writable, write_json, write_text
+from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.html import html_report
+from seq2seq_attn.report.plots import plot_by_length, plot_retention
+
+PlotFormat = Literal["png", "svg", "pdf"]
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """Where the parts of a report go; None: that part is not written."""
+
+    json: Path | None = None
+    page: Path | None = None
+    """to read: `.md` is Markdown, `.html` holds sentences and attention too"""
+    plots: PlotFormat | None = None
+    """plots in this format, beside the JSON, else beside the page"""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a file was named at all; otherwise the report goes to the run directory."""
+        return any(self._paths)
+
+    @property
+    def is_html(self) -> bool:
+        """Whether sentences and attention are wanted."""
+        return self.page is not None and self.page.suffix == ".html"
+
+    def check(self) -> None:
+        """See to it that everything can be written, before the work for it begins.
+
+        Raises:
+            UsageError: a page that ends neither in .md nor in .html.
+            UserError: a file that cannot be written.
+        """
+        if self.page is not None and self.page.suffix not in (".md", ".html"):
+            raise UsageError(
+                f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
+            )
+        for path in self._paths:
+            check_writable(path)
+
+    def write(self, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[Path]:
+        """Write everything; `sets` and `runs` are what the HTML page shows. Returns what was written."""
+        written = self._write_plots(report)
+        if self.json is not None:
+            write_json(self.json, report.data)
+        if self.page is not None and self.is_html:
+            write_text(self.page, html_report(report, sets, runs))
+        elif self.page is not None:
+            links = [relpath(plot, self.page.parent) for plot in written]
+            write_text(self.page, report.markdown(links))
+        return [*self._paths, *written]
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [path for path in (self.json, self.page) if path is not None]
+
+    def _write_plots(self, report: Report) -> list[Path]:
+        """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets
+        the pooled one is drawn."""
+        if self.plots is None or not self._paths:
+            return []
+        beside = self._paths[0]
+        # report.comparison.json -> bleu-by-length.comparison.png
+        suffix = beside.stem.removeprefix("report") if beside.stem.startswith("report") else f".{beside.stem}"
+        written = []
+        for drawn in report.drawn:
+            measure = bucket_measures(list(drawn.scores))[0]
+            name = f"{stitched_name(f'{measure}-by-length{suffix}', drawn.stitch)}.{self.plots}"
+            written.append(beside.with_name(name))
+            plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
+            if len(drawn.systems) > 1 and measure != "ter":
+                written.append(beside.with_name(name.replace(measure, "retention", 1)))
+                plot_retention(written[-1], drawn, measure=measure, unit=report.page.unit)
+        return written

@@ -1,0 +1,27 @@
+"""Requests to `evaluate`, with every option under one name, few resamples and no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.commands.evaluate import EvaluationRequest
+from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.report.build import Settings
+from seq2seq_attn.report.files import ReportFiles
+
+QUICK = Resampling(num_resamples=50, num_trials=50)
+_PARTS = {"settings": Settings, "choices": Choices, "files": ReportFiles}
+
+
+def make_request(runs: Sequence[str | Path], **options: Any) -> EvaluationRequest:
+    """Each option goes to the part of the request that knows it."""
+    options = {"resampling": QUICK, "device": "cpu"} | options
+    parts = {}
+    for name, kind in _PARTS.items():
+        known = {field.name for field in fields(kind)} & options.keys()
+        parts[name] = kind(**{key: options.pop(key) for key in known})
+    return EvaluationRequest(runs, **parts, **options)
