@@ -41,12 +41,15 @@ _STALE_AFTER_S = 24 * 3600.0
 """A half-made folder this old belongs to a process that was killed."""
 
 
-def prepare_corpus(config: Config, *, show_progress: bool = False, log: Log | None = None) -> PreparedCorpus:
+def prepare_corpus(
+    config: Config, *, also_in: Sequence[Path] = (), show_progress: bool = False, log: Log | None = None
+) -> PreparedCorpus:
     """The corpus of a configuration, prepared; reused from `data_dir/prepared/` if the same text was prepared the
     same way before, made otherwise.
 
     Args:
         config: its `data` section is read.
+        also_in: other data folders where it may have been prepared before.
         show_progress: draw tqdm bars on stderr.
         log: takes one-line notices; None: the log.
 
@@ -58,11 +61,12 @@ def prepare_corpus(config: Config, *, show_progress: bool = False, log: Log | No
     raw = find_raw_corpus(config.data, show_progress=show_progress)
     what = _what_matters(config.data, raw)
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    directory = config.data.data_dir / "prepared" / f"{config.data.corpus}-{digest[:12]}"
-    existing = _reusable(directory, digest, log)
-    if existing is not None:
-        log(f"{directory}: prepared before, reused")
-        return existing
+    name = f"{config.data.corpus}-{digest[:12]}"
+    for data_dir in (config.data.data_dir, *also_in):
+        if (existing := _reusable(data_dir / "prepared" / name, digest, log)) is not None:
+            log(f"{existing.directory}: prepared before, reused")
+            return existing
+    directory = config.data.data_dir / "prepared" / name
     started = time.monotonic()
     _build(directory, config.data, raw, {"hash": digest, **what}, show_progress)
     log(f"{directory}: prepared in {time.monotonic() - started:.1f} s")

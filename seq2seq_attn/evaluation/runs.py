@@ -151,14 +151,13 @@ class EvaluatedRun:
     @property
     def _variation(self) -> str:
         """What differs from how the run itself translates, for file names."""
-        own, parts = self._config.search, []
-        if self._search["beam_size"] != own.beam_size:
-            parts.append(f".beam{self._search['beam_size']}")
-        if self._search["length_penalty"] != own.length_penalty:
-            parts.append(f".penalty{self._search['length_penalty']:g}")
-        if self._arithmetic != "fp32":
-            parts.append(f".{self._arithmetic}")
-        return "".join(parts)
+        words = {"beam_size": "beam", "length_penalty": "penalty", "max_length_ratio": "ratio"}
+        parts = [
+            f".{words[key]}{value:g}"
+            for key, value in self._search.items()
+            if value != getattr(self._config.search, key)
+        ]
+        return "".join([*parts, f".{self._arithmetic}" if self._arithmetic != "fp32" else ""])
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> list[str] | None:
         """What was saved here before, or in the run itself."""

@@ -111,18 +111,20 @@ def _find_sets(
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
         return [set_of_files(source, reference)]
-    sets = _sets_of_corpus(configs[0], splits, show_progress)
+    sets = _sets_of_corpus(runs[0], configs[0], splits, show_progress)
     for run, config in zip(runs[1:], configs[1:], strict=True):
-        if _sets_of_corpus(config, splits, show_progress) != sets:
+        if _sets_of_corpus(run, config, splits, show_progress) != sets:
             raise UsageError(
                 f"{run.path} and {runs[0].path} have different test sets; give both --source FILE --reference FILE"
             )
     return sets
 
 
-def _sets_of_corpus(config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
+def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
+    # Trained in another folder, `data` lies there: beside `runs`, or wherever above the run.
+    above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
-        prepared = prepare_corpus(config, show_progress=show_progress)
+        prepared = prepare_corpus(config, also_in=above, show_progress=show_progress)
     except UserError as error:  # a run may be far from the text that it was trained on
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
     for split in splits:

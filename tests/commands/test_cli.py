@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import yaml
@@ -20,8 +20,12 @@ import yaml
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.commands.cli.options import Metric
+from seq2seq_attn.commands.evaluate import EvaluationRequest
 from seq2seq_attn.config import load_config
+from seq2seq_attn.evaluation.runs import Choices
 from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.report.build import Settings
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -234,43 +238,31 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    seen: dict[str, object] = {}
+    seen = []
 
-    class Report:
-        text = "the table"
-
-    def evaluate(runs: list[Path], **options: object) -> Report:
-        seen.update(options, runs=runs)
-        return Report()
+    def evaluate(request: EvaluationRequest) -> SimpleNamespace:
+        seen.append(request)
+        return SimpleNamespace(text="the table")
 
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
-    arguments += " --batch-size 9 --json j --report r.html --device cpu --precision bf16 --max-length-ratio 3"
+    arguments += (
+        " --batch-size 9 --json j --report r.html --plots svg --device cpu --precision bf16 --max-length-ratio 3"
+    )
     assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out == "the table\n"
-    assert seen == {
-        "runs": [Path("a"), Path("b")],
-        "splits": ["x", "y"],
-        "source": None,
-        "reference": None,
-        "stitch": [1, 3],
-        "measures": ["ter", "bleu"],
-        "by_length": "9,12",
-        "length_of": "reference",
-        "merge_below": 50,
-        "beam_size": 4,
-        "length_penalty": 0.5,
-        "max_length_ratio": 3.0,
-        "batch_size": 9,
-        "json_path": Path("j"),
-        "report_path": Path("r.html"),
-        "device": "cpu",
-        "precision": "bf16",
-        "reuse_hypotheses": True,
-        "judge_attention": False,
-        "show_progress": False,
-    }
+    assert seen == [
+        EvaluationRequest(
+            [Path("a"), Path("b")],
+            splits=["x", "y"],
+            stitch=[1, 3],
+            settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50),
+            choices=Choices(4, 0.5, 3.0, 9, "cpu", "bf16", reuse_hypotheses=True),
+            files=ReportFiles(Path("j"), Path("r.html"), "svg"),
+            judge_attention=False,
+        )
+    ]
 
 
 def test_evaluate_knows_every_measure() -> None:

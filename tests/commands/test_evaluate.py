@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -325,6 +326,19 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
     assert judge_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
+
+
+def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
+    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
+    config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")
+    make_toy_run(tmp_path / "project/runs/run", config)
+    monkeypatch.chdir(tmp_path / "project")
+    prepare_corpus(config)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
+    assert report.sets[0].num_pairs == 12
+    assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}
 
 
 def test_usage_errors(workshop, tmp_path):
