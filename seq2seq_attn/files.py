@@ -7,9 +7,11 @@ import gzip
 import hashlib
 import json
 import os
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,11 +76,59 @@ def read_json(path: Path) -> Any:
         UserError: the file is missing or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a readable JSON file ({error})") from None
+
+
+_CHECKSUM = "sha256"
+
+
+def write_checked_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write a JSON object that holds a checksum of itself, atomically."""
+    plain = json.loads(json.dumps(values))  # what a reader gets: string keys, no tuples
+    write_json(path, {**plain, _CHECKSUM: _checksum_of(plain)})
+
+
+def read_checked_json(path: Path) -> dict[str, Any]:
+    """Read what `write_checked_json` wrote, without the checksum. An object without one, which an older version wrote,
+    is returned as it is.
+
+    Raises:
+        UserError: the file is missing, is not a JSON object, or has changed since it was written.
+    """
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: not a JSON object; it is damaged")
+    checksum = values.pop(_CHECKSUM, None)
+    if checksum is not None and checksum != _checksum_of(values):
+        raise UserError(f"{path}: damaged (its contents do not match its {_CHECKSUM})")
+    return values
+
+
+def _checksum_of(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading bytes.
+
+    Raises:
+        OSError: it cannot be read, or is a pipe or a device: reading those might never end.
+    """
+    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return stream
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file. Raises OSError as `open_regular`."""
+    with open_regular(path) as stream:
+        return stream.read()
 
 
 def open_text_bytes(path: Path) -> IO[bytes]:
@@ -87,12 +137,9 @@ def open_text_bytes(path: Path) -> IO[bytes]:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+    """The SHA-256 of a regular file's bytes, in hexadecimal. Raises OSError as `open_regular`."""
+    with open_regular(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def packaged(relative: str) -> Path:

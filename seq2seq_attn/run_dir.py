@@ -18,12 +18,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn.config import Config, dump_config, load_config
+from seq2seq_attn.config import Config, ModelConfig, dump_config, load_config
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, read_json, write_json, write_text
+from seq2seq_attn.files import open_regular, read_json, sha256_of, write_json, write_text
+from seq2seq_attn.model.weights import WeightsInfo, read_info, read_tensors, write_weights
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
 
@@ -31,16 +32,17 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-FORMAT_VERSION = 1
-"""Of `model.safetensors`: goes up when older versions of the package could not read it."""
-_FORMAT = "seq2seq-attn model"
+    from seq2seq_attn.model.seq2seq import Seq2Seq
+
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
 LOCK = ".train.lock"
 """held while training writes to the run; the file stays when the lock is gone"""
+_TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
+"""They belong to the weights: with other ones the same weights translate into something else."""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*", "*.png"),
-    *("*.tokenizer.json", "*.sentencepiece.model", "*.vocab", "events.out.tfevents.*", ".*.tmp", "last", "hyps"),
+    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", "last", "hyps"),
 )
 
 log = logging.getLogger(__name__)
@@ -161,14 +163,10 @@ class RunDir:
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        """Write the best model so far: tensors by name, and strings that say what it is (update, score, ...)."""
-        from safetensors.torch import save_file
-
-        # Tied parameters share memory, which the format refuses: each name gets its own copy.
-        tensors = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in state_dict.items()}
-        header = {**metadata, "format": _FORMAT, "format_version": str(FORMAT_VERSION)}
-        with atomic_path(self.model_path) as temporary:
-            save_file(tensors, temporary, metadata=header)
+        """Write the best model so far: tensors by name, strings that say what it is (update, score, ...), and the
+        hashes of the tokenizer and vocabulary files that it belongs to."""
+        belonging = sorted(path for pattern in _TEXT_FILES for path in self.path.glob(pattern))
+        write_weights(self.model_path, state_dict, metadata, {path.name: sha256_of(path) for path in belonging})
 
     def load_best(self) -> dict[str, Tensor]:
         """The tensors of the best model, on the CPU.
@@ -176,37 +174,67 @@ class RunDir:
         Raises:
             UserError: there is none, or the file is damaged, foreign, or of another version.
         """
-        return self._read_model()[1]
+        self._check_best()
+        return read_tensors(self.model_path)
+
+    def load_model(self, config: ModelConfig) -> Seq2Seq:
+        """The best model, on the CPU, after the files that belong to it were checked. Sizes in the configuration that
+        the file does not have are refused before they take memory.
+
+        Raises:
+            UserError: as `load_best`; it is not the model of this configuration and these vocabularies.
+        """
+        import torch
+
+        from seq2seq_attn.model.build import build_model, expected_tensors, load_weights
+        from seq2seq_attn.model.variants import UnknownVariant
+
+        self._check_best()
+        sizes = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
+        try:
+            expected = expected_tensors(config, **sizes)
+        except UnknownVariant as unknown:
+            raise unknown.of_run(self.path) from None
+        tensors = read_tensors(self.model_path, expected)
+        with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
+            model = build_model(config, **sizes)
+        load_weights(model, tensors, self.model_path)
+        return model
 
     def best_metadata(self) -> dict[str, str]:
         """What `save_best` was told about the model. Raises UserError as `load_best`."""
-        return self._read_model(with_tensors=False)[0]
+        return self._best_info().about
 
-    def _read_model(self, with_tensors: bool = True) -> tuple[dict[str, str], dict[str, Tensor]]:
-        from safetensors import SafetensorError, safe_open
-
+    def _best_info(self) -> WeightsInfo:
         path = self.model_path
-        if not path.is_file():
+        if not path.exists():
             reason = "training has saved no model yet" if (self.path / _CONFIG).is_file() else "not a run directory"
             raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
+        return read_info(path)
+
+    def _check_best(self) -> None:
+        info = self._best_info()
+        if not info.has_checksum:
+            log.warning("%s: written by a version without checksums, so damage may go unnoticed", self.model_path)
+        for name, digest in info.files.items():
+            self._check_belongs(self.path / name, digest)
+
+    def _num_ids(self, side: Side) -> int:
+        """The size of a vocabulary, which is not taken into memory."""
+        path = vocab_path(self.path, side)
         try:
-            with safe_open(path, framework="pt") as file:
-                metadata: dict[str, str] = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}
-        except (SafetensorError, OSError, ValueError) as error:
-            raise UserError(
-                f"{path}: not a safetensors file, or damaged ({error}); train or copy the run again"
-            ) from None
-        if metadata.get("format") != _FORMAT:
-            raise UserError(
-                f"{path}: a safetensors file, but not a model of seq2seq-attn; name a run that `seq2seq train` wrote"
-            )
-        if metadata.get("format_version") != str(FORMAT_VERSION):
-            raise UserError(
-                f"{path}: model of format {metadata.get('format_version')}, this version of seq2seq-attn reads format "
-                f"{FORMAT_VERSION}; use the version that trained it or train again"
-            )
-        return metadata, tensors
+            with open_regular(path) as stream:
+                return sum(1 for _ in stream)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
+
+    def _check_belongs(self, path: Path, digest: str) -> None:
+        try:
+            found = sha256_of(path)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
+        if found != digest:
+            raise UserError(f"{path}: damaged, or not the file that {_MODEL} was trained with; copy the run again")
 
     # ---- state, environment ----
 

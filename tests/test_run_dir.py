@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.run_dir import FORMAT_VERSION, RunDir, newest_run
+from seq2seq_attn.model.weights import FORMAT_VERSION
+from seq2seq_attn.run_dir import RunDir, newest_run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus
 
 

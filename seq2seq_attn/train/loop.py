@@ -19,7 +19,7 @@ from seq2seq_attn.config import Config, ModelConfig, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.build import build_model, expected_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import (
     TRAINING_PRIMITIVES,
@@ -81,8 +81,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
 
 def _check_model(config: ModelConfig) -> None:
     """Build the model without memory or random numbers: a mistake in its settings is told before data is prepared."""
-    with torch.device("meta"):
-        build_model(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
+    expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
 
 
 class Trainer:

@@ -311,25 +311,15 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         UserError: no run there, or a file of it is missing, damaged or of another version.
         UsageError: a device that is not there, or a precision that it has not.
     """
-    from seq2seq_attn.model.build import build_model, load_weights
-    from seq2seq_attn.model.variants import UnknownVariant
-
     run_dir, on_device = RunDir(run), resolve_device(device)
     config = run_dir.config()
-    state_dict = run_dir.load_best()
-    source_vocab, target_vocab = run_dir.source_vocab(), run_dir.target_vocab()
-    try:
-        with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
-            model = build_model(config.model, num_source_ids=len(source_vocab), num_target_ids=len(target_vocab))
-    except UnknownVariant as unknown:
-        raise unknown.of_run(run_dir.path) from None
-    load_weights(model, state_dict, run_dir.model_path)
+    model = run_dir.load_model(config.model)
     return Translator(
         model.to(on_device).eval(),
         source_tokenizer=run_dir.source_tokenizer(),
         target_tokenizer=run_dir.target_tokenizer(),
-        source_vocab=source_vocab,
-        target_vocab=target_vocab,
+        source_vocab=run_dir.source_vocab(),
+        target_vocab=run_dir.target_vocab(),
         search=config.search,
         device=on_device,
         max_source_length=config.data.max_length,

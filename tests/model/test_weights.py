@@ -1,0 +1,148 @@
+"""The file of a model's weights knows its own content."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from seq2seq_attn.config import ModelConfig, load_config, packaged_config_names
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.build import build_model, expected_tensors
+from seq2seq_attn.model.weights import read_info, read_tensors, write_weights
+
+ABOUT = {"update": "7", "bleu": "1.5", "epoch": "2", "perplexity": "3.25"}
+FILES = {"source.vocab": "ab" * 32, "target.vocab": "cd" * 32}
+METADATA_V1 = {**ABOUT, "format": "seq2seq-attn model", "format_version": "1"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "model.safetensors"
+    write_weights(path, {"b": torch.arange(6.0).reshape(2, 3), "a": torch.zeros(5)}, ABOUT, FILES)
+    return path
+
+
+def test_tensors_and_metadata_come_back(path: Path) -> None:
+    info = read_info(path)
+    assert info.about.items() >= ABOUT.items()
+    assert info.files == FILES
+    assert info.has_checksum
+    tensors = read_tensors(path)
+    assert sorted(tensors) == ["a", "b"]
+    assert torch.equal(tensors["b"], torch.arange(6.0).reshape(2, 3))
+
+
+def test_equal_models_are_equal_files_in_every_process(path: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, torch; from pathlib import Path; from seq2seq_attn.model.weights import write_weights\n"
+        "tensors = {'a': torch.zeros(5), 'b': torch.arange(6.0).reshape(2, 3)}\n"
+        f"write_weights(Path(sys.argv[1]), tensors, {dict(reversed(ABOUT.items()))}, {FILES})"
+    )
+    for number in range(2):  # entries of a hash map would be in another order in about every second process
+        other = tmp_path / f"{number}.safetensors"
+        subprocess.run([sys.executable, "-c", code, str(other)], check=True)
+        assert other.read_bytes() == path.read_bytes()
+
+
+def test_every_flipped_bit_is_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    for place in range(0, len(whole) * 8, 7):  # 7: every bit of a byte has its turn
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"model\.safetensors: ") as caught:
+            read_info(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_zeros_in_place_of_numbers_are_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-44] + bytes(44))
+    with pytest.raises(UserError, match=r"damaged \(its contents do not match its SHA-256\)"):
+        read_info(path)
+
+
+def test_a_file_of_version_1_is_read_without_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "old.safetensors"
+    save_file({"a": torch.ones(2)}, path, metadata=METADATA_V1)
+    info = read_info(path)
+    assert (info.about["bleu"], info.files, info.has_checksum) == ("1.5", {}, False)
+    assert torch.equal(read_tensors(path)["a"], torch.ones(2))
+
+
+@pytest.mark.parametrize("values", [[], {}, {"about": 5}, {"about": {}}, {"about": {}, "files": []}])
+def test_metadata_of_another_shape_is_refused(tmp_path: Path, values: object) -> None:
+    path = tmp_path / "model.safetensors"
+    if isinstance(values, dict):
+        values = {"format": "seq2seq-attn model", "format_version": "2", **values}
+    save_file({"a": torch.ones(2)}, path, metadata={"seq2seq-attn": json.dumps(values)})
+    with pytest.raises(UserError, match=r"incomplete|not a model of seq2seq-attn"):
+        read_info(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
+def test_values_that_are_no_weights_are_refused(tmp_path: Path, dtype: torch.dtype) -> None:
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.ones(2, dtype=dtype)}, path, metadata=METADATA_V1)
+    with pytest.raises(UserError, match=r"a holds (I64|BOOL|U8) values, and weights are F64, F32, F16, BF16"):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({"a": (5,), "b": (2, 4)}, r"\(b: \[2, 3\] in the file, \[2, 4\] by the configuration\)"),
+        ({"a": (5,)}, r"\(b: \[2, 3\] in the file, absent by the configuration\)"),
+        ({"a": (5,), "b": (2, 3), "c": ()}, r"\(c: absent in the file, \[\] by the configuration\)"),
+        ({"a": (10**6, 10**9), "b": (10**9,)}, r"\(a: \[5\] in the file, .* by the configuration, and 1 more\)"),
+    ],
+)
+def test_another_model_than_expected_is_refused(path: Path, expected: dict[str, tuple[int]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_tensors(path, {name: torch.empty(shape, device="meta") for name, shape in expected.items()})
+
+
+def test_a_file_that_may_not_be_read_is_not_called_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(UserError, match=r"model.safetensors: cannot be read \(Permission denied\)"):
+        read_info(path)
+
+
+@pytest.mark.parametrize("name", packaged_config_names())
+def test_the_expected_tensors_are_those_of_the_model(name: str) -> None:
+    config = load_config([name], ["model.hidden_size=64", "model.encoder.hidden_size=32", "model.embedding_size=24"])
+    config.model.readout_size = 24 if config.model.tie_embeddings != "none" else 20
+    sizes = {"num_source_ids": 13, "num_target_ids": 13}
+    model = build_model(config.model, **sizes).state_dict()
+    expected = expected_tensors(config.model, **sizes)
+    assert [(key, value.shape) for key, value in expected.items()] == [
+        (key, value.shape) for key, value in model.items()
+    ]
+    assert all(value.is_meta for value in expected.values())
+
+
+def test_expected_tensors_take_neither_memory_nor_a_second_of_imports() -> None:
+    code = (
+        "import sys; from seq2seq_attn.config import ModelConfig; import seq2seq_attn.model.build as build\n"
+        "before = len(sys.modules)\n"
+        "config = ModelConfig(hidden_size=60_000, encoder={'hidden_size': 30_000})\n"
+        "build.expected_tensors(config, num_source_ids=10**9, num_target_ids=10**9)\n"
+        "assert len(sys.modules) - before < 50"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_drawing_is_left_out_for_expected_tensors_only() -> None:
+    expected_tensors(ModelConfig(), num_source_ids=5, num_target_ids=5)
+    config = ModelConfig(embedding_size=3, hidden_size=4, encoder={"hidden_size": 2})
+    model = build_model(config, num_source_ids=5, num_target_ids=5)
+    assert all(bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name)
