@@ -87,18 +87,27 @@ def write_corpus(
     Raises:
         UsageError: as `generate`, or another pair of languages.
     """
-    if (source_language, target_language) != ("de", "en"):
-        raise UsageError(
-            f"captions {source_language!r} -> {target_language!r}: the embedded corpus is German to English; "
-            "set data.source_language=de and data.target_language=en"
-        )
-    _check_lengths(min_length, max_length)
+    check_request(min_length, max_length, (source_language, target_language))
     taken: set[str] = set()
     for split, num_pairs in (("test", num_test), ("valid", num_valid), ("train", num_train)):
         is_unique = split != "train"
         pairs = list(_draw(num_pairs, min_length, max_length, f"{seed} {split}", exclude=taken, is_unique=is_unique))
         taken.update(pair.source for pair in pairs)
         _write_split(directory, split, pairs, source_language, target_language)
+
+
+def check_request(min_length: int, max_length: int, languages: tuple[str, str]) -> None:
+    """Check the lengths and the pair of languages of a corpus.
+
+    Raises:
+        UsageError: as `write_corpus`.
+    """
+    if languages != ("de", "en"):
+        raise UsageError(
+            f"captions {languages[0]!r} -> {languages[1]!r}: the embedded corpus is German to English; "
+            "set data.source_language=de and data.target_language=en"
+        )
+    _check_lengths(min_length, max_length)
 
 
 def _write_split(

@@ -4,6 +4,7 @@ A configuration file says only what differs from the defaults in `models.py`; `e
 Builders pass plain numbers on: configuration objects do not reach the modules.
 """
 
+from seq2seq_attn.config.explain import explain_value, shorten
 from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
 from seq2seq_attn.config.models import (
     BatchConfig,
@@ -17,7 +18,14 @@ from seq2seq_attn.config.models import (
     ValidationConfig,
 )
 from seq2seq_attn.config.sources import packaged_config_names
-from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
+from seq2seq_attn.config.types import (
+    LEAST_LENGTH_RATIO,
+    MAX_BEAM_SIZE,
+    MAX_LENGTH_PENALTY,
+    MAX_LENGTH_RATIO,
+    NonNegativeInt,
+    Size,
+)
 
 __all__ = [
     "LEAST_LENGTH_RATIO",
@@ -28,13 +36,17 @@ __all__ = [
     "Config",
     "DataConfig",
     "ModelConfig",
+    "NonNegativeInt",
     "OptimizerConfig",
     "ScheduleConfig",
     "SearchConfig",
+    "Size",
     "TrainConfig",
     "ValidationConfig",
     "config_from_dict",
     "dump_config",
+    "explain_value",
     "load_config",
     "packaged_config_names",
+    "shorten",
 ]

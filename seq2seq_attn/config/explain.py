@@ -18,6 +18,8 @@ _HINTS = {
     "data.valid": "a prefix (PREFIX.de and PREFIX.en) or [source file, target file]",
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
     "data.stitch": "write data.stitch: {K: weight}, for example {1: 1, 2: 0.5}",
+    "model.attention.options": "write model.attention.options: {OPTION: value}, with a number, text, true, false, null "
+    "or a list of those as value",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
 """Keys whose type alone says too little."""
@@ -53,18 +55,20 @@ def explain(error: ValidationError) -> str:
         if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
             texts.append(unknown_key(key))
         else:
-            texts.append(explain_value(key, problems))
+            hint = next((_HINTS[name] for name in (key, key.rpartition(".")[0]) if name in _HINTS), None)
+            texts.append(explain_value(key, problems, hint))
     more = len(texts) - _MAX_PROBLEMS
     return "; ".join(texts[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def explain_value(key: str, problems: Iterable[Mapping[str, Any]]) -> str:
-    """`KEY=VALUE: expected ...` from what pydantic found wrong with a value, once for each type that it may have."""
+def explain_value(key: str, problems: Iterable[Mapping[str, Any]], hint: str | None = None) -> str:
+    """`KEY=VALUE: expected ...` from what pydantic found wrong with a value, once for each type that it may have.
+    `hint` says what is expected where the type is wrong."""
     problems = list(problems)
     value = problems[0]["input"]
-    hint = next((_HINTS[name] for name in (key, key.rpartition(".")[0]) if name in _HINTS), None)
-    if hint is None or not any(_is_of_type(problem) for problem in problems):
-        hint = " or ".join(dict.fromkeys(_expected(problem) for problem in problems))
+    limits = [problem for problem in problems if not _is_of_type(problem)]
+    if hint is None or limits:
+        hint = " or ".join(dict.fromkeys(_expected(problem) for problem in limits or problems))
     if not hint.startswith("write "):
         hint = f"expected {hint}"
     shown = "no value given" if value is None else shorten(value)

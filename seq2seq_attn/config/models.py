@@ -121,12 +121,13 @@ class DropoutConfig(Section):
 
 
 class ModelConfig(Section):
-    """The network. `readout_size` None: logits straight from [state; context; embedding] (the tutorial's); a number:
+    """The network. `hidden_size` is that of the decoder's states; None: as wide as what the encoder gives, which `dot`
+    attention needs. `readout_size` None: logits straight from [state; context; embedding] (the tutorial's); a number:
     through tanh of that size (Bahdanau's deep output). `tie_embeddings`: target embedding = output weights; `all` ties
     the source embedding too and needs a joint vocabulary."""
 
     embedding_size: Size = 256
-    hidden_size: Size = 512
+    hidden_size: Size | None = 512
     readout_size: Size | None = None
     tie_embeddings: Literal["none", "target", "all"] = "none"
     encoder: EncoderConfig = EncoderConfig()

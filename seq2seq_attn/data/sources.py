@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged, sha256_of
 from seq2seq_attn.text import corpus, multi30k
@@ -38,6 +38,23 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
     if data.corpus == "multi30k":
         return _raw_multi30k(data, show_progress)
     return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
+
+
+def check_sources(data: DataConfig) -> None:
+    """Check what the settings say about the corpus, without looking for a file.
+
+    Raises:
+        UsageError: they name no corpus that there can be.
+    """
+    if data.corpus == "multi30k":
+        multi30k.published_splits(data.source_language, data.target_language)
+    elif data.corpus == "captions":
+        from seq2seq_attn.captions import generator as captions
+
+        languages = (data.source_language, data.target_language)
+        captions.check_request(data.captions.min_length, data.captions.max_length, languages)
+    else:
+        _named_files(data)
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
@@ -75,6 +92,13 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
+    languages = (data.source_language, data.target_language)
+    found = {split: corpus.resolve_pair(spec, *languages) for split, spec in _named_files(data).items()}
+    return RawCorpus({split: [sha256_of(path) for path in paths] for split, paths in found.items()}, lambda: found)
+
+
+def _named_files(data: DataConfig) -> dict[str, str | list[str]]:
+    """What the settings name for each split, `train` first."""
     specs: dict[str, str | list[str]] = {}
     for split, spec in (("train", data.train), ("valid", data.valid)):
         if spec is None:
@@ -89,6 +113,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
             raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
         specs[split] = spec
-    languages = (data.source_language, data.target_language)
-    found = {split: corpus.resolve_pair(spec, *languages) for split, spec in specs.items()}
-    return RawCorpus({split: [sha256_of(path) for path in paths] for split, paths in found.items()}, lambda: found)
+    for split, spec in specs.items():
+        if isinstance(spec, list) and len(spec) != 2:
+            raise UsageError(f"{split}={shorten(spec)}: expected a prefix or two files, [source file, target file]")
+    return specs

@@ -32,16 +32,17 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
         num_layers=config.encoder.num_layers,
         dropout=config.dropout.encoder,
     )
+    hidden_size = config.hidden_size or encoder.memory_size
     attention = build_attention(
         config.attention.name,
-        query_size=config.hidden_size,
+        query_size=hidden_size,
         memory_size=encoder.memory_size,
         options=config.attention.options,
     )
     decoder = Decoder(
         num_target_ids,
         embedding_size=config.embedding_size,
-        hidden_size=config.hidden_size,
+        hidden_size=hidden_size,
         summary_size=encoder.memory_size,
         readout_size=config.readout_size,
         attention=attention,

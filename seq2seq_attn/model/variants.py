@@ -11,11 +11,14 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
+from seq2seq_attn.config import explain_value
 from seq2seq_attn.errors import UsageError, UserError
 
 Axis = Literal["attention", "encoder"]
@@ -76,6 +79,47 @@ def find_build(axis: Axis, name: str, sizes: Sequence[str]) -> Callable[..., Any
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
     raise UnknownVariant(key, module_name, hint)
+
+
+def checked_options(
+    axis: Axis, name: str, build: Callable[..., Any], sizes: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of a variant, each of the type that `build` declares for it (`attention_size: int`).
+
+    Raises:
+        UsageError: an option that it does not have or lacks, or a value of another type.
+    """
+    parameters = {key: one for key, one in _parameters(build).items() if key not in sizes}
+    is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    prefix = f"model.{axis}.options"
+    checked = {}
+    for option, value in options.items():
+        if option not in parameters and not is_open:
+            raise UsageError(
+                f"{prefix}.{option}: not an option of {name!r}, which has {', '.join(parameters) or 'none'}"
+            )
+        declared = parameters[option].annotation if option in parameters else Any
+        try:
+            checked[option] = TypeAdapter(Any if declared is inspect.Parameter.empty else declared).validate_python(
+                value
+            )
+        except ValidationError as error:
+            raise UsageError(explain_value(f"{prefix}.{option}", error.errors(include_url=False))) from None
+    for option, one in parameters.items():
+        if (
+            option not in checked
+            and one.default is one.empty
+            and one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ):
+            raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
+    return checked
+
+
+def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(build, eval_str=True).parameters
+    except NameError:  # a type that is imported for type checkers only
+        return inspect.signature(build).parameters
 
 
 def _import(name: str) -> ModuleType:

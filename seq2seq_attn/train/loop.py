@@ -15,11 +15,11 @@ from pathlib import Path
 
 import torch
 
-from seq2seq_attn.config import Config, ModelConfig, config_from_dict
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.build import build_model, expected_tensors
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import (
     TRAINING_PRIMITIVES,
@@ -29,7 +29,6 @@ from seq2seq_attn.runtime.memory import (
     reuse_large_blocks,
 )
 from seq2seq_attn.runtime.precision import allow_tf32, resolve_precision
-from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
@@ -39,7 +38,7 @@ from seq2seq_attn.train.plan import Plan
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.signals import StopRequest, catch_signals
-from seq2seq_attn.train.start import check_same_run, choose_run_dir, with_length_limit
+from seq2seq_attn.train.start import check_start, with_length_limit
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -67,8 +66,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     with join_group() as group:
-        group.from_first(lambda: _check_model(config.model))
-        path = group.from_first(lambda: choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite))
+        path = group.from_first(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
             torch.set_num_threads(config.train.num_threads)
@@ -77,11 +75,6 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             group.from_first(lambda: lock.enter_context(locked(path)))
             trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
-
-
-def _check_model(config: ModelConfig) -> None:
-    """Build the model without memory or random numbers: a mistake in its settings is told before data is prepared."""
-    expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
 
 
 class Trainer:
@@ -289,7 +282,6 @@ class Trainer:
     def _load(self) -> int:
         """Take up the last state; the length of `metrics.jsonl` that belongs to it."""
         tensors, values = checkpoint.load_state(self.run.last_dir)
-        check_same_run(config_from_dict(values["config"]), self._config)
         if values["corpus"] != self._prepared.meta["hash"]:
             raise UserError(
                 f"{self._prepared.directory}: not the corpus that {self.run.path} was begun with (its content hash"

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import Config, config_from_dict, load_config
 from seq2seq_attn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,6 +113,23 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
     num_joined = max(config.data.stitch, default=1)
     ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, num_joined=num_joined)
     return config.model_copy(update={"search": config.search.model_copy(update={"max_length_ratio": ratio})})
+
+
+def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
+    """The directory to train in, after all checks that need no data.
+
+    Raises:
+        UsageError: settings that cannot train, or a directory that is taken; settings that a resume cannot change.
+        UserError: the state to be resumed is damaged.
+    """
+    from seq2seq_attn.train import checkpoint
+    from seq2seq_attn.train.check import check_config
+
+    check_config(config)
+    path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
+    if resume and checkpoint.has_state(path / LAST):
+        check_same_run(config_from_dict(checkpoint.read_values(path / LAST)["config"]), config)
+    return path
 
 
 def check_same_run(saved: Config, config: Config) -> None:

@@ -39,13 +39,14 @@ def train(
     """
     from seq2seq_attn.config import dump_config as dump
     from seq2seq_attn.model.variants import import_variants
-    from seq2seq_attn.train.start import load_settings
+    from seq2seq_attn.train.start import check_start, load_settings
 
     import_variants(imports or [])
     named = {"train.device": device, "train.precision": precision, "seed": seed}
     overrides = [*(settings or []), *as_settings(named)]
     resolved, run_dir = load_settings(config or [], overrides, run_dir=run_dir, resume=resume)
     if dump_config:
+        check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
         typer.echo(dump(resolved), nl=False)
         return
     from seq2seq_attn.train.loop import train as run_training

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.variants import find_build, packaged_variants
+from seq2seq_attn.model.variants import checked_options, find_build, packaged_variants
 
 SIZES = ("query_size", "memory_size")
 """what every variant is built from"""
@@ -23,15 +22,10 @@ def build_attention(name: str, *, query_size: int, memory_size: int, options: di
     options.
 
     Raises:
-        UsageError: no such variant, an option it does not have, or sizes it cannot work with.
+        UsageError: no such variant, an option it does not have or of another type, or sizes it cannot work with.
     """
     build = find_build("attention", name, SIZES)
-    allowed = [option for option in inspect.signature(build).parameters if option not in SIZES]
-    for option in options:
-        if option not in allowed:
-            raise UsageError(
-                f"model.attention.options.{option}: not an option of {name!r}, which has {', '.join(allowed) or 'none'}"
-            )
+    options = checked_options("attention", name, build, SIZES, options)
     attention = build(query_size=query_size, memory_size=memory_size, **options)
     if not isinstance(attention, Attention):
         raise UsageError(f"model.attention.name={name!r}: built {type(attention).__name__}, which is no Attention")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.config import Size
 from seq2seq_attn.model.attention.base import AdditiveScore, Attention, Memory, State, start_memory, zero_padding
 
 
@@ -43,6 +44,6 @@ class Additive(Attention):
         return AdditiveScore(self.query_projection.weight, self.score_weight_A)
 
 
-def build(*, query_size: int, memory_size: int, attention_size: int | None = None) -> Additive:
+def build(*, query_size: int, memory_size: int, attention_size: Size | None = None) -> Additive:
     """`attention_size` defaults to the query size."""
     return Additive(query_size, memory_size, attention_size or query_size)

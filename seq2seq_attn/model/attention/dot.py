@@ -38,6 +38,6 @@ def build(*, query_size: int, memory_size: int) -> Dot:
     if query_size != memory_size:
         raise UsageError(
             f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but "
-            f"the encoder gives {memory_size} (2 * model.encoder.hidden_size); make them equal or take 'bilinear'"
+            f"the encoder gives {memory_size}; set model.hidden_size=null (as wide as that) or take 'bilinear'"
         )
     return Dot(memory_size)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seq2seq_attn.config import NonNegativeInt
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention, FixedContext, Memory, State, start_memory, zero_padding
 
 
@@ -46,6 +48,10 @@ class NoAttention(Attention):
         return FixedContext()
 
 
-def build(*, query_size: int, memory_size: int, forward_size: int | None = None) -> NoAttention:
-    """`forward_size` defaults to half the memory size."""
+def build(*, query_size: int, memory_size: int, forward_size: NonNegativeInt | None = None) -> NoAttention:
+    """`forward_size` defaults to half the memory size. Raises UsageError where it is more than all of it."""
+    if forward_size is not None and forward_size > memory_size:
+        raise UsageError(
+            f"model.attention.options.forward_size={forward_size}: expected at most {memory_size}, the encoder's size"
+        )
     return NoAttention(memory_size, memory_size // 2 if forward_size is None else forward_size)

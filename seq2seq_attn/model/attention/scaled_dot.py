@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.config import Size
 from seq2seq_attn.model.attention.base import Attention, DotScore, Memory, State, start_memory, zero_padding
 
 
@@ -42,6 +43,6 @@ class ScaledDot(Attention):
         return DotScore(self.scale, self.query_projection.weight)
 
 
-def build(*, query_size: int, memory_size: int, attention_size: int | None = None) -> ScaledDot:
+def build(*, query_size: int, memory_size: int, attention_size: Size | None = None) -> ScaledDot:
     """`attention_size` defaults to the query size."""
     return ScaledDot(query_size, memory_size, attention_size or query_size)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.config import Size
 from seq2seq_attn.model.attention.base import (
     AdditiveScore,
     Attention,
@@ -66,6 +67,6 @@ class Slots(Attention):
         return AdditiveScore(self.query_projection.weight, self.score_weight_A)
 
 
-def build(*, query_size: int, memory_size: int, num_slots: int = 4, attention_size: int | None = None) -> Slots:
+def build(*, query_size: int, memory_size: int, num_slots: Size = 4, attention_size: Size | None = None) -> Slots:
     """`attention_size` defaults to the query size."""
     return Slots(query_size, memory_size, num_slots, attention_size or query_size)

@@ -38,7 +38,7 @@ class SpacyTokenizer:
         self.lowercase = lowercase
         try:
             self._nlp: Any = spacy.blank(language)
-        except ImportError as error:
+        except (ImportError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise UsageError(
                 f"language {language!r}: spaCy cannot tokenise it ({reason}); "

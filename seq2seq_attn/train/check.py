@@ -1,0 +1,57 @@
+"""Refuse what cannot train before data is prepared: whatever can be known from the configuration and the machine."""
+
+from __future__ import annotations
+
+import logging
+
+from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.data.sources import check_sources
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.build import expected_tensors
+from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.train.plan import Plan
+
+MAX_PARAMETERS = 2_000_000_000
+"""without embeddings of words: with Adam's two averages and the gradients that is 32 GB"""
+
+log = logging.getLogger(__name__)
+
+
+def check_config(config: Config) -> None:
+    """Check the settings against each other and the machine.
+
+    Raises:
+        UsageError: an unknown variant or language, sizes that do not fit together, a device that is not there, ...
+    """
+    _check_model(config.model)
+    if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
+        raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
+    _check_training(config.train)
+    check_sources(config.data)
+    if config.data.tokenizer.name == "spacy":
+        for language in (config.data.source_language, config.data.target_language):
+            SpacyTokenizer(language)
+
+
+def _check_model(config: ModelConfig) -> None:
+    """Build the model without memory or random numbers."""
+    tensors = expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
+    if (number := sum(tensor.numel() for tensor in tensors.values())) > MAX_PARAMETERS:
+        raise UsageError(
+            f"model: {number:,} parameters without the words; take smaller sizes, {MAX_PARAMETERS:,} at most"
+        )
+
+
+def _check_training(config: TrainConfig) -> None:
+    device = resolve_device(config.device)
+    Plan(config, updates_per_epoch=1)
+    if config.precision == "fp16" and device.type == "cpu":
+        log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
+    limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)
+    if not any(limits):
+        log.warning(
+            "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
+            "train.validation.patience"
+        )

@@ -1,0 +1,107 @@
+"""What can be known without data is told before data is prepared, by `train` and by `train --dump-config` alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.train.check import check_config
+
+BASES = [name for name in packaged_config_names() if not name.startswith(("attention/", "tokenizer/"))]
+OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
+FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise AssertionError("data is prepared")
+
+    monkeypatch.setattr("seq2seq_attn.train.loop.prepare_corpus", fail)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("base", BASES)
+def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str) -> None:
+    check_config(load_config([base, overlay]))
+
+
+def test_every_shipped_option_of_a_variant_is_within_its_limits() -> None:
+    options = ["model.attention.name=slots", "model.attention.options={num_slots: 8, attention_size: 16}"]
+    check_config(load_config(["quickstart"], options))
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "1.5", "1e9", "true", ".nan", ".inf", "abc", "[8]", "1" + "0" * 22])
+@pytest.mark.parametrize("name", ["additive", "scaled_dot", "slots"])
+def test_an_option_of_another_type_is_refused(name: str, value: str) -> None:
+    options = [f"model.attention.name={name}", f"model.attention.options.attention_size={value}"]
+    with pytest.raises(UsageError, match=r"^model\.attention\.options\.attention_size=.*: expected (a whole|a f|at )"):
+        check_config(load_config(["quickstart"], options))
+
+
+WRONG = [
+    (["model.attention.name=aditive"], "no such variant; did you mean 'additive'?"),
+    (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
+    (["model.attention.options.heads=3"], "model.attention.options.heads: not an option of 'additive'"),
+    (["model.attention.name=none", "model.attention.options={forward_size: 999}"], "expected at most 192"),
+    (["model.attention.name=dot"], "set model.hidden_size=null"),
+    (["model.tie_embeddings=all"], "set data.vocab.joint=true"),
+    (["model.tie_embeddings=target", "model.readout_size=7"], "model.tie_embeddings needs model.readout_size=96"),
+    (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
+    (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
+    (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
+    (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know where training ends"),
+    (["data.source_language=fr"], "the embedded corpus is German to English"),
+    (["data.captions.max_length=3"], "captions max_length=3"),
+    (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja': Multi30k has"),
+    (["data.corpus=files"], "data.train is not set"),
+    ([*FILES, "data.test={train: a}"], "data.test.train: that name is taken"),
+    ([*FILES, "data.test={../x: a}"], "names a file"),
+    ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']: expected a prefix or two files"),
+    ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenise it"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), WRONG)
+@pytest.mark.parametrize("options", [[], ["--dump-config"]])
+def test_train_and_dump_config_refuse_the_same(
+    capsys: pytest.CaptureFixture[str], settings: list[str], message: str, options: list[str]
+) -> None:
+    arguments = [argument for setting in settings for argument in ("--set", setting)]
+    code = run(["train", "-c", "quickstart", *arguments, *options])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, ""), err
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(Path().iterdir())
+
+
+def test_training_without_an_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
+    assert "no limit is set: training goes on until Ctrl-C" in caplog.text
+
+
+def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    check_config(load_config(["tutorial"], ["train.precision=fp16", "train.device=cpu"]))
+    assert "fp16" in caplog.text
+
+
+def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_config, monkeypatch) -> None:
+    from seq2seq_attn.data.prepare import prepare_corpus
+    from seq2seq_attn.train.loop import train
+
+    with monkeypatch.context() as with_data:
+        with_data.setattr("seq2seq_attn.train.loop.prepare_corpus", prepare_corpus)
+        train(toy_config("train.max_updates=1"), run_dir=Path("r"))
+    for mismatch in (["-c", "multi30k"], ["--seed", "9"]):
+        assert run(["train", "--resume", "--run-dir", "r", *mismatch]) == 2
+        assert run(["train", "--resume", "--run-dir", "r", *mismatch, "--dump-config"]) == 2
