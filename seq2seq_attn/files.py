@@ -44,14 +44,15 @@ def check_writable(path: Path) -> None:
     """See to it that a file can be written, or a device or pipe that is there, before the work for it begins.
 
     Raises:
-        UserError: it cannot.
+        UserError: it cannot; a folder that is not there may be a slip of the finger, so none is made.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         return
+    if not path.parent.exists():
+        raise UserError(f"{path}: there is no folder {path.parent}; make it first")
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from seq2seq_attn.commands.streams import check_outputs, open_attention_writers, open_output
+from seq2seq_attn.commands.streams import check_files, open_output
 from seq2seq_attn.commands.translate import check_has_attention
+from seq2seq_attn.commands.writers import check_attention_name, open_attention_writers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.evaluation.attention_scores import GoldReadings
@@ -62,7 +63,9 @@ def score(
     """
     sources, targets = _read(pairs, source, target)
     gold = None if links is None else _read_links(links, sources, targets)
-    check_outputs(None, alignment=alignment, attention=attention)
+    check_attention_name(attention)
+    read = [path for path in (pairs, source, target, links) if path is not None]
+    check_files(read, output=None, alignment=alignment, attention=attention)
     if run is None:
         run = newest_run().path
         log.info("by %s", run)

@@ -12,24 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from seq2seq_attn.commands.streams import (
-    STREAM,
-    LineReader,
-    TextWriter,
-    Writer,
-    check_outputs,
-    open_attention_writers,
-    open_input,
-    open_output,
-)
+from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output
+from seq2seq_attn.commands.writers import TextWriter, Writer, check_attention_name, open_attention_writers
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.translate.translator import Choices, Translator, Unk, load
 
 log = logging.getLogger(__name__)
-
-_MAX_FILE_NAME = 256
 
 
 def translate(
@@ -70,7 +60,8 @@ def translate(
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
     _check_input(texts, input)
-    check_outputs(output, alignment=alignment, attention=attention)
+    check_attention_name(attention)
+    check_files([] if texts else [input or STREAM], output=output, alignment=alignment, attention=attention)
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
     if run is None:
@@ -106,7 +97,7 @@ def _check_input(texts: Sequence[str], input: str | Path | None) -> None:
     if not texts and input is None and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     for text in texts:
-        if len(text) < _MAX_FILE_NAME and Path(text).is_file():
+        if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
 
 

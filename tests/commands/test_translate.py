@@ -266,7 +266,7 @@ def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptu
 def test_a_picture_shows_the_first_lines_only(
     run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seq2seq_attn.commands.streams.MAX_HEAT_MAPS", 2)
+    monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_HEAT_MAPS", 2)
     translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
     assert [record.message for record in caplog.records] == [
         f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"
@@ -290,6 +290,12 @@ def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> No
     for name in ("out", "out.gz"):
         translate(SOURCE, run=run.path, output=tmp_path / name)
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.parametrize("text", ["Привет мир, " * 300, "你好" * 150, "ä" * 256, "Hund/" * 2_000, "\x00Hund"])
+def test_a_text_may_be_as_long_as_it_is(run: RunDir, tmp_path: Path, text: str) -> None:
+    translate([text, "Hund"], run=run.path, output=tmp_path / "out", beam_size=1)
+    assert (tmp_path / "out").read_text().count("\n") == 2
 
 
 def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
@@ -327,6 +333,46 @@ def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match="nothing to translate: give a text, -i FILE"):
         translate(run=run.path)
+
+
+@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+def test_no_output_replaces_the_file_that_is_read(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, link: str
+) -> None:
+    source, other = tmp_path / "in.npz", tmp_path / "other.npz"
+    source.write_text("Hund\n")
+    if link == "same":
+        other = tmp_path / "." / source.name
+    elif link == "hard":
+        other.hardlink_to(source)
+    else:
+        other.symlink_to(source)
+    with pytest.raises(UsageError, match=r".npz: the file that is read; name another one"):
+        translate(input=source, run=run.path, **{option: other})  # type: ignore[arg-type]
+    with source.open() as redirected, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", redirected)
+        with pytest.raises(UsageError, match=r".npz: the file that is read; name another one"):
+            translate(run=run.path, **{option: other})  # type: ignore[arg-type]
+    assert source.read_text() == "Hund\n"
+
+
+def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").write_text("Hund\n")
+    with (tmp_path / "in").open("a") as appended, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", appended)
+        with pytest.raises(UsageError, match=r"-o -: the file that is read"):
+            translate(input=tmp_path / "in", run=run.path)
+
+
+@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "nowhere" / "out.npz"
+    with pytest.raises(UserError, match=rf"{path}: there is no folder {path.parent}; make it first"):
+        translate(["Hund"], run=tmp_path / "no run", **{option: path})  # type: ignore[arg-type]
+    assert not path.parent.exists()
 
 
 @pytest.mark.parametrize("option", ["alignment", "attention"])

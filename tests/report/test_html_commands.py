@@ -80,7 +80,7 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
         np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
     assert [line["map"][3] for line in inside["lines"]] == [[], list(found[2].unknown)]
     assert found[2].unknown
-    monkeypatch.setattr("seq2seq_attn.commands.streams.MAX_PAGE_LINES", 2)
+    monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_PAGE_LINES", 2)
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)
         translate([""], attention=tmp_path / "blank.html", **to)

@@ -1,0 +1,226 @@
+"""Writers of the `translate` command: text, word links, attention maps.
+
+Every writer takes the lines one by one and keeps none of them (the heat maps and the page: the first few).
+"""
+
+from __future__ import annotations
+
+import logging
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from seq2seq_attn.commands.streams import open_output
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import write_text
+from seq2seq_attn.metrics.alignment import links_between_words
+from seq2seq_attn.report.html import TranslatedLine, html_maps
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.packed_map import pack_map
+from seq2seq_attn.translate.translator import Translation
+
+MAX_HEAT_MAPS = 20
+"""lines drawn into one picture"""
+MAX_PAGE_LINES = 1_000
+"""lines shown on one HTML page"""
+
+log = logging.getLogger(__name__)
+
+
+class Writer(Protocol):
+    """Takes the translations of one line after the other."""
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """The translations of a line, which is the `number`th from 0, best first."""
+        ...
+
+    def flush(self) -> None:
+        """Make what was written visible to a reader."""
+        ...
+
+
+class TextWriter:
+    """The best translation of each line; above `n_best` 1 several, in Moses's form:
+    `number ||| text ||| log_prob ||| score`."""
+
+    def __init__(self, out: BinaryIO, n_best: int) -> None:
+        self._out = out
+        self._n_best = n_best
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._n_best == 1:
+            lines = [translations[0].text]
+        else:
+            lines = [f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations]
+        self._out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+class AlignmentWriter:
+    """Which words of the line the best translation's words looked at most: `source-target`, words being what blanks
+    separate, counted from 0; one line a line."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        best = translations[0]
+        sides = best.source_tokens[:-1], best.tokens, line.split(), best.text.split()
+        try:
+            links = links_between_words(best.links(), *sides)
+        except ValueError:
+            links = []
+            log.warning("line %d: its tokens are not those of its words, left without links", number + 1)
+        self._out.write((" ".join(f"{source}-{target}" for source, target in links) + "\n").encode())
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+class NpzWriter:
+    """`attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, straight into the archive
+    (`numpy.savez` would hold them all in memory)."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        found = _attention_map(number, translations[0])
+        if found is None:
+            return
+        arrays = {
+            "attention": found.weights_TS,
+            "source_tokens": np.array(found.source_tokens, dtype=np.str_),
+            "target_tokens": np.array(found.target_tokens, dtype=np.str_),
+        }
+        for name, array in arrays.items():
+            with self._archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+    def flush(self) -> None:
+        """An archive can be read when it is complete."""
+
+
+class HeatMapWriter:
+    """Draws the first `MAX_HEAT_MAPS` lines into one PNG at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._maps: list[AttentionMap] = []
+        self._is_full = False
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._is_full:
+            return
+        found = _attention_map(number, translations[0])
+        if found is not None and len(self._maps) == MAX_HEAT_MAPS:
+            self._is_full = True
+            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_HEAT_MAPS)
+        elif found is not None:
+            self._maps.append(found)
+
+    def flush(self) -> None:
+        """A picture is drawn when it is complete."""
+
+    def draw(self) -> None:
+        """Write the picture."""
+        from seq2seq_attn.report.plots import plot_attention
+
+        if self._maps:
+            plot_attention(self._path, self._maps)
+        else:
+            log.warning("%s: not written, no line had anything to translate", self._path)
+
+
+class PageWriter:
+    """The first `MAX_PAGE_LINES` lines with their attention on one HTML page, written at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: list[TranslatedLine] = []
+        self._is_full = False
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        if self._is_full:
+            return
+        best = translations[0]
+        found = _attention_map(number, best)
+        if found is not None and len(self._lines) == MAX_PAGE_LINES:
+            self._is_full = True
+            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_PAGE_LINES)
+        elif found is not None:
+            self._lines.append(TranslatedLine(number + 1, best.text, pack_map(found)))
+
+    def flush(self) -> None:
+        """A page is written when it is complete."""
+
+    def save(self) -> None:
+        """Write the page."""
+        if self._lines:
+            write_text(self._path, html_maps(self._lines))
+        else:
+            log.warning("%s: not written, no line had anything to translate", self._path)
+
+
+def check_attention_name(attention: str | Path | None) -> None:
+    """Raise UsageError for a name that does not say which kind of attention file to write."""
+    if attention is not None and _kind(attention) not in (".png", ".html", ".npz"):
+        raise UsageError(f"--attention {attention}: expected a file name that ends in .png, .html or .npz")
+
+
+def open_attention_writers(
+    stack: ExitStack, *, alignment: str | Path | None, attention: str | Path | None
+) -> list[Writer]:
+    """The writers of links and attention maps that are asked for; closing the stack completes their files."""
+    writers: list[Writer] = []
+    if alignment is not None:
+        writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
+    if attention is not None and _kind(attention) == ".npz":
+        file = stack.enter_context(open_output(attention))
+        writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
+    elif attention is not None and _kind(attention) == ".html":
+        writers.append(stack.enter_context(_html_page(Path(attention))))
+    elif attention is not None:
+        writers.append(stack.enter_context(_heat_maps(Path(attention))))
+    return writers
+
+
+def _kind(attention: str | Path) -> str:
+    return Path(attention).suffix.lower()
+
+
+@contextmanager
+def _heat_maps(path: Path) -> Iterator[HeatMapWriter]:
+    writer = HeatMapWriter(path)
+    yield writer
+    writer.draw()
+
+
+@contextmanager
+def _html_page(path: Path) -> Iterator[PageWriter]:
+    writer = PageWriter(path)
+    yield writer
+    writer.save()
+
+
+def _attention_map(number: int, translation: Translation) -> AttentionMap | None:
+    """Weights with their labels; None for a line that has none."""
+    if translation.attention is None:
+        log.warning("line %d: too long for an attention matrix, left out", number + 1)
+        return None
+    if not translation.attention.size or not translation.tokens:
+        return None
+    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention, translation.unknown)
