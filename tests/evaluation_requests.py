@@ -7,10 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands.evaluate import EvaluationRequest
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.runs import Choices
 from seq2seq_attn.evaluation.scores import Resampling
-from seq2seq_attn.report.build import Settings
+from seq2seq_attn.report.build import Report, Settings
 from seq2seq_attn.report.files import ReportFiles
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
@@ -25,3 +25,8 @@ def make_request(runs: Sequence[str | Path], **options: Any) -> EvaluationReques
         known = {field.name for field in fields(kind)} & options.keys()
         parts[name] = kind(**{key: options.pop(key) for key in known})
     return EvaluationRequest(runs, **parts, **options)
+
+
+def run_evaluate(folder: Path, *names: str, **options: Any) -> Report:
+    """Evaluate runs that lie in a folder."""
+    return evaluate(make_request([folder / name for name in names], **options))

@@ -94,6 +94,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         settings=request.settings,
         arms=find_arms(names, configs),
         judgements=_judge(sets, of_runs, languages) if request.judge_attention else None,
+        counts=[run.counts for run in evaluated],
         device=str(resolve_device(choices.device)),
     )
     _write(files, report, sets, [run.texts() for run in evaluated])

@@ -18,7 +18,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.evaluation.texts import LineCounts, RunTexts
 from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
@@ -72,6 +72,7 @@ class EvaluatedRun:
         self._seconds = 0.0
         self._is_reused = True
         self._hypotheses: list[list[str]] = []
+        self._counts: list[LineCounts | None] = []
         self._maps: list[list[PackedMap | None]] = []
         self._vectors: list[FloatArray] = []
         self._no_map = "its attention does not look at source positions"
@@ -95,6 +96,11 @@ class EvaluatedRun:
             "seconds": round(self._seconds, 1),
             "is_reused": self._is_reused,
         }
+
+    @property
+    def counts(self) -> list[LineCounts | None]:
+        """Of each set that was translated; None where saved translations do not tell."""
+        return self._counts
 
     def texts(self) -> RunTexts:
         """All that was translated, set by set, for the HTML report."""
@@ -124,7 +130,9 @@ class EvaluatedRun:
     def _translate(self, one: EvaluationSet) -> list[str]:
         name = f"{f'files/{one.name}' if one.is_file else one.name}{self._variation}.txt"
         made_by = self._how_made(one)
-        if self._choices.reuse_hypotheses and (lines := self._saved(name, made_by, len(one.source))) is not None:
+        if self._choices.reuse_hypotheses and (saved := self._saved(name, made_by, len(one.source))) is not None:
+            lines, counted = saved
+            self._counts.append(counted)
             self._maps.append([None] * len(lines))
             self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
@@ -136,16 +144,18 @@ class EvaluatedRun:
         found = translator.translate_lines(
             one.source, **self._search, batch_size=self._choices.batch_size, keep_attention=self._keep_maps
         )
-        lines = []
+        lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
         for best, *_ in self._with_bar(found, one):
             lines.append(best.text)
+            counts += LineCounts(int(best.is_cut), len(best.unknown))
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
         self._seconds += time.monotonic() - started
         if self._keep_maps:
             self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
         if self._hyps_dir is not None:
-            _save(self._hyps_dir / name, lines, made_by)
+            _save(self._hyps_dir / name, lines, {**made_by, **counts.to_dict()})
+        self._counts.append(counts)
         return lines
 
     @property
@@ -159,12 +169,12 @@ class EvaluatedRun:
         ]
         return "".join([*parts, f".{self._arithmetic}" if self._arithmetic != "fp32" else ""])
 
-    def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> list[str] | None:
+    def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
         """What was saved here before, or in the run itself."""
         for folder in dict.fromkeys([self._hyps_dir, self._run.hyps_dir]):
-            if folder is not None and (lines := _read_same(folder / name, made_by, num_lines)) is not None:
+            if folder is not None and (found := _read_same(folder / name, made_by, num_lines)) is not None:
                 log.info("%s: made by the same model in the same way, reused", folder / name)
-                return lines
+                return found
         return None
 
     def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
@@ -208,11 +218,12 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
         log.warning("%s: not saved (%s)", path, error.strerror)
 
 
-def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> list[str] | None:
+def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
     try:
-        if read_json(path.with_suffix(".json")) != made_by:
+        note = read_json(path.with_suffix(".json"))
+        if not isinstance(note, dict) or {key: note.get(key) for key in made_by} != made_by:
             return None
         lines = read_lines(path)
     except UserError:
         return None
-    return lines if len(lines) == num_lines else None
+    return (lines, LineCounts.from_dict(note)) if len(lines) == num_lines else None

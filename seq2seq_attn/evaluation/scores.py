@@ -14,6 +14,7 @@ import numpy as np
 
 from seq2seq_attn.evaluation.arms import Arm, ArmScore, score_arms
 from seq2seq_attn.evaluation.attention_scores import AttentionScores
+from seq2seq_attn.evaluation.texts import LineCounts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, Measure, MeasureName
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.seeds import Drawn, draw, mean_difference, mean_interval, mean_retention
@@ -97,6 +98,8 @@ class SetScores:
     stitch: int = 1
     """sentence pairs of the corpus that are joined to one of this set"""
     attention: AttentionScores | None = None
+    counts: list[LineCounts | None] = field(default_factory=list)
+    """in the order of the systems; None: not known; empty: no model translated"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -113,6 +116,7 @@ class SetScores:
             "num_pairs": self.num_pairs,
             "stitch": self.stitch,
             "measures": measures,
+            **({"translations": self._counts()} if self.counts else {}),
             "buckets": [self._bucket_to_dict(row) for row in self.buckets],
             **self._attention(),
         }
@@ -138,6 +142,10 @@ class SetScores:
         if self.attention is None:
             return {}
         return {"attention": self.attention.to_dict(self.systems, [row.bucket.label for row in self.buckets])}
+
+    def _counts(self) -> list[dict[str, Any]]:
+        pairs = zip(self.systems, self.counts, strict=True)
+        return [{"run": system, **(counts.to_dict() if counts else {})} for system, counts in pairs]
 
     def _groups(self, scores: Sequence[ArmScore] | None) -> dict[str, Any]:
         if not scores:

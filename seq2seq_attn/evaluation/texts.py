@@ -13,6 +13,35 @@ from seq2seq_attn.translate.packed_map import PackedMap
 
 
 @dataclass(frozen=True)
+class LineCounts:
+    """What to know of the translations of a set before their scores are trusted."""
+
+    num_cut: int
+    """translations that the length limit decided"""
+    num_unknown: int
+    """source tokens that the run's vocabulary lacks"""
+
+    def __add__(self, other: LineCounts) -> LineCounts:
+        return LineCounts(self.num_cut + other.num_cut, self.num_unknown + other.num_unknown)
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain values, for JSON."""
+        return {"num_cut": self.num_cut, "num_unknown_source_tokens": self.num_unknown}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> LineCounts | None:
+        """What `to_dict` wrote; None where that is not there."""
+        num_cut, num_unknown = (values.get(key) for key in ("num_cut", "num_unknown_source_tokens"))
+        return cls(num_cut, num_unknown) if isinstance(num_cut, int) and isinstance(num_unknown, int) else None
+
+
+def join_counts(parts: Sequence[LineCounts | None]) -> LineCounts | None:
+    """Those of several sets pooled; None if one is not known."""
+    known = [part for part in parts if part is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(parts) else None
+
+
+@dataclass(frozen=True)
 class RunTexts:
     """What one run made of the test sets."""
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from seq2seq_attn.evaluation.arms import ArmScore
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.report.tables import THIN_MARK, Table, format_difference, format_p
+
+
+def arm_summary_table(sets: Sequence[SetScores], measure: MeasureName) -> Table:
+    """One row a test set: each arm's mean, standard deviation and interval."""
+    rows = [[one.name, f"{one.num_pairs:,}", *map(_mean_cell, one.arm_scores[measure])] for one in sets]
+    return Table([TITLES[measure], "n", *(arm.name for arm in sets[0].arms)], rows)
 
 
 def arm_score_table(scores: SetScores) -> Table:

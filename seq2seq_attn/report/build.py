@@ -14,9 +14,11 @@ from seq2seq_attn.evaluation.arms import Arm
 from seq2seq_attn.evaluation.attention_scores import Judgement, join_judgements, score_attentions
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
+from seq2seq_attn.evaluation.texts import LineCounts, join_counts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
-from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
+from seq2seq_attn.report.conclusion import conclude
+from seq2seq_attn.report.pages import Page, drawn_sets, markdown_page, terminal_page, terminal_summary
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 
@@ -54,11 +56,16 @@ class Report:
     @property
     def drawn(self) -> list[SetScores]:
         """What plots show: for each number of joined pairs the pooled set, or the last where none is pooled."""
-        return list({scores.stitch: scores for scores in self.sets}.values())
+        return drawn_sets(self.sets)
+
+    @property
+    def summary(self) -> str:
+        """For the terminal, in short: scores, scores by length, conclusion."""
+        return terminal_summary(self.page)
 
     @property
     def text(self) -> str:
-        """For the terminal."""
+        """For the terminal, in full."""
         return terminal_page(self.page)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
@@ -78,6 +85,7 @@ def build_report(
     settings: Settings = DEFAULT_SETTINGS,
     arms: Sequence[Arm] = (),
     judgements: Sequence[Sequence[Judgement]] | None = None,
+    counts: Sequence[Sequence[LineCounts | None]] = (),
     device: str = "cpu",
 ) -> Report:
     """Score the hypotheses (system -> lines for each set; the first system is the baseline). Several sets are scored
@@ -87,6 +95,7 @@ def build_report(
     Args:
         arms: the systems grouped, to be scored as arms too.
         judgements: what the attention of each system did on each set; None: not judged.
+        counts: of the translations of each system on each set; none: no model translated.
 
     Raises:
         UsageError: edges that are none.
@@ -120,10 +129,15 @@ def build_report(
         if judgements is not None:
             judged = [join_judgements([of_run[place] for place in places]) for of_run in judgements]
             scores = replace(scores, attention=score_attentions(judged, buckets))
+        if counts:
+            joined = [join_counts([of_run[place] for place in places]) for of_run in counts]
+            scores = replace(scores, counts=joined)
         scored.append(scores)
     environment = describe_environment(sys.argv, device)
+    page = _page(scored, settings, tokenizer_name, descriptions, environment)
     data = {
         "format": FORMAT_VERSION,
+        "conclusion": page.conclusion,
         "runs": list(descriptions),
         **({"groups": [arm.to_dict(list(hypotheses)) for arm in arms]} if arms else {}),
         "length": _length_values(settings, tokenizer_name, edges_of),
@@ -131,7 +145,7 @@ def build_report(
         "sets": [scores.to_dict() for scores in scored],
         "environment": environment,
     }
-    return Report(scored, data, _page(scored, settings, tokenizer_name, descriptions, environment), all_lengths)
+    return Report(scored, data, page, all_lengths)
 
 
 def _page(
@@ -141,12 +155,15 @@ def _page(
     descriptions: Sequence[dict[str, Any]],
     environment: dict[str, Any],
 ) -> Page:
+    unit = f"{settings.length_of} tokens"
     return Page(
         sets=scored,
-        unit=f"{settings.length_of} tokens",
+        conclusion=_conclusion(drawn_sets(scored), unit, [str(one.get("attention", "")) for one in descriptions]),
+        unit=unit,
         length_tokenizer=tokenizer,
         resampling=settings.resampling,
-        notes=[line for description in descriptions for line in _run_lines(description)],
+        notes=[line for description in descriptions for line in _search_lines(description)],
+        cautions=[line for description in descriptions for line in _caution_lines(description)],
         provenance=_provenance(environment),
     )
 
@@ -197,19 +214,31 @@ def _join(parts: Any) -> list[str]:
     return [line for part in parts for line in part]
 
 
-def _run_lines(description: Mapping[str, Any]) -> list[str]:
-    lines = []
-    if search := description.get("search"):
-        lines.append(
-            f"{description['name']}: beam size {search['beam_size']}, length penalty {search['length_penalty']:g}"
-            + (f", {precision}" if (precision := description.get("precision", "fp32")) != "fp32" else "")
-        )
-    if description.get("lowercases"):
-        lines.append(
-            f"{description['name']} lower-cases: every capital counts against its cased scores; "
-            "the lower-cased ones are its own"
-        )
-    return lines
+def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]) -> str:
+    """Of several numbers of joined pairs, that of the least and that of the most."""
+    if len(drawn) == 1:
+        return conclude(drawn[0], unit=unit, attentions=attentions)
+    ends = (drawn[0], drawn[-1])
+    return " ".join(f"{one.name}: {conclude(one, unit=unit, attentions=attentions)}" for one in ends)
+
+
+def _search_lines(description: Mapping[str, Any]) -> list[str]:
+    if not (search := description.get("search")):
+        return []
+    precision = description.get("precision", "fp32")
+    return [
+        f"{description['name']}: beam size {search['beam_size']}, length penalty {search['length_penalty']:g}"
+        + (f", {precision}" if precision != "fp32" else "")
+    ]
+
+
+def _caution_lines(description: Mapping[str, Any]) -> list[str]:
+    if not description.get("lowercases"):
+        return []
+    return [
+        f"{description['name']} lower-cases: every capital counts against its cased scores; "
+        "the lower-cased ones are its own"
+    ]
 
 
 def _provenance(environment: Mapping[str, Any]) -> str:

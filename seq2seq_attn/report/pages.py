@@ -1,15 +1,34 @@
-"""A whole evaluation as one page: text for the terminal, Markdown for the file."""
+"""A whole evaluation as one page: text for the terminal, in short and in full, and Markdown for the file."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
-from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
+from seq2seq_attn.report.arm_tables import (
+    arm_comparison_table,
+    arm_length_table,
+    arm_score_table,
+    arm_summary_table,
+)
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
-from seq2seq_attn.report.tables import THIN_NOTE, Table, comparison_table, has_thin_bucket, length_table, score_table
+from seq2seq_attn.report.conclusion import CLEAR_NOTE
+from seq2seq_attn.report.tables import (
+    THIN_NOTE,
+    Table,
+    comparison_table,
+    escape_markdown,
+    has_thin_bucket,
+    length_table,
+    score_table,
+    summary_table,
+)
+
+_SUMMARY_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -17,19 +36,50 @@ class Page:
     """What a page is made from."""
 
     sets: Sequence[SetScores]
+    conclusion: str
     unit: str
     """what lengths are counted in: `source tokens`"""
     length_tokenizer: str
     resampling: Resampling
     notes: Sequence[str]
-    """lines about the runs: how they translated, what to mind"""
+    """lines about the runs: how they translated"""
+    cautions: Sequence[str]
+    """lines about the runs: what to mind when reading their scores"""
     provenance: str
     """commit, versions, date"""
 
 
+def drawn_sets(sets: Sequence[SetScores]) -> list[SetScores]:
+    """What stands for all sets where there is room for one: for each number of joined pairs the pooled set, or the only
+    one."""
+    return list({scores.stitch: scores for scores in sets}.values())
+
+
+def terminal_summary(page: Page) -> str:
+    """The main measure of each test set, the same by length, the conclusion; how to read them."""
+    drawn = drawn_sets(page.sets)
+    measure = _first(drawn[0])[0]
+    make_summary, by_length = (arm_summary_table, arm_length_table) if drawn[0].arms else (summary_table, length_table)
+    blocks = [make_summary(page.sets, measure).to_text()]
+    for scores in drawn:
+        title = f"{TITLES[measure]} by length, {scores.name}"
+        blocks.append(f"{title}\n{by_length(scores, measure, unit=page.unit).to_text()}")
+    cautions = [*page.cautions, *(line for scores in drawn for line in _count_lines(scores))]
+    if cautions:
+        blocks.append("\n".join(cautions))
+    blocks.append(textwrap.fill(page.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
+    notes = ["[low, high]: 95 % bootstrap interval"]
+    if len(drawn[0].systems) > 1:
+        notes.append(CLEAR_NOTE)
+    if any(has_thin_bucket(scores) for scores in drawn):
+        notes.append(THIN_NOTE)
+    blocks.append(f"{'; '.join(notes)}\n{TITLES[measure]}: {drawn[0].signatures[measure]}")
+    return "\n\n".join(blocks)
+
+
 def terminal_page(page: Page) -> str:
-    """Scores and BLEU by length of each test set, of arms where runs are grouped; what attention did; then how all was
-    made."""
+    """Scores and BLEU by length of each test set, of arms where runs are grouped; what attention did; the conclusion;
+    then how all was made."""
     blocks = []
     for scores in page.sets:
         blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
@@ -38,24 +88,49 @@ def terminal_page(page: Page) -> str:
             blocks.append(score_table(scores).to_text())
             tables = _length_tables(scores, page.unit, _first(scores))
         blocks += [f"{title}\n{table.to_text()}" for title, table in [*tables, *_attention_tables(scores, page.unit)]]
-    blocks.append("\n".join([*legend(page), *_signature_lines(page)]))
+        if lines := _count_lines(scores):
+            blocks.append("\n".join(lines))
+    blocks += [page.conclusion, "\n".join([*legend(page), *_signature_lines(page)])]
     return "\n\n".join(blocks)
 
 
 def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
     """The same with every measure by length, each run by itself too, and plots (file names beside this file)."""
-    blocks = ["# Evaluation"]
+    blocks = ["# Evaluation", escape_markdown(page.conclusion)]
     for scores in page.sets:
-        blocks += [f"## {scores.name}, {scores.num_pairs:,} sentence pairs", score_table(scores).to_markdown()]
+        blocks += [
+            f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
+            score_table(scores).to_markdown(),
+        ]
         measures = bucket_measures(list(scores.scores))
         tables = _arm_tables(scores, page.unit, measures) + _length_tables(scores, page.unit, measures)
         for title, table in [*tables, *_attention_tables(scores, page.unit)]:
-            blocks += [f"### {title}", table.to_markdown()]
-    blocks += [f"![{name}]({name})" for name in plots]
+            blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
+        if lines := _count_lines(scores):
+            blocks.append(_markdown_list(lines))
+    blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
     blocks += ["## How it was measured"]
-    lines = [*legend(page), *_signature_lines(page), page.provenance]
-    blocks.append("\n".join(f"- {line}" for line in lines))
+    blocks.append(_markdown_list([*legend(page), *_signature_lines(page), page.provenance]))
     return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {escape_markdown(line)}" for line in lines)
+
+
+def _count_lines(scores: SetScores) -> list[str]:
+    """What the length limit cut, and what the runs could not read."""
+    lines = []
+    for name, counts in zip(scores.systems, scores.counts, strict=bool(scores.counts)):
+        where = f"{name}, {scores.name}"
+        if counts is not None and counts.num_cut:
+            lines.append(
+                f"{where}: the length limit cut {counts.num_cut:,} of {scores.num_pairs:,} translations; "
+                "--max-length-ratio raises it"
+            )
+        if counts is not None and counts.num_unknown:
+            lines.append(f"{where}: {counts.num_unknown:,} source tokens are unknown to this run")
+    return lines
 
 
 def _first(scores: SetScores) -> list[MeasureName]:
@@ -106,7 +181,7 @@ def legend(page: Page) -> list[str]:
         name = first.arms[0].name if first.arms else first.systems[0]
         lines.append(
             f"difference, p, kept: against {name}, by sacreBLEU's paired bootstrap (the JSON has approximate "
-            "randomisation too); kept = share of its score"
+            f"randomisation too); kept = share of its score; {CLEAR_NOTE}"
         )
     if first.arms:
         lines.append(
@@ -119,7 +194,7 @@ def legend(page: Page) -> list[str]:
         lines.append(GOLD_NOTE)
     if any(has_thin_bucket(scores) for scores in page.sets):
         lines.append(THIN_NOTE)
-    return [*page.notes, *lines]
+    return [*page.notes, *page.cautions, *lines]
 
 
 def _signature_lines(page: Page) -> list[str]:

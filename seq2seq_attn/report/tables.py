@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,10 +29,17 @@ class Table:
         return "\n".join(_align(line, widths) for line in lines)
 
     def to_markdown(self) -> str:
-        """A GitHub table; `|` in a cell is escaped."""
+        """A GitHub table; what Markdown would read as markup in a cell is escaped."""
         marks = [":--" if column == 0 else "--:" for column in range(len(self.header))]
         lines = [self.header, marks, *self.rows]
-        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        return "\n".join(
+            "| " + " | ".join(escape_markdown(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+        )
+
+
+def escape_markdown(text: str) -> str:
+    """Text that stays text in Markdown: no HTML, no links, no line breaks."""
+    return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
 
 
 def display_width(text: str) -> int:
@@ -50,6 +58,12 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
     numbers = zip(cells[1:], widths[1:], strict=True)
     return "  ".join([pad(cells[0], widths[0]), *(pad(cell, width, right=True) for cell, width in numbers)]).rstrip()
+
+
+def summary_table(sets: Sequence[SetScores], measure: MeasureName) -> Table:
+    """One row a test set: each run's score and interval; with two runs also difference and p."""
+    rows = [[one.name, f"{one.num_pairs:,}", *_score_cells(one.scores[measure])] for one in sets]
+    return Table([TITLES[measure], "n", *_run_headers(sets[0].systems)], rows)
 
 
 def score_table(scores: SetScores) -> Table:

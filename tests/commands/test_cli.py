@@ -242,7 +242,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
 
     def evaluate(request: EvaluationRequest) -> SimpleNamespace:
         seen.append(request)
-        return SimpleNamespace(text="the table")
+        return SimpleNamespace(text="the tables", summary="the table")
 
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
@@ -251,8 +251,10 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
         " --batch-size 9 --json j --report r.html --plots svg --device cpu --precision bf16 --max-length-ratio 3"
     )
     assert run(["evaluate", *arguments.split()]) == 0
-    assert capsys.readouterr().out == "the table\n"
-    assert seen == [
+    assert capsys.readouterr().out.startswith("the table\n--full shows")
+    assert run(["evaluate", "a", "--full"]) == 0
+    assert capsys.readouterr().out == "the tables\n"
+    assert seen[:1] == [
         EvaluationRequest(
             [Path("a"), Path("b")],
             splits=["x", "y"],

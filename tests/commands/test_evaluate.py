@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -19,38 +18,9 @@ from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import Translator, load
-from tests.evaluation_requests import QUICK, make_request
+from tests.evaluation_requests import QUICK, make_request, run_evaluate
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory):
-    """Two runs of one corpus with two test sets, and one of another corpus."""
-    root = tmp_path_factory.mktemp("evaluate")
-    for name, source, target in [
-        *[(split, SOURCE, TARGET) for split in ("train", "valid", "short")],
-        ("long", [f"{a} {b}" for a in SOURCE for b in SOURCE], [f"{a} {b}" for a in TARGET for b in TARGET]),
-    ]:
-        (root / f"{name}.de").write_text("\n".join(source) + "\n", encoding="utf-8")
-        (root / f"{name}.en").write_text("\n".join(target) + "\n", encoding="utf-8")
-    data = {
-        "corpus": "files",
-        "data_dir": str(root),
-        "train": str(root / "train"),
-        "valid": str(root / "valid"),
-        "test": {"short": str(root / "short"), "long": str(root / "long")},
-    }
-    make_toy_run(root / "additive", toy_config(**data))
-    make_toy_run(root / "none", toy_config(attention="none", **data), seed=4)
-    other = toy_config(tokenizer="spacy", **{**data, "test": {"short": str(root / "long")}})
-    other.data.tokenizer.lowercase = True
-    make_toy_run(root / "other", other)
-    return root
-
-
-def run_evaluate(workshop, *names, **options):
-    return evaluate(make_request([workshop / name for name in names], **options))
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
@@ -100,61 +70,6 @@ def test_two_runs_side_by_side(workshop, tmp_path):
     assert (workshop / "additive/retention-by-length.comparison.png").exists()
 
 
-def everything_in(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
-    before = everything_in(workshop)
-    named = {"json": tmp_path / "r.json", "page": tmp_path / "r.html"}
-    run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
-    assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
-        *("r.json", "r.html"),
-        *(f"r.hyps/{run}/short.beam1.{kind}" for run in ("additive", "none") for kind in ("txt", "json")),
-    }
-    run_evaluate(workshop, "additive", splits=["short"], page=tmp_path / "alone" / "r.md")
-    assert [path.name for path in everything_in(tmp_path / "alone")] == ["r.md"]
-    assert everything_in(workshop) == before
-
-
-@pytest.mark.parametrize(("plots", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, plots, magic):
-    named = {"json": tmp_path / "compared.json", "page": tmp_path / "docs" / "page.md", "plots": plots}
-    run_evaluate(workshop, "additive", "none", splits=["short"], **named)
-    for kind in ("bleu", "retention"):
-        name = f"{kind}-by-length.compared.{plots}"
-        assert (tmp_path / name).read_bytes().startswith(magic)
-        assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
-
-
-def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
-    for number, folder in enumerate(("a", "b")):
-        make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
-    run_evaluate(tmp_path, "a/s1", "b/s1", splits=["short"], json=tmp_path / "r.json")
-    assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
-
-
-def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
-    run_evaluate(workshop, "none", splits=["short"])
-    own = (workshop / "none/hyps/short.txt").read_bytes()
-    run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5)
-    assert (workshop / "none/hyps/short.txt").read_bytes() == own
-    assert (workshop / "none/hyps/short.beam1.penalty0.5.txt").exists()
-    again = run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5, reuse_hypotheses=True)
-    assert again.data["runs"][0]["is_reused"]
-
-
-def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
-    run = tmp_path / "run"
-    make_toy_run(run, RunDir(workshop / "additive").config())
-    (run / "report.json").mkdir()
-    before = everything_in(run)
-    report = run_evaluate(tmp_path, "run", splits=["short"])
-    assert report.sets[0].num_pairs == 5
-    assert "report.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
-    assert everything_in(run) == before
-
-
 def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
     run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
     about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "commit": "12ab"}
@@ -172,29 +87,6 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     assert "other lower-cases: every capital counts against" in report.text
 
 
-def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
-    run_evaluate(workshop, "additive", splits=["short"])
-    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.md", "hyps/short.txt")}
-    (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
-    assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
-    for name in ("report.short.json", "report.short.md", "bleu-by-length.short.png", "hyps/files/short.txt"):
-        assert (workshop / "additive" / name).exists(), name
-
-
-def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):
-    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
-        run_evaluate(workshop, "additive", splits=["short"], json=tmp_path)
-
-    def refuse(path, text):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_text", refuse)
-    report = run_evaluate(workshop, "additive", splits=["short"], json=tmp_path / "r.json")
-    assert report.sets[0].num_pairs == 5
-    assert "r.hyps/additive/short.txt: not saved (Permission denied)" in caplog.text
-
-
 def test_length_of_the_reference(workshop):
     report = run_evaluate(workshop, "additive", splits=["short"], length_of="reference", by_length="9")
     assert report.data["length"]["tokenizer"].startswith("spacy.blank:en:")
@@ -203,20 +95,6 @@ def test_length_of_the_reference(workshop):
         ("9 and more", 3),
     ]
     assert "reference tokens" in report.text
-
-
-def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
-    run_evaluate(workshop, "none", splits=["short"])
-    path = workshop / "none/hyps/short.txt"
-    path.write_text("".join(f"marked {line}\n" for line in TARGET), encoding="utf-8")
-    reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
-    assert reused.data["runs"][0]["is_reused"]
-    assert reused.sets[0].scores["bleu"][0].interval.value > 50
-    run = RunDir(workshop / "none")
-    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().items()}, {"update": "1"})
-    changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
-    assert not changed.data["runs"][0]["is_reused"]
-    assert "marked" not in path.read_text(encoding="utf-8")
 
 
 def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
@@ -328,19 +206,6 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     assert judge_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
 
 
-def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
-    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
-    config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")
-    make_toy_run(tmp_path / "project/runs/run", config)
-    monkeypatch.chdir(tmp_path / "project")
-    prepare_corpus(config)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
-    assert report.sets[0].num_pairs == 12
-    assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}
-
-
 def test_usage_errors(workshop, tmp_path):
     file = workshop / "short.de"
     cases = [
@@ -405,3 +270,62 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
         evaluate(make_request([tmp_path / "run"]))
+
+
+def make_cut_run(workshop, folder):
+    """A run whose translations have at most two tokens."""
+    config = RunDir(workshop / "additive").config()
+    config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
+    make_toy_run(folder, config)
+
+
+def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
+    make_cut_run(workshop, tmp_path / "cut")
+    source = [*SOURCE, "Ein Xylofon § rennt."]
+    (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
+    (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
+    named = {"source": tmp_path / "src", "reference": tmp_path / "ref", "json": tmp_path / "r.json"}
+    report = run_evaluate(tmp_path, "cut", page=tmp_path / "r.md", **named)
+    expected = load(tmp_path / "cut", "cpu").translate(source)
+    num_cut, num_unknown = sum(found.is_cut for found in expected), sum(len(found.unknown) for found in expected)
+    assert num_cut > 0 < num_unknown
+    assert report.data["sets"][0]["translations"] == [
+        {"run": "cut", "num_cut": num_cut, "num_unknown_source_tokens": num_unknown}
+    ]
+    for text in (report.text, report.summary, (tmp_path / "r.md").read_text(encoding="utf-8")):
+        assert f"cut, src: the length limit cut {num_cut} of 6 translations; --max-length-ratio raises it" in text
+        assert f"cut, src: {num_unknown} source tokens are unknown to this run" in text
+    again = run_evaluate(tmp_path, "cut", reuse_hypotheses=True, **named)
+    assert again.data["runs"][0]["is_reused"]
+    assert again.data["sets"] == report.data["sets"]
+    assert "the length limit cut" in again.summary
+
+
+def test_counts_of_pooled_sets_add_up(workshop, tmp_path):
+    make_cut_run(workshop, tmp_path / "cut")
+    short, long, pooled = run_evaluate(tmp_path, "cut").data["sets"]
+    counts = [one["translations"][0]["num_cut"] for one in (short, long, pooled)]
+    assert 0 < counts[0] + counts[1] == counts[2]
+
+
+def test_a_note_without_counts_is_still_good(workshop, tmp_path):
+    run_evaluate(workshop, "additive", splits=["short"])
+    path = workshop / "additive/hyps/short.json"
+    note = json.loads(path.read_text(encoding="utf-8"))
+    del note["num_cut"]
+    path.write_text(json.dumps(note), encoding="utf-8")
+    report = run_evaluate(workshop, "additive", splits=["short"], reuse_hypotheses=True)
+    assert report.data["runs"][0]["is_reused"]
+    assert report.data["sets"][0]["translations"] == [{"run": "additive"}]
+
+
+def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
+    report = run_evaluate(workshop, "additive")
+    assert len(report.summary.splitlines()) <= 25
+    assert report.data["conclusion"] in " ".join(report.summary.split())
+    assert "BLEU: nrefs:1|case:mixed" in report.summary
+    assert "BLEU by length, all test sets" in report.summary
+    assert "chrF2" not in report.summary
+    for scores in report.sets:
+        interval = scores.scores["bleu"][0].interval
+        assert f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]" in report.summary

@@ -16,7 +16,9 @@ from tests.report.conftest import QUICK
 
 
 def make_page(*sets):
-    return Page(sets, "source tokens", "spacy.blank:de:3.8", QUICK, ["a note"], "commit 123")
+    return Page(
+        sets, "What it shows.", "source tokens", "spacy.blank:de:3.8", QUICK, ["a note"], ["a caution"], "commit 123"
+    )
 
 
 def test_columns_are_aligned():

@@ -57,6 +57,9 @@ def evaluate(
     no_attention: Annotated[
         bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show every measure and test set, and what the attention does.")
+    ] = False,
     json: Annotated[
         Path | None,
         typer.Option(
@@ -123,4 +126,7 @@ def evaluate(
             judge_attention=not no_attention,
         )
     )
-    typer.echo(found.text)
+    if full:
+        typer.echo(found.text)
+    else:
+        typer.echo(f"{found.summary}\n--full shows every measure, every test set and what the attention does")

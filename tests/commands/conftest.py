@@ -1,0 +1,34 @@
+"""Small runs to evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of one corpus with two test sets, and one of another corpus."""
+    root = tmp_path_factory.mktemp("evaluate")
+    for name, source, target in [
+        *[(split, SOURCE, TARGET) for split in ("train", "valid", "short")],
+        ("long", [f"{a} {b}" for a in SOURCE for b in SOURCE], [f"{a} {b}" for a in TARGET for b in TARGET]),
+    ]:
+        (root / f"{name}.de").write_text("\n".join(source) + "\n", encoding="utf-8")
+        (root / f"{name}.en").write_text("\n".join(target) + "\n", encoding="utf-8")
+    data = {
+        "corpus": "files",
+        "data_dir": str(root),
+        "train": str(root / "train"),
+        "valid": str(root / "valid"),
+        "test": {"short": str(root / "short"), "long": str(root / "long")},
+    }
+    make_toy_run(root / "additive", toy_config(**data))
+    make_toy_run(root / "none", toy_config(attention="none", **data), seed=4)
+    other = toy_config(tokenizer="spacy", **{**data, "test": {"short": str(root / "long")}})
+    other.data.tokenizer.lowercase = True
+    make_toy_run(root / "other", other)
+    return root

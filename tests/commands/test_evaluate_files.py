@@ -1,0 +1,121 @@
+"""The files that an evaluation writes, and those it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run_dir import RunDir
+from tests.evaluation_requests import run_evaluate
+from tests.toy_run import TARGET, make_toy_run, toy_config
+
+
+def everything_in(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
+    runs = [workshop / "additive", workshop / "none"]
+    before = [everything_in(run) for run in runs]
+    named = {"json": tmp_path / "r.json", "page": tmp_path / "r.html"}
+    run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
+    assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
+        *("r.json", "r.html"),
+        *(f"r.hyps/{run}/short.beam1.{kind}" for run in ("additive", "none") for kind in ("txt", "json")),
+    }
+    (tmp_path / "alone").mkdir()
+    run_evaluate(workshop, "additive", splits=["short"], page=tmp_path / "alone" / "r.md")
+    assert [path.name for path in everything_in(tmp_path / "alone")] == ["r.md"]
+    assert [everything_in(run) for run in runs] == before
+
+
+@pytest.mark.parametrize(("plots", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, plots, magic):
+    named = {"json": tmp_path / "compared.json", "page": tmp_path / "docs" / "page.md", "plots": plots}
+    (tmp_path / "docs").mkdir()
+    run_evaluate(workshop, "additive", "none", splits=["short"], **named)
+    for kind in ("bleu", "retention"):
+        name = f"{kind}-by-length.compared.{plots}"
+        assert (tmp_path / name).read_bytes().startswith(magic)
+        assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
+
+
+def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
+    for number, folder in enumerate(("a", "b")):
+        make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
+    run_evaluate(tmp_path, "a/s1", "b/s1", splits=["short"], json=tmp_path / "r.json")
+    assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
+
+
+def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
+    run_evaluate(workshop, "none", splits=["short"])
+    own = (workshop / "none/hyps/short.txt").read_bytes()
+    run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5)
+    assert (workshop / "none/hyps/short.txt").read_bytes() == own
+    assert (workshop / "none/hyps/short.beam1.penalty0.5.txt").exists()
+    again = run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5, reuse_hypotheses=True)
+    assert again.data["runs"][0]["is_reused"]
+
+
+def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
+    run = tmp_path / "run"
+    make_toy_run(run, RunDir(workshop / "additive").config())
+    (run / "report.json").mkdir()
+    before = everything_in(run)
+    report = run_evaluate(tmp_path, "run", splits=["short"])
+    assert report.sets[0].num_pairs == 5
+    assert "report.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
+    assert everything_in(run) == before
+
+
+def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
+    run_evaluate(workshop, "additive", splits=["short"])
+    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.md", "hyps/short.txt")}
+    (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
+    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
+    assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
+    for name in ("report.short.json", "report.short.md", "bleu-by-length.short.png", "hyps/files/short.txt"):
+        assert (workshop / "additive" / name).exists(), name
+
+
+def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):
+    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
+        run_evaluate(workshop, "additive", splits=["short"], json=tmp_path)
+
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_text", refuse)
+    report = run_evaluate(workshop, "additive", splits=["short"], json=tmp_path / "r.json")
+    assert report.sets[0].num_pairs == 5
+    assert "r.hyps/additive/short.txt: not saved (Permission denied)" in caplog.text
+
+
+def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
+    run_evaluate(workshop, "none", splits=["short"])
+    path = workshop / "none/hyps/short.txt"
+    path.write_text("".join(f"marked {line}\n" for line in TARGET), encoding="utf-8")
+    reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
+    assert reused.data["runs"][0]["is_reused"]
+    assert reused.sets[0].scores["bleu"][0].interval.value > 50
+    run = RunDir(workshop / "none")
+    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().items()}, {"update": "1"})
+    changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
+    assert not changed.data["runs"][0]["is_reused"]
+    assert "marked" not in path.read_text(encoding="utf-8")
+
+
+def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
+    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
+    config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")
+    make_toy_run(tmp_path / "project/runs/run", config)
+    monkeypatch.chdir(tmp_path / "project")
+    prepare_corpus(config)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
+    assert report.sets[0].num_pairs == 12
+    assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}

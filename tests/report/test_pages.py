@@ -1,0 +1,66 @@
+"""Pages: the short form, the full one, Markdown; names stay text wherever they stand."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from seq2seq_attn.evaluation.texts import LineCounts
+from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
+from tests.report.conftest import score_systems
+from tests.report.test_arms import grouped  # noqa: F401
+from tests.report.test_tables import make_page
+
+HOSTILE = "<script>alert(1)</script>|a](javascript:b) `c`\nd"
+
+
+def test_the_short_form_of_one_run_fits_a_screen(one_system):
+    text = terminal_summary(make_page(one_system))
+    assert len(text.splitlines()) <= 25
+    for part in ("BLEU by length, made-up", "What it shows.", "a caution", "[low, high]: 95 %", "BLEU: nrefs:1"):
+        assert part in text
+    for part in ("chrF2", "a note", "a difference is clear"):
+        assert part not in text
+
+
+def test_the_short_form_compares_runs_and_arms(two_systems, grouped):  # noqa: F811
+    text = terminal_summary(make_page(two_systems))
+    assert text.count("difference") == 3  # two tables and what is called clear
+    assert "a difference is clear if p < 0.025" in text
+    of_arms = terminal_summary(make_page(grouped))
+    assert "±" in of_arms
+    assert "none-s2" not in of_arms
+
+
+def test_counts_are_told_only_where_they_are_not_zero(two_systems):
+    counted = replace(two_systems, counts=[LineCounts(0, 0), LineCounts(12, 3)])
+    for make in (terminal_summary, terminal_page, markdown_page):
+        text = make(make_page(counted))
+        assert "none, made-up: the length limit cut 12 of 150 translations; --max-length-ratio raises it" in text
+        assert "none, made-up: 3 source tokens are unknown to this run" in text
+        assert "additive, made-up" not in text
+        assert "the length limit" not in make(make_page(replace(two_systems, counts=[None, None])))
+
+
+@pytest.mark.parametrize("make", [terminal_page, terminal_summary])
+def test_the_terminal_shows_names_as_they_are(make):
+    assert "<b>|x" in make(make_page(score_systems(["<b>|x"])))
+
+
+def test_names_are_no_markup_in_markdown():
+    scores = replace(score_systems([HOSTILE, "none"]), name=HOSTILE, counts=[LineCounts(1, 1)] * 2)
+    page = replace(make_page(scores), conclusion=HOSTILE, notes=[HOSTILE], cautions=[HOSTILE], provenance=HOSTILE)
+    text = markdown_page(page, [f"{HOSTILE.replace('/', '')}.png"])
+    assert "<script" not in text
+    assert "](javascript" not in text
+    lines = text.splitlines()
+    headers = [line for line, rule in itertools.pairwise(lines) if rule.startswith("| :--")]
+    rules = [line for line in lines if line.startswith("| :--")]
+    assert [line.replace("\\|", "").count("|") for line in headers] == [line.count("|") for line in rules]
+    assert not [line for line in lines if line == "d" or line.startswith("d]")]
+
+
+def test_markdown_begins_with_the_conclusion(two_systems):
+    assert markdown_page(make_page(two_systems)).startswith("# Evaluation\n\nWhat it shows.\n\n## made-up")
