@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from seq2seq_attn._version import __version__
+from seq2seq_attn.commands.cli.compare import compare
 from seq2seq_attn.commands.cli.evaluate import evaluate
 from seq2seq_attn.commands.cli.prepare import prepare
 from seq2seq_attn.commands.cli.score import score
@@ -39,5 +40,5 @@ def _options(
         raise typer.Exit
 
 
-for command in (prepare, train, evaluate, translate, score):
+for command in (prepare, train, evaluate, translate, score, compare):
     app.command()(command)

@@ -128,6 +128,10 @@ TranslationPrecision = Annotated[
         "--precision", metavar="auto|fp32|bf16|int8", help="Arithmetic of the model.", show_default="auto: fp32"
     ),
 ]
+TrainingPrecision = Annotated[
+    str | None,
+    typer.Option("--precision", metavar="auto|fp32|bf16|fp16", help="Arithmetic of the model.", show_default="auto"),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 
 

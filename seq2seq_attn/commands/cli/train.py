@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, as_settings
+from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, TrainingPrecision, as_settings
 
 
 def train(
@@ -23,9 +23,7 @@ def train(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --run-dir.")] = False,
     device: Device = None,
-    precision: Annotated[
-        str | None, typer.Option(metavar="auto|fp32|bf16|fp16", help="Arithmetic of the model.", show_default="auto")
-    ] = None,
+    precision: TrainingPrecision = None,
     seed: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
     ] = None,

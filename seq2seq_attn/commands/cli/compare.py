@@ -1,0 +1,55 @@
+"""`seq2seq compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, TrainingPrecision, as_settings
+
+
+def compare(
+    config: Config = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="A setting and its values, for example attention=additive,bilinear; of several, all combinations.",
+        ),
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every arm.")] = "1-3",
+    settings: Set = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where runs and report go.", show_default="runs/compare-<config>"),
+    ] = None,
+    at_once: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Runs trained at a time.", show_default="one per core, one on a GPU"),
+    ] = None,
+    device: Device = None,
+    precision: TrainingPrecision = None,
+    imports: Import = None,
+    debug: Debug = False,
+) -> None:
+    """Train every arm with every seed, evaluate, and compare; print the path of the report.
+
+    Finished runs are kept and interrupted ones resumed: after Ctrl-C the same command goes on.
+    """
+    from seq2seq_attn.commands.compare import compare as run_comparison
+    from seq2seq_attn.model.variants import import_variants
+
+    import_variants(imports or [])
+    named = as_settings({"train.device": device, "train.precision": precision})
+    report = run_comparison(
+        config or [],
+        vary=vary or [],
+        seeds=seeds,
+        settings=[*(settings or []), *named],
+        imports=imports or [],
+        output=output,
+        at_once=at_once,
+    )
+    typer.echo(report)

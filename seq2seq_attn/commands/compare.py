@@ -1,0 +1,185 @@
+"""The `compare` command: train every arm with several seeds, as far as that is not done, then evaluate and report."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.config import load_config
+from seq2seq_attn.config.explain import all_keys, unknown_key
+from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
+from seq2seq_attn.data.pipeline.processes import num_available_cpus
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.names import trained_settings
+from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.start import RUNS_DIR
+
+MAX_SEEDS = 1_000
+
+log = logging.getLogger(__name__)
+
+
+def compare(
+    sources: Sequence[str] = (),
+    *,
+    vary: Sequence[str] = (),
+    seeds: str = "1-3",
+    settings: Sequence[str] = (),
+    imports: Sequence[str] = (),
+    output: Path | None = None,
+    at_once: int | None = None,
+) -> Path:
+    """Train, evaluate and compare; the path of the report. Called again, it goes on where it was stopped.
+
+    Args:
+        sources: packaged configurations or YAML files; none: `multi30k`.
+        vary: `KEY=VALUE,VALUE,...`, each value an arm; of several, every combination is one.
+        seeds: of every arm, `1-3` or `1,2,5`.
+        settings: `KEY=VALUE` for all arms.
+        imports: modules of variants, as `--import` names them; the processes that train import them too.
+        output: folder of runs and report; None: `runs/compare-<configuration>`.
+        at_once: runs trained at a time; None: one per CPU core, or one where they train on a GPU.
+
+    Raises:
+        UsageError: a configuration that cannot train; a run in the folder that was trained with other settings.
+        UserError: data that cannot be had; some runs failed (the report is written of the others).
+    """
+    sources = sources or ["multi30k"]
+    planned = plan_runs(sources, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
+    for one in planned:
+        check_config(one.config)
+        one.is_finished()
+    for config in {one.config.data.model_dump_json(): one.config for one in planned}.values():
+        prepare_corpus(config, show_progress=sys.stderr.isatty())  # once, not in each of the processes
+    is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
+    failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
+    finished = [one for one in planned if one not in failed]
+    folder = planned[0].run.path.parent
+    page = folder / "report.html"
+    if finished:
+        runs = [one.run.path for one in finished]
+        report = evaluate(EvaluationRequest(runs, files=ReportFiles(folder / "report.json", page)))
+        log.info("%s", report.text)
+    if failed:
+        logs = ", ".join(str(one.log_path) for one in failed)
+        raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")
+    return page
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One key and the values that it takes."""
+
+    key: str
+    values: tuple[Any, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Variation:
+        """Of `KEY=VALUE,VALUE,...`; a section that is chosen by its name may stand for that: `attention` for
+        `model.attention.name`.
+
+        Raises:
+            UsageError: no such text, or an unknown key.
+        """
+        key, equals, listed = text.partition("=")
+        key = key.strip()
+        try:
+            values = parse_yaml(f"[{listed}]") if equals else []
+        except YamlError as error:
+            raise UsageError(f"--vary {text}: not a list of values ({error})") from None
+        if not key or not values:
+            raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
+        if key in ("seed", "name"):
+            raise UsageError(
+                f"--vary {text}: no setting of an arm; {'say --seeds' if key == 'seed' else 'vary another'}"
+            )
+        named = [one for one in all_keys() if one.endswith(f".{key}.name")]
+        if "." not in key and len(named) == 1:
+            return cls(named[0], tuple(values))
+        if "." not in key:
+            raise UsageError(f"--vary {text}: {unknown_key(key)}")
+        return cls(key, tuple(values))
+
+    def label(self, value: Any) -> str:
+        """What a value is called in the names of directories."""
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        if not self.key.endswith(".name"):
+            text = f"{self.key.rpartition('.')[2]}={text}"
+        return re.sub(r"[^\w.=-]+", "-", text).strip("-")
+
+
+def plan_runs(
+    sources: Sequence[str],
+    vary: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    settings: Sequence[str] = (),
+    imports: Sequence[str] = (),
+    output: Path | None = None,
+) -> list[PlannedRun]:
+    """Every arm with every seed, seed after seed, so that what is interrupted has whole seeds.
+
+    Raises:
+        UsageError: as `load_config`; two arms that are the same.
+    """
+    variations = [Variation.parse(text) for text in vary]
+    base = load_config(sources, settings)
+    folder = output or RUNS_DIR / f"compare-{base.name.replace('/', '-')}"
+    arms: dict[str, tuple[str, ...]] = {}
+    for values in itertools.product(*(one.values for one in variations)):
+        chosen = list(zip(variations, values, strict=True))
+        label = "+".join(one.label(value) for one, value in chosen) or base.name.replace("/", "-")
+        if label in arms:
+            raise UsageError(f"--vary: two arms are called {label}; name each value once")
+        name = json.dumps("+".join([base.name, label]) if chosen else base.name)
+        arms[label] = (*(f"{one.key}={json.dumps(value, default=str)}" for one, value in chosen), f"name={name}")
+    planned = []
+    for seed, (label, own) in itertools.product(seeds, arms.items()):
+        overrides = [*settings, *own, f"seed={seed}", ONE_THREAD]
+        config = load_config(sources, overrides)
+        arguments = [*_repeated("-c", sources), *_repeated("--set", overrides), *_repeated("--import", imports)]
+        planned.append(PlannedRun(RunDir(folder / f"{label}-s{seed}"), config, tuple(arguments)))
+    _check_different(planned[: len(arms)])
+    return planned
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The numbers of `1-3` or `1,2,5`.
+
+    Raises:
+        UsageError: no such text.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if not first <= last < first + MAX_SEEDS:
+            raise UsageError(f"--seeds {text}: expected numbers such as 1-3 or 1,2,5")
+        seeds += range(first, last + 1)
+    return list(dict.fromkeys(seeds))
+
+
+def _check_different(arms: Sequence[PlannedRun]) -> None:
+    seen: dict[str, PlannedRun] = {}
+    for one in arms:
+        former = seen.setdefault(json.dumps(trained_settings(one.config), sort_keys=True), one)
+        if former is not one:
+            names = " and ".join(arm.config.name for arm in (former, one))
+            raise UsageError(f"--vary: {names} train the same; vary a setting that decides what is trained")
+
+
+def _repeated(option: str, values: Sequence[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]

@@ -1,0 +1,141 @@
+"""Train several runs at a time, each in a process of its own on one thread: `seq2seq compare` and `scripts/bottleneck`.
+
+Finished runs are kept and interrupted ones resumed, so that the same call goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.names import trained_settings
+from seq2seq_attn.run_dir import RunDir
+
+ONE_THREAD = "train.num_threads=1"
+"""a setting of every planned run: on record, because the last bits of sums depend on the number of threads"""
+_POLL_S = 0.1
+_SIGNAL_OF_LOST_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux's prctl"""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that is to be there and finished."""
+
+    run: RunDir
+    config: Config
+    arguments: tuple[str, ...]
+    """of `seq2seq train`, which give this configuration"""
+
+    @property
+    def log_path(self) -> Path:
+        """What the training run says, beside its directory."""
+        return self.run.path.with_name(f"{self.run.path.name}.log")
+
+    def is_finished(self) -> bool:
+        """Whether the run is there and finished.
+
+        Raises:
+            UsageError: a run is there, finished or not, but it was begun with other settings.
+        """
+        if not (self.run.path / "config.yaml").is_file():
+            return False
+        for key, (there, planned) in different_settings(self.run.config(), self.config).items():
+            raise UsageError(
+                f"{self.run.path}: trained with {key}={there!r}, not {planned!r}; remove it, or write elsewhere"
+            )
+        return self.run.is_finished()
+
+
+def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, Any]]:
+    """The settings, seed included, that make a run another one than planned: key to both values."""
+    values = [{**trained_settings(config), "seed": config.seed} for config in (there, planned)]
+    if planned.search.max_length_ratio is None:  # the run holds what training has chosen
+        for one in values:
+            one.pop("search.max_length_ratio", None)
+    keys = dict.fromkeys(key for one in values for key in one)
+    found = {key: (values[0].get(key), values[1].get(key)) for key in keys}
+    return {key: pair for key, pair in found.items() if pair[0] != pair[1]}
+
+
+def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
+    """Train what is not finished, so many runs at a time; those that failed. One that fails does not stop the others;
+    a signal stops all of them, after they have saved their state.
+
+    Raises:
+        UsageError: as `PlannedRun.is_finished`, before anything is trained.
+    """
+    waiting = deque(one for one in planned if not one.is_finished())
+    num_runs, num_ended = len(planned), len(planned) - len(waiting)
+    log.info("%d runs, %d of them finished before; %d at a time, one thread each", num_runs, num_ended, at_once)
+    running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
+    failed = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                one = waiting.popleft()
+                running[_start(one)] = one, time.monotonic()
+            for process in [process for process in running if process.poll() is not None]:
+                one, began_at = running.pop(process)
+                num_ended += 1
+                if process.returncode:
+                    failed.append(one)
+                said = _how_it_ended(one, process.returncode, time.monotonic() - began_at)
+                log.info("%d of %d: %s: %s", num_ended, num_runs, one.run.path.name, said)
+            time.sleep(_POLL_S)
+    finally:
+        _stop(list(running))
+    return failed
+
+
+def _start(one: PlannedRun) -> subprocess.Popen[bytes]:
+    # An installed command does not look for modules in the current folder, `python -m` does.
+    isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
+    command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", *one.arguments]
+    one.log_path.parent.mkdir(parents=True, exist_ok=True)
+    with one.log_path.open("ab") as file:
+        return subprocess.Popen(
+            [*command, "--run-dir", str(one.run.path), "--resume"],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,  # Ctrl-C reaches this process alone, which tells the others
+            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+        )
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot tell its children: the system does, and they save their state."""
+    ctypes.CDLL(None).prctl(_SIGNAL_OF_LOST_PARENT, signal.SIGTERM)
+
+
+def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    if processes:
+        log.info("stopping %d training runs, which save their state; the same command goes on", len(processes))
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
+
+
+def _how_it_ended(one: PlannedRun, code: int, seconds: float) -> str:
+    if code == 0:
+        return f"validation BLEU {float(one.run.best_metadata()['bleu']):.1f}, {seconds / 60:.1f} minutes"
+    lines = one.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "no word")
+    return f"failed with exit code {code}, log in {one.log_path}: {last}"

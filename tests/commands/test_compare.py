@@ -1,0 +1,203 @@
+"""`seq2seq compare`: arms and seeds planned, trained in processes of their own, stopped and taken up, reported."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.commands.compare import parse_seeds, plan_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.lock import locked
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+
+def names(planned: list[PlannedRun]) -> list[str]:
+    return [str(one.run.path) for one in planned]
+
+
+# ---- the plan ----
+
+
+def test_every_value_with_every_seed_seed_after_seed() -> None:
+    planned = plan_runs(["quickstart"], ["attention=additive,bilinear"], [1, 2])
+    folder = "runs/compare-quickstart"
+    expected = ["additive-s1", "bilinear-s1", "additive-s2", "bilinear-s2"]
+    assert names(planned) == [f"{folder}/{name}" for name in expected]
+    assert [one.config.model.attention.name for one in planned] == ["additive", "bilinear"] * 2
+    assert [one.config.seed for one in planned] == [1, 1, 2, 2]
+    assert planned[1].config.name == "quickstart+bilinear"
+
+
+def test_several_variations_make_the_product() -> None:
+    vary = ["model.hidden_size=96,128", "encoder=bigru,reversed_gru", "train.optimizer.betas=[0.9, 0.98],[0.9, 0.999]"]
+    planned = plan_runs(["quickstart"], vary, [3], output=Path("here"))
+    assert len(planned) == 8
+    assert names(planned)[1] == "here/hidden_size=96+bigru+betas=-0.9-0.999-s3"
+    last = planned[-1].config
+    assert (last.model.hidden_size, last.model.encoder.name) == (128, "reversed_gru")
+    assert last.train.optimizer.betas == (0.9, 0.999)
+
+
+def test_the_arguments_of_a_run_give_its_configuration() -> None:
+    settings = ["train.max_epochs=2"]
+    planned = plan_runs(["quickstart"], ["schedule=cosine,plateau"], [2], settings=settings, imports=["mine"])
+    arguments = planned[1].arguments
+    given = {option: [] for option in ("-c", "--set", "--import")}
+    for option, value in zip(arguments[::2], arguments[1::2], strict=True):
+        given[option].append(value)
+    assert given["--import"] == ["mine"]
+    assert load_config(given["-c"], given["--set"]) == planned[1].config
+    assert planned[1].config.train.num_threads == 1
+
+
+def test_without_variation_the_seeds_of_one_configuration() -> None:
+    assert names(plan_runs(["bottleneck/single"], [], [1, 2]))[1].endswith("-s2")
+
+
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        ("attention", "expected KEY=VALUE,VALUE, for example attention=additive,bilinear"),
+        ("attention=", "expected KEY=VALUE,VALUE"),
+        ("attention=[", r"--vary attention=\[: not a list of values"),
+        ("hidden_size=1,2", "unknown configuration key 'hidden_size'; did you mean '.*hidden_size'"),
+        ("model.atention.name=dot", "did you mean 'model.attention'"),
+        ("model.hidden_size=one", "model.hidden_size='one': expected a whole number"),
+        ("seed=1,2", "--vary seed=1,2: no setting of an arm; say --seeds"),
+        ("attention=additive,additive", "two arms are called additive; name each value once"),
+        ("train.device=cpu,auto", "train the same; vary a setting that decides what is trained"),
+    ],
+)
+def test_a_variation_that_is_none(vary: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan_runs(["quickstart"], [vary], [1])
+
+
+def test_seeds() -> None:
+    assert parse_seeds("1-3") == [1, 2, 3]
+    assert parse_seeds("5, 1,2-3,2") == [5, 1, 2, 3]
+    for text in ("", "3-1", "a", "1-", "-1", "1-9999", "1.5"):
+        with pytest.raises(UsageError, match=r"--seeds .*: expected numbers such as 1-3 or 1,2,5"):
+            parse_seeds(text)
+
+
+def test_mistakes_are_told_before_data_is_prepared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["compare", "-c", "quickstart", "--vary", "attention=additive,bilinaer"]) == 2
+    assert "model.attention.name='bilinaer': no such variant; did you mean 'bilinear'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- training and report ----
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(tmp_path / "toy")
+    return tmp_path / "toy"
+
+
+def settings(toy: Path, *more: str) -> list[str]:
+    return [*toy_settings(toy), *more]
+
+
+def command(toy: Path, *more: str) -> list[str]:
+    options = [word for one in settings(toy, *more) for word in ("--set", one)]
+    vary = ["--vary", "attention=additive,none", "--seeds", "1", "--output", "out", "--at-once", "2"]
+    return ["compare", "-c", "base", *options, *vary]
+
+
+def is_locked(path: Path) -> bool:
+    try:
+        with locked(path):
+            return False
+    except Exception:
+        return True
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow)]
+)
+def test_stopped_taken_up_and_kept(
+    toy: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    limit = "train.max_epochs=10"
+    runs = [Path("out/additive-s1"), Path("out/none-s1")]
+    process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
+    until(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
+    process.send_signal(number)
+    assert process.wait(60) == code
+    with process.stderr:
+        err = process.stderr.read().decode()
+    assert "2 runs, 0 of them finished before; 2 at a time, one thread each\n" in err
+    until(lambda: not any(is_locked(path) for path in runs))
+    if number == signal.SIGTERM:
+        assert "stopping 2 training runs, which save their state; the same command goes on" in err
+        assert all("saved; go on with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
+    assert not any(RunDir(path).is_finished() for path in runs)
+
+    assert run_command(command(toy, limit)) == 0
+    out, err = capsys.readouterr()
+    assert out == "out/report.html\n"
+    told = [line for line in err.splitlines() if " of 2: " in line]
+    assert [line[:8] for line in told] == ["1 of 2: ", "2 of 2: "]
+    ended = sorted(re.sub(r"\d+\.\d", "#", line[8:]) for line in told)
+    assert ended == [f"{path.name}: validation BLEU #, # minutes" for path in runs]
+    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in report["runs"]] == ["additive-s1", "none-s1"]
+    assert Path("out/report.html").stat().st_size
+    for path in runs:
+        updates = [json.loads(line).get("update") for line in (path / "metrics.jsonl").read_text().splitlines()]
+        assert max(one for one in updates if one is not None) == 100
+
+    models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
+    assert run_command(command(toy, limit)) == 0
+    assert "2 runs, 2 of them finished before" in capsys.readouterr().err
+    assert [(path / "model.safetensors").stat().st_mtime_ns for path in runs] == models
+
+    assert run_command(command(toy, limit, "model.hidden_size=29")) == 2
+    assert "out/additive-s1: trained with model.hidden_size=23, not 29; remove it, or write" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    good = plan_runs(["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out"))[0]
+    bad = PlannedRun(RunDir("out/bad-s1"), good.config, ("-c", "absent"))
+    assert train_runs([bad, good], at_once=1) == [bad]
+    assert good.is_finished()
+    assert "bad-s1: failed with exit code 2, log in out/bad-s1.log: error: config 'absent'" in caplog.text
+    shutil.rmtree("out/toy-s1/last")
+    assert train_runs([good], at_once=1) == []
+
+
+def test_a_failed_run_is_missing_from_the_report(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: list(planned))
+    assert run_command(command(toy)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/none-s1.log;")
