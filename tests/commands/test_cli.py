@@ -67,7 +67,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert run(arguments) == 0
     out = capsys.readouterr().out
-    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate", "score"))
+    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate", "score", "compare"))
 
 
 OPTIONS = {
@@ -78,6 +78,7 @@ OPTIONS = {
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
     " --batch-size --device --debug",
     "score": "--source --target --run --links --alignment --attention --format --batch-size --device --import --debug",
+    "compare": "-c --config --vary --seeds --set --output --at-once --device --precision --import --debug",
 }
 
 

@@ -144,7 +144,7 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
 def test_stopped_taken_up_and_kept(
     toy: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
 ) -> None:
-    limit = "train.max_epochs=10"
+    limit = "train.max_epochs=6"
     runs = [Path("out/additive-s1"), Path("out/none-s1")]
     process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
     until(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
@@ -171,7 +171,7 @@ def test_stopped_taken_up_and_kept(
     assert Path("out/report.html").stat().st_size
     for path in runs:
         updates = [json.loads(line).get("update") for line in (path / "metrics.jsonl").read_text().splitlines()]
-        assert max(one for one in updates if one is not None) == 100
+        assert max(one for one in updates if one is not None) == 60
 
     models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
     assert run_command(command(toy, limit)) == 0
