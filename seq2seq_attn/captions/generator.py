@@ -18,11 +18,14 @@ Lengths, links and files speak of tokens as `tokenize_caption` makes them. How t
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tqdm import tqdm
 
 from seq2seq_attn.captions.english import english_sentence
 from seq2seq_attn.captions.grammar import Grammar
@@ -38,6 +41,8 @@ MIN_LENGTH = 4
 _MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")
 _SHORT_LENGTH = 6
 _MAX_TRIES = 2000
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +83,25 @@ def write_corpus(
     seed: int,
     source_language: str = "de",
     target_language: str = "en",
+    show_progress: bool = False,
 ) -> None:
     """Write `train`, `valid` and `test` as `<split>.de`, `<split>.en` and `<split>.links` (Pharaoh form, `0-0 1-2`).
 
     No source sentence of test is in train or valid, none of valid in train; within valid and test all differ. Each
     split has its own random numbers: the test set does not change with the size of the training set.
 
+    `show_progress` draws tqdm bars on stderr.
+
     Raises:
         UsageError: as `generate`, or another pair of languages.
     """
     check_request(min_length, max_length, (source_language, target_language))
+    log.info("generating the embedded corpus: %d sentence pairs", num_train + num_valid + num_test)
     taken: set[str] = set()
     for split, num_pairs in (("test", num_test), ("valid", num_valid), ("train", num_train)):
         is_unique = split != "train"
-        pairs = list(_draw(num_pairs, min_length, max_length, f"{seed} {split}", exclude=taken, is_unique=is_unique))
+        drawn = _draw(num_pairs, min_length, max_length, f"{seed} {split}", exclude=taken, is_unique=is_unique)
+        pairs = list(tqdm(drawn, desc=f"generating {split}", total=num_pairs, unit=" pairs", disable=not show_progress))
         taken.update(pair.source for pair in pairs)
         _write_split(directory, split, pairs, source_language, target_language)
 

@@ -60,6 +60,20 @@ def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
+def split_large(batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int) -> list[list[int]]:
+    """The same batches, those of more than `max_cells` cells (padding included) in halves, and these again: one
+    over-long line must not pad all its neighbours. A line that is larger by itself is a batch of its own."""
+    found = []
+    waiting = list(reversed(batches))
+    while waiting:
+        batch = waiting.pop()
+        if len(batch) > 1 and len(batch) * int(lengths[batch].max()) > max_cells:
+            waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
+        else:
+            found.append(batch)
+    return found
+
+
 def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
     """Sort so that neighbours are alike on both sides; pairs of the same two lengths stay in the given order.
 

@@ -37,7 +37,7 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
     """
     if data.corpus == "multi30k":
         return _raw_multi30k(data, show_progress)
-    return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
+    return _raw_captions(data, show_progress) if data.corpus == "captions" else _raw_files(data)
 
 
 def check_sources(data: DataConfig) -> None:
@@ -69,7 +69,7 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
     return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, files)
 
 
-def _raw_captions(data: DataConfig) -> RawCorpus:
+def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     from seq2seq_attn.captions import generator as captions
 
     languages = {"source_language": data.source_language, "target_language": data.target_language}
@@ -82,7 +82,7 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
     splits = ("train", "valid", "test")
 
     def files() -> dict[str, tuple[Path, Path]]:
-        captions.write_corpus(directory, **options)
+        captions.write_corpus(directory, **options, show_progress=show_progress)
         return {
             split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
             for split in splits

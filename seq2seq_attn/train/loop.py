@@ -38,7 +38,7 @@ from seq2seq_attn.train.plan import Plan
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.signals import StopRequest, catch_signals
-from seq2seq_attn.train.start import check_start, with_length_limit
+from seq2seq_attn.train.start import check_start, compare_sessions, with_length_limit
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -125,7 +125,7 @@ class Trainer:
             self._open_run(is_new=position is None, overwrite=overwrite or resume)
         self._session_began_at = time.monotonic() - self._state.elapsed_s
         with self._open_log(position) as self._run_log, closing(self._progress()) as progress:
-            self._record = Record(self._run_log, progress)
+            self._record = Record(self._run_log, progress, self._config, num_types=len(self._prepared.target_vocab))
             self._announce(is_new=position is None)
             if position is None:
                 self._save()  # from here on there is something to resume
@@ -226,7 +226,9 @@ class Trainer:
                 found = self._validator.validate(self._model)
             except Interrupted:
                 return False
-            is_best = state.take_validation(bleu=found.bleu, perplexity=found.perplexity, config=settings)
+            is_best = state.take_validation(
+                bleu=found.bleu, perplexity=found.perplexity, num_cut=found.num_cut, config=settings
+            )
             if is_best and self._group.is_first:
                 about = {
                     "update": state.update,
@@ -246,7 +248,7 @@ class Trainer:
         if self._state.validated_at != self._state.update and not self._validate():
             self._after_update()
         self._finished = self._stop_reason()
-        self._record.ended(self._state, self._finished, self._config.train.validation.metric)
+        self._record.ended(self._state, self._finished)
         self._save()
         if self._group.is_first:
             self._mark_finished()
@@ -285,17 +287,11 @@ class Trainer:
         if values["corpus"] != self._prepared.meta["hash"]:
             raise UserError(
                 f"{self._prepared.directory}: not the corpus that {self.run.path} was begun with (its content hash"
-                " differs); put the same text and tokeniser versions back, or start a new run"
+                " differs); put the same text and tokenizer versions back, or start a new run"
             )
-        if self._device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
-            text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
-            log.warning(text, torch.get_num_threads(), values["num_threads"])
-        num_processes = values.get("num_processes", 1)
-        if num_processes != self._group.size:
-            text = "%d processes in this session, %d before: dropout will drop other numbers than it would have"
-            log.warning(text, self._group.size, num_processes)
+        compare_sessions(values, device=self._device, num_processes=self._group.size)
         self._updater.load(tensors, values)
-        if self._group.rank < num_processes:
+        if self._group.rank < values.get("num_processes", 1):
             checkpoint.set_rng_state(tensors, values["rng"], self._device, rank=self._group.rank)
         self._state = TrainState.from_dict(values["state"])
         self._finished = values["finished"]

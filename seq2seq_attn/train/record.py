@@ -1,4 +1,4 @@
-"""What is worth telling about a training, told in three places: the log, `metrics.jsonl` with TensorBoard, the bar."""
+"""Report training events to the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from seq2seq_attn.config import Config
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.state import TrainState, Window
 from seq2seq_attn.train.update import UpdateResult
@@ -16,15 +17,19 @@ log = logging.getLogger(__name__)
 
 _NUM_NAMED_PAIRS = 8
 """pair indices a message lists before it points to the record"""
+_SAMPLE_WIDTH = 100
+"""characters of a sample sentence in the log: with its label it fits a terminal"""
 
 
 class Record:
-    """Tells a training's events."""
+    """Reports the events of a training."""
 
-    def __init__(self, run_log: RunLog | None, progress: Progress) -> None:
-        """`run_log`: None for a rank that does not write."""
+    def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
+        """`run_log`: None for a rank that does not write; `num_types`: of the target vocabulary."""
         self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
+        self._config = config
+        self._num_types = num_types
 
     def made(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
         """An update was made: move the bar, and after `log_every` of them write a line and begin a new window."""
@@ -78,26 +83,51 @@ class Record:
             bleu=found.bleu,
             signature=found.signature,
             num_pairs=found.num_pairs,
+            num_cut=found.num_cut,
             is_best=is_best,
             samples=[asdict(sample) for sample in found.samples],
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
-        best = " (best so far)" if is_best else ""
-        text = "validation at update %d: perplexity %.3f, BLEU %.2f%s, %.1f s"
-        log.info(text, state.update, found.perplexity, found.bleu, best, seconds)
-        for sample in found.samples:
-            log.info("  source      %s", sample.source)
-            log.info("  reference   %s", sample.reference)
-            log.info("  hypothesis  %s", sample.hypothesis)
+        has_diverged = self._has_diverged(found.perplexity)
+        best = " (best so far)" if is_best and not has_diverged else ""
+        cut = f", {found.num_cut} of {found.num_pairs} hypotheses cut at the length limit" if found.num_cut else ""
+        text = "validation at update %d: perplexity %.3f, BLEU %.2f%s%s, %.1f s"
+        log.info(text, state.update, found.perplexity, found.bleu, best, cut, seconds)
+        if has_diverged:
+            log.warning(
+                "perplexity %.4g is worse than guessing among %d target types: training diverges; lower"
+                " train.optimizer.learning_rate=%g",
+                *(found.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
+            )
+        for sample in found.samples[:1]:  # one is enough to watch; all are in metrics.jsonl and TensorBoard
+            log.info("  source      %s", _shortened(sample.source))
+            log.info("  reference   %s", _shortened(sample.reference))
+            log.info("  hypothesis  %s", _shortened(sample.hypothesis))
 
-    def ended(self, state: TrainState, reason: str | None, metric: str) -> None:
+    def ended(self, state: TrainState, reason: str | None) -> None:
         """Training is over."""
+        metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
-        values |= {"best_score": state.best_score, "best_update": state.best_update, "elapsed_s": state.elapsed_s}
+        values |= {"best_score": state.best_score, "best_update": state.best_update}
+        values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
         self._event("end", update=state.update, epoch=state.epoch, **values)
+        self._progress.close()  # so that it stands above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
+        if state.best_num_cut:
+            text = "hypotheses of that validation that the length limit cut: %d; train longer, or raise %s"
+            log.warning(text, state.best_num_cut, "search.max_length_ratio")
+        if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
+            log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
+
+    def _has_diverged(self, perplexity: float) -> bool:
+        """A fresh model is about as good as guessing among all types, so twice that many means it has unlearned."""
+        return not perplexity <= 2 * self._num_types
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
 
 
 def _say_nothing(event: str, **values: Any) -> None:

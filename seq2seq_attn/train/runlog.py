@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 class RunLog:
     """The record of one run, as a context manager. `metrics.jsonl` has one JSON object a line, with `event` (`train`,
-    `validation`, `bad_step`, `end`), `update` and `epoch`; a number that is not finite is null there.
+    `validation`, `bad_update`, `end`), `update` and `epoch`, both counting what is complete (the log and the bar name
+    the running epoch, from 1); a number that is not finite is null there.
 
     `position` is None for a new run; for a resumed one the length of `metrics.jsonl` in bytes that belongs to the saved
     state: later lines describe updates that are about to be made again, so they go.
@@ -86,11 +87,13 @@ class Progress:
         self._bar: tqdm[Any] = tqdm(
             total=total_updates,
             initial=update,
-            unit="update",
+            unit=" updates",
             dynamic_ncols=True,
             file=sys.stderr,
             disable=not (is_shown and sys.stderr.isatty()),
-            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {postfix}" if total_updates else None,
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}"
+            if total_updates
+            else None,
         )
         self._started_at, self._first_update = time.monotonic(), update
         self._total_updates, self._end_s = total_updates, end_s

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from seq2seq_attn.config import Config, config_from_dict, load_config
 from seq2seq_attn.errors import UsageError
 
 if TYPE_CHECKING:
+    import torch
+
     from seq2seq_attn.data.store import PairStore
 
 RUNS_DIR = Path("runs")
@@ -145,6 +147,18 @@ def check_same_run(saved: Config, config: Config) -> None:
                 f"{key}={new!r}: the run was begun with {old!r}, and a resume cannot change that; start a new run"
             )
         log.warning("%s: %r in this session, %r before", key, new, old)
+
+
+def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_processes: int) -> None:
+    """Warn where this session computes otherwise than the one that saved `values`."""
+    import torch
+
+    if device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
+        text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
+        log.warning(text, torch.get_num_threads(), values["num_threads"])
+    if (before := values.get("num_processes", 1)) != num_processes:
+        text = "%d processes in this session, %d before: dropout will drop other numbers than it would have"
+        log.warning(text, num_processes, before)
 
 
 def _new_name(config: Config) -> Path:

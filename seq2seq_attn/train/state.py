@@ -42,6 +42,8 @@ class TrainState:
     best_rank: list[float] | None = None
     """what validations are compared by, higher is better"""
     best_update: int | None = None
+    best_num_cut: int = 0
+    """hypotheses of the best validation that the length limit cut"""
     num_without_better: int = 0
     """validations since the best one"""
     plateau: Plateau = field(default_factory=Plateau)
@@ -83,7 +85,7 @@ class TrainState:
             return self.batches_done == 0
         return self.update % config.every_updates == 0
 
-    def take_validation(self, *, bleu: float, perplexity: float, config: ValidationConfig) -> bool:
+    def take_validation(self, *, bleu: float, perplexity: float, num_cut: int, config: ValidationConfig) -> bool:
         """Note a validation; whether it is the best so far. Perplexity decides between equal BLEUs (0, early on)."""
         self.validated_at = self.update
         is_bleu = config.metric == "bleu"
@@ -91,6 +93,7 @@ class TrainState:
         is_better = self.best_rank is None or rank > self.best_rank
         if is_better:
             self.best_rank, self.best_update, self.num_without_better = rank, self.update, 0
+            self.best_num_cut = num_cut
             self.best_score = bleu if is_bleu else perplexity
         else:
             self.num_without_better += 1

@@ -1,4 +1,4 @@
-"""Validation: teacher-forced perplexity, and BLEU of what the model translates when nobody holds its hand."""
+"""Validation: teacher-forced perplexity, and BLEU of free-running translations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.buckets import ordered_batches
+from seq2seq_attn.data.buckets import ordered_batches, split_large
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
@@ -50,6 +51,8 @@ class Validation:
     signature: str
     num_pairs: int
     """pairs that BLEU is over"""
+    num_cut: int
+    """of these, hypotheses that the length limit cut"""
     samples: list[Sample]
 
 
@@ -92,7 +95,7 @@ class Validator:
         """
         was_training = model.training
         model.eval()
-        share: tuple[float, list[str]] | None
+        share: tuple[float, list[tuple[str, bool]]] | None
         try:
             share = self._nll(model), self._translate(model)
         except Interrupted:
@@ -104,24 +107,29 @@ class Validator:
             raise Interrupted
         mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
         perplexity = math.exp(mean) if mean < 700 else math.inf
-        hypotheses = self._group.joined([share for _, share in shares])
+        translations = self._group.joined([share for _, share in shares])
+        hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
         bleu = self._measure.statistics(hypotheses).score()
-        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), self._samples(hypotheses))
+        samples = self._samples(hypotheses)
+        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples)
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:
         """Of this rank's share, in nats, summed over target tokens with EOS."""
         nll_sum = 0.0
         size = self._config.search.batch_size
-        for indices in self._group.share(ordered_batches(self._pairs.target_lengths, size=size)):
+        batches = self._group.share(ordered_batches(self._pairs.target_lengths, size=size))
+        longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
+        # pairs longer than those of training are scored whole, in batches no larger than those of training pairs
+        for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._look()
             batch = self._pairs.batch(indices).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
         return nll_sum
 
-    def _translate(self, model: Seq2Seq) -> list[str]:
-        """Translations of this rank's share."""
+    def _translate(self, model: Seq2Seq) -> list[tuple[str, bool]]:
+        """Translations of this rank's share, each with whether the length limit cut it."""
         translator = Translator(
             model,
             source_tokenizer=self._prepared.source_tokenizer,
@@ -134,12 +142,13 @@ class Validator:
         )
         beam_size = self._config.train.validation.beam_size
         sources = self._group.share(self._sources)
-        hypotheses: list[str] = []
+        found: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             self._look()
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
-            hypotheses += [t.text for t in translator.translate(lines, beam_size=beam_size, keep_attention=False)]
-        return hypotheses
+            translations = translator.translate(lines, beam_size=beam_size, keep_attention=False)
+            found += [(translation.text, translation.is_cut) for translation in translations]
+        return found
 
     def _samples(self, hypotheses: list[str]) -> list[Sample]:
         """The same sentences each time, spread over the split."""

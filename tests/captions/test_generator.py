@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from seq2seq_attn.captions import generator
 from seq2seq_attn.captions import generator as captions
 from seq2seq_attn.captions.generator import generate, tokenize_caption, write_corpus
 from seq2seq_attn.captions.grammar import Grammar
@@ -178,6 +179,15 @@ def read(directory, name):
 
 
 OPTIONS = {"num_train": 300, "num_valid": 60, "num_test": 80, "min_length": 4, "max_length": 9, "seed": 2}
+
+
+def test_generating_is_told_before_it_begins(tmp_path, caplog, capsys, monkeypatch):
+    caplog.set_level("INFO")
+    monkeypatch.setattr(generator, "_draw", lambda *args, **options: iter(()))
+    write_corpus(tmp_path, **OPTIONS, show_progress=True)
+    num_pairs = sum(OPTIONS[f"num_{split}"] for split in ("train", "valid", "test"))
+    assert caplog.messages == [f"generating the embedded corpus: {num_pairs} sentence pairs"]
+    assert "generating train" in capsys.readouterr().err
 
 
 def test_write_corpus(tmp_path):

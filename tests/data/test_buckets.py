@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq_attn.data.buckets import bucketed_batches, ordered_batches
+from seq2seq_attn.data.buckets import bucketed_batches, ordered_batches, split_large
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 
@@ -121,3 +121,13 @@ def test_batches_for_inference_say_which_lines_they_hold():
     # torchtext sorts validation and test sets and does not say so
     assert ordered_batches([3, 9, 3, 0, 9], size=2) == [[1, 4], [0, 2], [3]]
     assert ordered_batches([], size=2) == []
+
+
+def test_an_over_long_line_does_not_pad_its_neighbours():
+    lengths = np.array([6000, *[30] * 63])
+    whole = ordered_batches(lengths, size=64)
+    batches = split_large(whole, lengths, max_cells=64 * 100)
+    assert [index for batch in batches for index in batch] == whole[0]
+    assert batches[0] == [0]
+    assert max(len(batch) * lengths[batch].max() for batch in batches[1:]) <= 64 * 100
+    assert split_large(whole, lengths[::-1] % 101, max_cells=64 * 100) == whole

@@ -16,7 +16,7 @@ import torch
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES
-from seq2seq_attn.train import checkpoint, loop
+from seq2seq_attn.train import checkpoint, loop, validate
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
@@ -100,7 +100,7 @@ def test_a_run_says_how_long_translations_may_be(
         more = again.model_copy(update={"train": again.train.model_copy(update={"max_epochs": 3})})
         train(more, run_dir=run.path, resume=True)
     assert any("train.max_epochs: 3 in this session" in message for message in caplog.messages)
-    assert not any("search" in message for message in caplog.messages)
+    assert not any("search" in message and "session" in message for message in caplog.messages)
 
 
 def test_metrics_have_a_line_per_event(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -253,6 +253,10 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
     assert run.config().train.max_epochs == 3
 
 
+def die(*args: object, **kwargs: object) -> None:
+    raise Killed
+
+
 def break_losses(monkeypatch: pytest.MonkeyPatch, is_bad: Any) -> None:
     """Make the loss of a micro-batch not finite where `is_bad(number of the training micro-batch)`."""
     real, calls = update_module.batch_loss, iter(range(10**6))
@@ -369,6 +373,81 @@ def test_settings_that_cannot_be_leave_nothing_behind(toy_config: ConfigMaker, t
         with pytest.raises(UsageError, match=message):
             train(toy_config(setting), run_dir=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_training_that_diverges_says_so(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    train(toy_config("train.optimizer.learning_rate=100", "train.max_epochs=1"), run_dir=tmp_path / "run")
+    assert "is worse than guessing among 22 target types: training diverges; lower" in caplog.text
+    assert "train.optimizer.learning_rate=100" in caplog.text
+    assert "best so far" not in caplog.text
+    assert "the best model is worse than guessing" in caplog.messages[-1]
+    caplog.clear()
+    train(toy_config("train.max_epochs=1"), run_dir=tmp_path / "healthy")
+    assert "best so far" in caplog.text
+    assert "guessing" not in caplog.text
+
+
+def test_hypotheses_that_the_length_limit_cut_are_counted(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    tight = ("search.max_length_ratio=0.1", "search.max_length_extra=1", "train.max_updates=2")
+    run = train(toy_config(*tight), run_dir=tmp_path / "run")
+    (num_cut,) = [line["num_cut"] for line in events(run, "validation")]
+    assert 20 < num_cut <= 24
+    assert events(run, "end")[0]["best_num_cut"] == num_cut
+    assert f"{num_cut} of 24 hypotheses cut at the length limit" in caplog.text
+    assert caplog.messages[-1].startswith(f"hypotheses of that validation that the length limit cut: {num_cut};")
+
+
+def test_settings_that_do_not_do_what_they_seem_to_are_told(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    def warnings() -> list[str]:
+        own = [record for record in caplog.records if record.name == "seq2seq_attn.train.announce"]
+        return [record.message for record in own if record.levelno > logging.INFO]
+
+    train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
+    assert warnings() == []
+    assert "vocabularies: 22 source and 22 target types" in caplog.text
+    odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=90", "train.precision=fp16")
+    train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
+    assert warnings() == [
+        "data.tokenizer.vocab_size=90: the training text gives fewer subwords",
+        "train.validation.num_pairs=100: there are 24, and all are translated",
+        "train.precision=fp16 on a CPU: slower and less exact than fp32; fp16 is for GPUs without bf16",
+    ]
+
+
+def test_a_training_without_an_end_is_told(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(update_module.Updater, "make", die)
+    with pytest.raises(Killed):
+        train(toy_config("train.max_epochs=null"), run_dir=tmp_path / "run")
+    assert "no end is set: training goes on until it is stopped (Ctrl-C saves)" in caplog.text
+
+
+def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
+    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for language, word in (("de", "Hund"), ("en", "dog")):
+        lines = (toy_corpus / f"valid.{language}").read_text().splitlines()
+        text = "\n".join([*lines, " ".join([word] * 150)]) + "\n"
+        (tmp_path / f"valid.{language}").write_text(text, encoding="utf-8")
+    shapes = []
+    real = validate.batch_loss
+    monkeypatch.setattr(
+        validate, "batch_loss", lambda model, batch: shapes.append(batch.tgt_out_BT.shape) or real(model, batch)
+    )
+    train(toy_config(f"data.valid={tmp_path / 'valid'}", "train.max_updates=1"), run_dir=tmp_path / "run")
+    assert sum(rows for rows, _ in shapes) == 25
+    assert max(rows * length for rows, length in shapes) <= 64 * 101
 
 
 def test_out_of_memory_says_what_to_lower(
