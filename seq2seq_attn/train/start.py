@@ -142,6 +142,8 @@ def check_same_run(saved: Config, config: Config) -> None:
     """
     changes = _differences(saved.model_dump(mode="json"), config.model_dump(mode="json"))
     for key, (old, new) in changes.items():
+        if key == "search.max_length_ratio" and new is None:
+            continue  # chosen from the same training pairs again
         if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
             raise UsageError(
                 f"{key}={new!r}: the run was begun with {old!r}, and a resume cannot change that; start a new run"
