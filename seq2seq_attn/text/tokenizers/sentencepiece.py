@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,8 @@ from seq2seq_attn.text.tokenizers.base import Side
 
 SPACE = "▁"
 """How SentencePiece writes a blank (U+2581)."""
+# Training fails on 100,000 brackets in a row; what follows the first of them teaches it nothing.
+_OVER_LONG = re.compile(r"([^ ]{1024})[^ ]+")
 
 
 class SentencePieceTokenizer:
@@ -65,7 +68,7 @@ def train_sentencepiece(
     from sentencepiece import SentencePieceTrainer
 
     written = io.BytesIO()
-    normalized = filter(None, (normalize(line, lowercase=lowercase) for line in lines))
+    normalized = filter(None, (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines))
     first = next(normalized, None)
     if first is None:
         raise UserError("SentencePiece: no text to learn from; all training lines are blank")

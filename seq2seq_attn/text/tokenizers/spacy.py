@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, pairwise
@@ -19,6 +20,9 @@ _FEW = 32
 """Lines that are not worth reading the special cases for."""
 _MOST_CHARACTERS = 1 << 18
 """Of spans that are remembered: some 30,000 of them, 10 MB."""
+# spaCy splits punctuation off a span one mark at a time and searches all of the rest each time: 4,000 brackets took
+# 2 s, a megabyte would take days. Ordinary text has no such runs or spans.
+_TOO_LONG = re.compile(r"(?:[^\w ]|_){32}|[^ ]{1024}")
 
 
 class SpacyTokenizer:
@@ -65,7 +69,8 @@ class SpacyTokenizer:
 
     def _tokens(self, line: str) -> list[str]:
         # Straight through the tokeniser: calling the pipeline would refuse lines above its `max_length`.
-        return [token.text for token in self._nlp.tokenizer(line) if not token.is_space]
+        tokenize = self._nlp.tokenizer
+        return [token.text for piece in _pieces(line) for token in tokenize(piece) if not token.is_space]
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
         """The same for each line, with the tokens of spans that were seen before looked up."""
@@ -110,3 +115,9 @@ class SpacyTokenizer:
         zone = getattr(self._nlp, "memory_zone", nullcontext)
         entered: AbstractContextManager[Any] = zone()
         return entered
+
+
+def _pieces(line: str) -> list[str]:
+    """The line, cut at both ends of what is too long for spaCy."""
+    cuts = [cut for found in _TOO_LONG.finditer(line) for cut in found.span()]
+    return [line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop] if cuts else [line]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+import unicodedata
 from itertools import chain, product
 
 import pytest
@@ -66,6 +68,33 @@ def test_blank_lines_have_no_tokens(tokenizer):
 
 def test_long_lines_are_not_cut(tokenizer):
     assert tokenizer.detokenize(tokenizer.tokenize("snow " * 10_000)).split() == ["snow"] * 10_000
+
+
+@pytest.mark.parametrize("unit", ["(", "😀", "\u0323\u0301", "([{?", "_", "$", "\u0344"])
+@pytest.mark.parametrize("start", ["", "Wort"])
+def test_no_line_takes_time_in_the_square_of_its_length(tokenizer, start, unit):
+    line = start + unit * (100_000 // len(unit))
+    began_at = time.process_time()
+    tokens = tokenizer.tokenize(line)
+    assert time.process_time() - began_at < 2
+    assert "".join(tokens).replace("▁", "").replace(" ", "") == normalize(line)
+
+
+def test_sentencepiece_learns_beside_a_giant_word():
+    tokenizer = train_sentencepiece([*GERMAN, "(" * 100_000, "()[]" * 25_000], vocab_size=60)
+    assert tokenizer.detokenize(tokenizer.tokenize(GERMAN[0])) == GERMAN[0]
+
+
+@pytest.mark.parametrize("base", ["e", "\u1f82", "=", ""])
+@pytest.mark.parametrize("marks", ["\u0301", "\u0323\u0301", "\u0344", "\u0f73\u0301"])
+def test_marks_in_a_row_are_capped_and_few_are_kept(base, marks):
+    few = base + marks * 3
+    assert normalize(few) == unicodedata.normalize("NFC", few)
+    many = normalize(base + marks * 100 + " x")
+    num_marks = [unicodedata.combining(c) > 0 for c in unicodedata.normalize("NFD", many)].count(True)
+    assert num_marks == 30
+    assert many.endswith(" x")
+    assert normalize(many) == many
 
 
 def test_many_is_one_by_one(tokenizer):
