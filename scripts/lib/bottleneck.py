@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,7 @@ from bottleneck_train import is_finished, train_all
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json, write_text
 from seq2seq_attn.model.build import build_model, count_parameters
 
@@ -43,6 +45,7 @@ MOST_SEEDS = 20
 
 
 def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = parse()
     arms = choose_arms(CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS, options.arms)
     if options.parameters:
@@ -179,4 +182,7 @@ def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.config import load_config
 from seq2seq_attn.model.build import build_model, count_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ from bottleneck_plan import (  # noqa: E402
     multi30k_trainings,
     multi30k_tuning,
 )
+from bottleneck_train import planned_run  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,14 @@ def test_arms_differ_in_nothing_but_what_they_are():
             if not training.arm.is_equal:
                 del values["train"]["optimizer"]["learning_rate"]
         assert own == first
+
+
+def test_a_run_is_trained_as_it_was_planned():
+    for training in captions_trainings(CAPTIONS_ARMS, seeds=2):
+        arguments = planned_run(training).arguments
+        given = [(option, value) for option, value in zip(arguments[::2], arguments[1::2], strict=True)]
+        sources, settings = ([value for option, value in given if option == one] for one in ("-c", "--set"))
+        assert load_config(sources, settings) == training.config
 
 
 @pytest.fixture
