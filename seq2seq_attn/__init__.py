@@ -1,26 +1,54 @@
 """Neural machine translation with recurrent networks and attention.
 
->>> from seq2seq_attn import load                                  # doctest: +SKIP
->>> load("runs/multi30k").translate(["Ein Hund rennt."])[0].text   # doctest: +SKIP
+>>> import seq2seq_attn                                            # doctest: +SKIP
+>>> run = seq2seq_attn.train_model("quickstart", {"seed": 2})      # doctest: +SKIP
+>>> seq2seq_attn.evaluate(run.path).summary                        # doctest: +SKIP
+>>> seq2seq_attn.load().translate(["Ein Hund rennt."])[0].text     # doctest: +SKIP
 'A dog runs.'
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from seq2seq_attn._version import __version__
 
 if TYPE_CHECKING:
-    from seq2seq_attn.translate.translator import Translation, Translator, load
+    from seq2seq_attn.commands.api import evaluate, train_model
+    from seq2seq_attn.model.variants import import_variants
+    from seq2seq_attn.translate.attention_map import AttentionMap
+    from seq2seq_attn.translate.translation import Translation
+    from seq2seq_attn.translate.translator import Translator, load
 
-__all__ = ["Translation", "Translator", "__version__", "load"]
+__all__ = [
+    "AttentionMap",
+    "Translation",
+    "Translator",
+    "__version__",
+    "evaluate",
+    "import_variants",
+    "load",
+    "train_model",
+]
+
+# Imported on demand: `import seq2seq_attn` (and so `seq2seq --help`) must not import torch.
+_HOMES = {
+    "AttentionMap": "translate.attention_map",
+    "Translation": "translate.translation",
+    "Translator": "translate.translator",
+    "evaluate": "commands.api",
+    "import_variants": "model.variants",
+    "load": "translate.translator",
+    "train_model": "commands.api",
+}
 
 
 def __getattr__(name: str) -> object:
-    # Imported on demand: `import seq2seq_attn` (and so `seq2seq --help`) must not import torch.
-    if name in ("Translation", "Translator", "load"):
-        from seq2seq_attn.translate import translator
-
-        return getattr(translator, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -72,7 +72,7 @@ def compare(
     if finished:
         runs = [one.run.path for one in finished]
         report = evaluate(EvaluationRequest(runs, files=ReportFiles(folder / "report.json", page)))
-        log.info("%s", report.text)
+        log.info("%s", report.summary)
     if failed:
         logs = ", ".join(str(one.log_path) for one in failed)
         raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")

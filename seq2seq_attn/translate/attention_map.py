@@ -1,4 +1,4 @@
-"""The attention of one translation with its tokens: what the pictures of it are made from."""
+"""The attention of one translation with its tokens: what heat maps, pages and notebooks show."""
 
 from __future__ import annotations
 
@@ -9,16 +9,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.translate.snippet import html_map
+
 EOS_LABEL = "<eos>"
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """Weights [T, S] with a label for each of their rows (target) and columns (source)."""
+    """Attention weights with a label for each row (target token) and column (source token).
+
+    >>> [found] = load().translate(["Ein Hund rennt."])                   # doctest: +SKIP
+    >>> map = found.attention_map()                                       # doctest: +SKIP
+    >>> map.weights_TS[map.target_tokens.index("dog")].round(2)           # doctest: +SKIP
+    array([0.02, 0.95, 0.02, 0.01, 0.  ], dtype=float32)
+
+    A notebook shows it as a table.
+    """
 
     source_tokens: list[str]
+    """as the model saw the source, `<eos>` last"""
     target_tokens: list[str]
+    """`<eos>` last, where the translation ended by itself"""
     weights_TS: npt.NDArray[np.floating[Any]]
+    """[target tokens, source tokens]; each row sums to 1: where the model looked when it wrote that token"""
     unknown: tuple[int, ...] = ()
     """the positions of source tokens that the model does not know"""
 
@@ -42,3 +55,11 @@ class AttentionMap:
                 raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
             labels.append([*tokens, *[EOS_LABEL] * missing])
         return cls(labels[0], labels[1], weights_TS, unknown)
+
+    def __repr__(self) -> str:
+        num_target, num_source = self.weights_TS.shape
+        return f"AttentionMap({num_target} target x {num_source} source tokens)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_map(self.weights_TS, self.source_tokens, self.target_tokens, self.unknown)

@@ -58,10 +58,8 @@ def pack_map(attention: AttentionMap) -> PackedMap:
 
 def pack_translation(translation: Translation) -> PackedMap | None:
     """The packed map of a translation; None where there is nothing to show."""
-    if translation.attention is None or not translation.tokens:
-        return None
-    tokens = translation.source_tokens, translation.tokens
-    return pack_map(AttentionMap.of(*tokens, translation.attention, translation.unknown))
+    found = translation.attention_map()
+    return None if found is None else pack_map(found)
 
 
 def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:

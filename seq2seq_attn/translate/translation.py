@@ -5,6 +5,7 @@ Shapes: T target positions, S source positions.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,17 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.vocab import EOS, SPECIALS
+from seq2seq_attn.translate.attention_map import AttentionMap
 
 EOS_TOKEN = SPECIALS[EOS]
 MAX_ATTENTION_CELLS = 1_000_000
 """a line cut into segments gets no attention matrix above this size (4 MB); its links stay"""
+_MAX_REPR = 60
+"""characters of the text in `repr`"""
 _SENTENCE_ENDS = tuple(".!?…。！？")
 _WORD_START = "▁"
 
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One translation of one line."""
+    """One translation of one line. A notebook shows its text and its attention."""
 
     text: str
     """detokenised; never holds a line break or another control character"""
@@ -58,6 +62,25 @@ class Translation:
             raise ValueError("no attention over source positions, so no links")
         eos = len(self.source_tokens) - 1
         return [(source, target) for target, source in enumerate(self.heaviest) if source != eos]
+
+    def attention_map(self) -> AttentionMap | None:
+        """The attention with its tokens; None where there is nothing to show."""
+        if self.attention is None or not self.tokens:
+            return None
+        return AttentionMap.of(self.source_tokens, self.tokens, self.attention, self.unknown)
+
+    def __repr__(self) -> str:
+        shape = "none" if self.attention is None else " x ".join(map(str, self.attention.shape))
+        return f"Translation({_shortened(self.text)!r}, log_prob={self.log_prob:.2f}, attention: {shape})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        map = self.attention_map()
+        return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_REPR else f"{text[:_MAX_REPR]}..."
 
 
 def empty_translation(has_attention: bool) -> Translation:

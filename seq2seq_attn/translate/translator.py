@@ -25,7 +25,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.model.product import Arithmetic
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
@@ -133,6 +133,7 @@ class Translator:
         batch_size: int | None = None,
         unk: Unk = "keep",
         keep_attention: bool = True,
+        n_best: None = None,
     ) -> list[Translation]:
         """The best translation of each line, in order; of a blank line an empty one.
 
@@ -149,6 +150,8 @@ class Translator:
         Raises:
             UsageError: a value outside what is allowed, or `unk="copy"` with a model that has no such attention.
         """
+        if n_best is not None:
+            raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
         found = self.translate_n_best(
             texts,
             n_best=1,
@@ -176,12 +179,8 @@ class Translator:
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
     ) -> list[Translation]:
-        """Forced decoding: each target as a translation of its source, with the model's log-probability and attention.
-
-        >>> [pair] = translator.score(["Ein Hund rennt."], ["A dog runs."])  # doctest: +SKIP
-        >>> pair.log_prob, pair.log_prob / (len(pair.tokens) + 1)            # doctest: +SKIP
-        (-2.1, -0.4)
-        """
+        """Forced decoding: each target as a translation of its source, with the model's log-probability and attention
+        (`scoring.force_decode`)."""
         from seq2seq_attn.translate.scoring import force_decode
 
         return list(force_decode(self, sources, targets, batch_size=batch_size))
@@ -297,11 +296,11 @@ class Translator:
         return empty_translation(options.keep_attention and self.has_attention)
 
 
-def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> Translator:
+def load(run: str | Path | None = None, device: str = "auto", *, precision: str = "auto") -> Translator:
     """The translator of a run directory, with its best model.
 
     Args:
-        run: the directory.
+        run: the directory; None: the run under `runs/` that finished last.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of the matrix products: `fp32`; `bf16`, faster on hardware that has it; `int8`, faster on
             most CPUs, where alone it runs (the encoder then in bf16, if the CPU has that); `auto`: fp32, because the
@@ -311,7 +310,7 @@ def load(run: str | Path, device: str = "auto", *, precision: str = "auto") -> T
         UserError: no run there, or a file of it is missing, damaged or of another version.
         UsageError: a device that is not there, or a precision that it has not.
     """
-    run_dir, on_device = RunDir(run), resolve_device(device)
+    run_dir, on_device = newest_run() if run is None else RunDir(run), resolve_device(device)
     config = run_dir.config()
     model = run_dir.load_model(config.model)
     return Translator(

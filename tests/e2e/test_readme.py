@@ -55,8 +55,9 @@ def test_translating_commands_run(tmp_path, monkeypatch, capsys):
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    [path] = re.findall(r'load\("(.*?)"\)', block)
-    make_toy_run(tmp_path / path)
+    make_toy_run(tmp_path / "runs" / "toy")
+    for path in re.findall(r'load\("(.*?)"\)', block):
+        make_toy_run(tmp_path / path)
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip()

@@ -1,0 +1,98 @@
+"""Training and evaluation from Python, with the names and defaults of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.commands.cli.options import as_settings
+from seq2seq_attn.commands.evaluate import EvaluationRequest
+from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
+from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.start import load_settings
+
+
+def train_model(
+    config: str | Sequence[str] = "multi30k",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> RunDir:
+    """Train as `seq2seq train` does; the run, of which `path` is the directory.
+
+    >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
+    RunDir('runs/2026-11-22-quickstart+bilinear-s2')
+
+    Args:
+        config: packaged configuration or YAML file; of several, later wins.
+        settings: single settings by dotted key, as `--set` takes them.
+        run_dir: where to; None: `runs/<date>-<configuration>-s<seed>`.
+        resume: go on with the run that is there, exactly where it was interrupted.
+        overwrite: replace the run that is there.
+
+    Raises:
+        UsageError, UserError: what the command would say.
+    """
+    sources = [config] if isinstance(config, str) else list(config)
+    where = None if run_dir is None else Path(run_dir)
+    resolved, where = load_settings(sources, as_settings(settings or {}), run_dir=where, resume=resume)
+    return train(resolved, run_dir=where, resume=resume, overwrite=overwrite)
+
+
+def evaluate(
+    runs: str | Path | Sequence[str | Path] | None = None,
+    *,
+    split: str | Sequence[str] = (),
+    source: str | Path | None = None,
+    reference: str | Path | None = None,
+    by_length: str | None = None,
+    beam_size: int | None = None,
+    device: str = "auto",
+    json: str | Path | None = None,
+    report: str | Path | None = None,
+) -> Report:
+    """Translate test sets and score runs, as `seq2seq evaluate` does.
+
+    >>> found = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
+    >>> print(found.summary)                                             # doctest: +SKIP
+    >>> found.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
+    40.6
+
+    Args:
+        runs: run directories, the others compared with the first; None: the run that finished last.
+        split: parts of the runs' corpus; none: its test sets. Or, instead:
+        source: a file with one sentence per line, and `reference`, its translation.
+        by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
+        beam_size: None: as each run is configured.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        json, report: files to write, the second one .md or .html; None: neither; the report then goes to the first run.
+
+    Returns:
+        The scores: `summary` and `text` for the terminal, `data` as plain values.
+
+    Raises:
+        UsageError, UserError: what the command would say.
+    """
+    if runs is None:
+        runs = newest_run().path
+    request = EvaluationRequest(
+        [runs] if isinstance(runs, str | Path) else runs,
+        splits=[split] if isinstance(split, str) else split,
+        source=_path(source),
+        reference=_path(reference),
+        settings=Settings(by_length),
+        choices=Choices(beam_size, device=device),
+        files=ReportFiles(_path(json), _path(report)),
+    )
+    return run_evaluation(request)
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)

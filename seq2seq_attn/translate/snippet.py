@@ -1,0 +1,52 @@
+"""Attention maps as a piece of HTML for notebooks: one table, without scripts, styles or files of its own.
+
+Shapes: T target positions, S source positions.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_CELLS = 10_000
+"""of a table: larger ones make a notebook slow"""
+_LOW, _HIGH = np.array((244, 246, 249)), np.array((10, 60, 122))
+"""the colours of weight 0 and 1, linear between them"""
+_UNKNOWN = "color:#b04020;font-style:italic;"
+
+
+def html_map(
+    weights_TS: npt.NDArray[np.floating[Any]],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    unknown: Collection[int] = (),
+) -> str:
+    """The weights as a table: source tokens on top, target tokens at the left; a cell's title is its weight."""
+    if weights_TS.size > MAX_CELLS:
+        num_target, num_source = weights_TS.shape
+        return f"<p>{num_target} x {num_source} weights are too many for a table; plot() draws them.</p>"
+    upright = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:2px;font-weight:normal;"
+    head = "".join(
+        f'<th style="{upright}{_UNKNOWN if position in unknown else ""}">{html.escape(token)}</th>'
+        for position, token in enumerate(source_tokens)
+    )
+    rows = "".join(
+        f'<tr><th style="text-align:right;padding:0 6px;font-weight:normal">{html.escape(token)}</th>{_cells(row)}</tr>'
+        for token, row in zip(target_tokens, weights_TS, strict=True)
+    )
+    table = '<table style="border-collapse:collapse;font-size:small">'
+    return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
+
+
+def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
+    weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0)
+    colors_S3 = np.rint(_LOW + weights_S[:, None] * (_HIGH - _LOW)).astype(int).tolist()
+    size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
+    return "".join(
+        f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
+        for weight, (red, green, blue) in zip(weights_S.tolist(), colors_S3, strict=True)
+    )

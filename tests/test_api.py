@@ -1,0 +1,145 @@
+"""The Python API: what a notebook completes, shows and runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seq2seq_attn
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.translate.snippet import MAX_CELLS, html_map
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+NAMES = ("AttentionMap", "Translation", "Translator", "evaluate", "import_variants", "load", "train_model")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("api")
+    for attention in ("none", "additive"):  # the last one is the newest
+        make_toy_run(root / "runs" / attention, toy_config(tokenizer="spacy", attention=attention))
+    return root
+
+
+@pytest.fixture
+def translation(root: Path) -> seq2seq_attn.Translation:
+    return seq2seq_attn.load(root / "runs" / "additive").translate([SOURCE[0]])[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_front_door_has_documented_names(name: str) -> None:
+    assert name in dir(seq2seq_attn)
+    assert name in seq2seq_attn.__all__
+    assert getattr(seq2seq_attn, name).__doc__
+
+
+def test_names_are_listed_without_importing_torch() -> None:
+    code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'laod'"):
+        _ = seq2seq_attn.laod
+
+
+def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    assert seq2seq_attn.load().has_attention
+    monkeypatch.chdir(root / "runs" / "none")
+    with pytest.raises(UserError, match="no finished run; train one"):
+        seq2seq_attn.load()
+
+
+def test_a_translation_is_one_short_line(translation: seq2seq_attn.Translation, root: Path) -> None:
+    text = translation.text if len(translation.text) <= 60 else f"{translation.text[:60]}..."
+    shape = "{} x {}".format(*translation.attention.shape)
+    expected = f"Translation({text!r}, log_prob={translation.log_prob:.2f}, attention: {shape})"
+    assert repr(translation) == expected
+    assert repr(translation.attention_map()) == "AttentionMap({} target x {} source tokens)".format(
+        *translation.attention.shape
+    )
+    translator = seq2seq_attn.load(root / "runs" / "none")
+    [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
+    assert repr(long).endswith("attention: none)")
+    assert len(repr(long)) < 130
+    assert "\n" not in repr(long)
+
+
+class Tables(HTMLParser):
+    """The texts of a snippet, and whatever could reach beyond it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def parsed(snippet: str) -> Tables:
+    found = Tables()
+    found.feed(snippet)
+    found.close()
+    return found
+
+
+def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translation, root: Path) -> None:
+    found = parsed(translation._repr_html_())
+    assert found.texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
+    assert found.tags.count("td") == 1 + translation.attention.size
+    assert set(found.tags) == {"p", "table", "tr", "th", "td"}
+    without = seq2seq_attn.load(root / "runs" / "none").translate([SOURCE[0]])[0]
+    assert parsed(without._repr_html_()).tags == ["p"]
+    assert without.attention_map() is None
+
+
+def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
+    hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
+    snippet = html_map(np.full((5, 5), 0.2), hostile, hostile, unknown=(1,))
+    found = parsed(snippet)
+    assert found.texts == hostile * 2
+    assert set(found.tags) == {"table", "tr", "th", "td"}
+    assert found.attributes == {"style", "title"}
+    odd = html_map(np.array([[np.nan, 2.0, -1.0]]), ["a", "b", "c"], ["d"])
+    assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
+
+
+def test_a_map_too_large_for_a_table_says_so() -> None:
+    size = int(MAX_CELLS**0.5) + 1
+    tokens = ["x"] * size
+    assert html_map(np.zeros((size, size)), tokens, tokens) == (
+        f"<p>{size} x {size} weights are too many for a table; plot() draws them.</p>"
+    )
+
+
+def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
+    translator = seq2seq_attn.load(root / "runs" / "additive")
+    with pytest.raises(TypeError, match=r"use translate_n_best\(texts, n_best=2\)"):
+        translator.translate(SOURCE, n_best=2)
+    assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
+
+
+def test_training_scoring_and_evaluation_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(tmp_path / "toy")
+    settings = dict(one.split("=", 1) for one in toy_settings(tmp_path / "toy"))
+    settings |= {"data.test": {"test": "toy/test"}, "train.max_epochs": 1, "model.attention.name": "bilinear"}
+    run = seq2seq_attn.train_model("base", settings, run_dir="mine")
+    assert (run.path, run.is_finished()) == (Path("mine"), True)
+    assert run.config().model.attention.name == "bilinear"
+    report = seq2seq_attn.evaluate("mine", json="scores.json")
+    assert "BLEU" in report.summary
+    assert Path("scores.json").is_file()
+    [pair] = seq2seq_attn.load("mine").score(["Hund Katze"], ["cat dog"])
+    assert pair.log_prob < 0
+    assert pair.attention_map().weights_TS.shape == pair.attention.shape
