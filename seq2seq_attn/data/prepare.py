@@ -62,15 +62,18 @@ def prepare_corpus(
     what = _what_matters(config.data, raw)
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     name = f"{config.data.corpus}-{digest[:12]}"
-    for data_dir in (config.data.data_dir, *also_in):
-        if (existing := _reusable(data_dir / "prepared" / name, digest, log)) is not None:
-            log(f"{existing.directory}: prepared before, reused")
-            return existing
-    directory = config.data.data_dir / "prepared" / name
-    started = time.monotonic()
-    _build(directory, config.data, raw, {"hash": digest, **what}, show_progress)
-    log(f"{directory}: prepared in {time.monotonic() - started:.1f} s")
-    return PreparedCorpus(directory)
+    places = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
+    prepared = next(filter(None, (_reusable(place, digest, log) for place in places)), None)
+    if prepared is not None:
+        log(f"{prepared.directory}: prepared before, reused")
+    else:
+        started = time.monotonic()
+        _build(places[0], config.data, raw, {"hash": digest, **what}, show_progress)
+        log(f"{places[0]}: prepared in {time.monotonic() - started:.1f} s")
+        prepared = PreparedCorpus(places[0])
+    for note in _notes(prepared):
+        log(note)
+    return prepared
 
 
 def audit_report(prepared: PreparedCorpus) -> str:
@@ -93,9 +96,16 @@ def audit_report(prepared: PreparedCorpus) -> str:
         f"dropped from train: {sum(dropped.values()):,} of {train['pairs_read']:,} pairs",
         *(f"  {count:,} because {reason}" for reason, count in reasons.items() if count),
         "valid and test sets are kept as they are; duplicates and overlaps are counted, never dropped",
+        *_notes(prepared),
         f"vocabulary: {sizes} ids, source and target{joint}",
     ]
     return "\n".join(lines)
+
+
+def _notes(prepared: PreparedCorpus) -> list[str]:
+    """What was done to the raw text before it was read, a line each."""
+    notes: list[str] = prepared.meta.get("notes", [])
+    return notes
 
 
 def _what_matters(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
@@ -159,7 +169,9 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
         sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-        write_json(temporary / META_NAME, {**meta, "splits": list(files), "audit": audit, "files": sizes})
+        write_json(
+            temporary / META_NAME, {**meta, "notes": raw.notes, "splits": list(files), "audit": audit, "files": sizes}
+        )
 
 
 def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> tuple[Tokenizer, Tokenizer]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.config import DataConfig
+from seq2seq_attn.data import own_text
 from seq2seq_attn.files import packaged, sha256_of
-from seq2seq_attn.text import corpus, multi30k
+from seq2seq_attn.text import multi30k
+from seq2seq_attn.text.parallel import Table, TwoFiles
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class RawCorpus:
     """split to (source file, target file), train first"""
     links: Callable[[], dict[str, Path]] = field(default=dict)
     """split to its gold alignment"""
+    notes: list[str] = field(default_factory=list)
+    """what `files` did to the text, a line each; empty before"""
 
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
@@ -54,7 +56,7 @@ def check_sources(data: DataConfig) -> None:
         languages = (data.source_language, data.target_language)
         captions.check_request(data.captions.min_length, data.captions.max_length, languages)
     else:
-        _named_files(data)
+        own_text.name_splits(data)
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
@@ -92,28 +94,25 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
-    languages = (data.source_language, data.target_language)
-    found = {split: corpus.resolve_pair(spec, *languages) for split, spec in _named_files(data).items()}
-    return RawCorpus({split: [sha256_of(path) for path in paths] for split, paths in found.items()}, lambda: found)
+    texts = own_text.find_splits(data)
+    hashes: dict[str, Any] = {split: [sha256_of(path) for path in text.paths] for split, text in texts.items()}
+    two_files = {split: (text.source, text.target) for split, text in texts.items() if isinstance(text, TwoFiles)}
+    if "valid" in texts and len(two_files) == len(texts):
 
+        def in_place() -> dict[str, tuple[Path, Path]]:
+            own_text.check_text(texts["train"])
+            return two_files
 
-def _named_files(data: DataConfig) -> dict[str, str | list[str]]:
-    """What the settings name for each split, `train` first."""
-    specs: dict[str, str | list[str]] = {}
-    for split, spec in (("train", data.train), ("valid", data.valid)):
-        if spec is None:
-            raise UsageError(
-                f"data.{split} is not set: with data.corpus=files, set it to a prefix (PREFIX.{data.source_language}, "
-                f"PREFIX.{data.target_language}) or to [source file, target file]"
-            )
-        specs[split] = spec
-    for split, spec in data.test.items():
-        if split in specs:
-            raise UsageError(f"data.test.{split}: that name is taken; call the test set something else")
-        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
-            raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
-        specs[split] = spec
-    for split, spec in specs.items():
-        if isinstance(spec, list) and len(spec) != 2:
-            raise UsageError(f"{split}={shorten(spec)}: expected a prefix or two files, [source file, target file]")
-    return specs
+        return RawCorpus(hashes, in_place)
+    languages = [data.source_language, data.target_language]
+    tables = {split: text.kind for split, text in texts.items() if isinstance(text, Table)}
+    identity = {**hashes, "tables": tables, "languages": languages, "set_aside": own_text.SET_ASIDE}
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    notes: list[str] = []
+
+    def rewritten() -> dict[str, tuple[Path, Path]]:
+        own_text.check_text(texts["train"])
+        written, notes[:] = own_text.write_splits(data.data_dir / f"own-{digest[:12]}", texts)
+        return written
+
+    return RawCorpus(identity, rewritten, notes=notes)

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import open_text_bytes
 
 Lengths = npt.NDArray[np.int64]
@@ -91,33 +91,6 @@ def _decode(path: Path, number: int, line: bytes) -> str:
             f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}); convert the file, "
             "for example with iconv -t UTF-8"
         ) from None
-
-
-def resolve_pair(spec: str | Sequence[str], source_language: str, target_language: str) -> tuple[Path, Path]:
-    """The two files of a split: of a prefix (`PREFIX.de` and `PREFIX.en`, or the same with `.gz`), or of a
-    `[source file, target file]` pair.
-
-    Raises:
-        UsageError: a list that does not name two files.
-        UserError: a file that is not there.
-    """
-    if isinstance(spec, str):
-        return _of_prefix(spec, source_language), _of_prefix(spec, target_language)
-    if len(spec) != 2:
-        raise UsageError(f"{list(spec)}: expected a prefix or two files, [source file, target file]")
-    source, target = Path(spec[0]), Path(spec[1])
-    for path in (source, target):
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-    return source, target
-
-
-def _of_prefix(prefix: str, language: str) -> Path:
-    plain = Path(f"{prefix}.{language}")
-    for path in (plain, Path(f"{plain}.gz")):
-        if path.is_file():
-            return path
-    raise UserError(f"{plain}: no such file, and no {plain}.gz; a prefix is followed by .{language}")
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:

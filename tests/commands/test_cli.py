@@ -71,8 +71,10 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: 
 
 
 OPTIONS = {
-    "prepare": "-c --config --set --data-dir --source-dir --debug",
-    "train": "-c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
+    "prepare": "--train --valid --test --source-language --target-language"
+    " -c --config --set --data-dir --source-dir --debug",
+    "train": "--train --valid --test --source-language --target-language"
+    " -c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
     "evaluate": "--split --source --reference --stitch --metric --by-length --length-of --merge-below --beam-size"
     " --length-penalty --batch-size --reuse-hypotheses --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"

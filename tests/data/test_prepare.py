@@ -351,9 +351,7 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
 
 
 def test_what_a_configuration_must_say(make_config, tmp_path):
-    with pytest.raises(UsageError, match=r"data\.valid is not set: with data\.corpus=files, set it to a prefix"):
-        prepare_corpus(make_config(valid=None))
-    with pytest.raises(UsageError, match=r"data\.train is not set"):
+    with pytest.raises(UsageError, match=r"data\.train is not set: with data\.corpus=files, name your text by --train"):
         prepare_corpus(make_config(train=None))
     with pytest.raises(UsageError, match=r"data\.test\.train: that name is taken"):
         prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import (
     SideAudit,
     SplitAudit,
@@ -18,7 +18,6 @@ from seq2seq_attn.text.corpus import (
     iter_lines,
     read_lines,
     read_pairs,
-    resolve_pair,
 )
 
 
@@ -75,24 +74,6 @@ def test_unreadable_files(tmp_path, read_lines):
         (tmp_path / "cut.de.gz").write_bytes(cut)
         with pytest.raises(UserError, match=r"cut\.de\.gz: cannot be read"):
             read_lines(tmp_path / "cut.de.gz")
-
-
-def test_a_prefix_finds_plain_files_before_gzipped(tmp_path):
-    prefix = str(tmp_path / "train.v2")
-    de, en = write(tmp_path / "train.v2.de.gz", b"a\n"), write(tmp_path / "train.v2.en", b"b\n")
-    assert resolve_pair(prefix, "de", "en") == (de, en)
-    plain = write(tmp_path / "train.v2.de", b"c\n")
-    assert resolve_pair(prefix, "de", "en") == (plain, en)
-    assert resolve_pair([str(de), str(en)], "xx", "yy") == (de, en)
-
-
-def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(UserError, match=r"train\.de: no such file, and no .*train\.de\.gz"):
-        resolve_pair(str(tmp_path / "train"), "de", "en")
-    with pytest.raises(UserError, match=r"x: no such file"):
-        resolve_pair([str(tmp_path / "x"), str(tmp_path / "y")], "de", "en")
-    with pytest.raises(UsageError, match=r"expected a prefix or two files"):
-        resolve_pair(["a", "b", "c"], "de", "en")
 
 
 def test_different_line_counts_name_both(tmp_path):

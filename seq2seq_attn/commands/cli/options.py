@@ -92,6 +92,30 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example model.hidden_size=256; may be repeated."),
 ]
+Train = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--train",
+        metavar="TEXT",
+        help="Your own text: a prefix (corpus/train for corpus/train.en and corpus/train.fr), a .tsv or a .jsonl; "
+        "two files: the option twice, source first. Without -c, the settings suit its size (configs/own*.yaml).",
+    ),
+]
+Valid = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--valid", metavar="TEXT", help="Its validation pairs.", show_default="a tenth of --train, at most 1,000"
+    ),
+]
+Test = Annotated[list[str] | None, typer.Option("--test", metavar="TEXT", help="Its test pairs, for evaluate.")]
+SourceLanguage = Annotated[
+    str | None,
+    typer.Option(metavar="CODE", help="Language to translate from.", show_default="as the files tell, or the config"),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(metavar="CODE", help="Language to translate into.", show_default="as the files tell, or the config"),
+]
 Import = Annotated[
     list[str] | None,
     typer.Option(

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Import, Set, as_settings, is_terminal
+from seq2seq_attn.commands.cli.options import (
+    Config,
+    Debug,
+    Import,
+    Set,
+    SourceLanguage,
+    TargetLanguage,
+    Test,
+    Train,
+    Valid,
+    as_settings,
+    is_terminal,
+)
 from seq2seq_attn.errors import UsageError
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
@@ -18,6 +30,11 @@ def prepare(
     corpus: Annotated[
         str | None, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)
     ] = None,
+    train_text: Train = None,
+    valid_text: Valid = None,
+    test_text: Test = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     config: Config = None,
     settings: Set = None,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Where data lies.", show_default="data")] = None,
@@ -32,13 +49,18 @@ def prepare(
 
     Without arguments: multi30k. A corpus that was prepared the same way before is reused.
     """
+    from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
     from seq2seq_attn.model.variants import import_variants
 
     import_variants(imports or [])
     overrides = [*(settings or []), *as_settings({"data.data_dir": data_dir, "data.source_dir": source_dir})]
-    prepared = prepare_corpus(load_config(_prepare_sources(corpus, config), overrides), show_progress=is_terminal())
+    if corpus is not None and train_text:
+        raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
+    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    sources, overrides = with_own_text(text, config or [], overrides)
+    prepared = prepare_corpus(load_config(_prepare_sources(corpus, sources), overrides), show_progress=is_terminal())
     typer.echo(audit_report(prepared))
 
 

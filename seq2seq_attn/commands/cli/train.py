@@ -7,10 +7,28 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, TrainingPrecision, as_settings
+from seq2seq_attn.commands.cli.options import (
+    Config,
+    Debug,
+    Device,
+    Import,
+    Set,
+    SourceLanguage,
+    TargetLanguage,
+    Test,
+    Train,
+    TrainingPrecision,
+    Valid,
+    as_settings,
+)
 
 
 def train(
+    train_text: Train = None,
+    valid_text: Valid = None,
+    test_text: Test = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     config: Config = None,
     settings: Set = None,
     run_dir: Annotated[
@@ -33,8 +51,10 @@ def train(
 ) -> None:
     """Train a model, preparing the data if need be.
 
-    Without options: the multi30k configuration. Ctrl-C saves a state that --resume takes up, bit for bit on a CPU.
+    Without options: the multi30k configuration; with --train, a translator from your own text. Ctrl-C saves a state
+    that --resume takes up, bit for bit on a CPU.
     """
+    from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.train.start import check_start, load_settings
@@ -42,7 +62,9 @@ def train(
     import_variants(imports or [])
     named = {"train.device": device, "train.precision": precision, "seed": seed}
     overrides = [*(settings or []), *as_settings(named)]
-    resolved, run_dir = load_settings(config or [], overrides, run_dir=run_dir, resume=resume)
+    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    sources, overrides = with_own_text(text, config or [], overrides)
+    resolved, run_dir = load_settings(sources, overrides, run_dir=run_dir, resume=resume)
     if dump_config:
         check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
         typer.echo(dump(resolved), nl=False)

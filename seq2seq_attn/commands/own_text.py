@@ -1,0 +1,108 @@
+"""`--train TEXT` and its companions as configuration: the corpus, its languages, and settings that suit its size."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config.sources import read_source
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.parallel import Spec, Table, TwoFiles, find_languages, find_text
+
+SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
+"""For fewer sentence pairs than these, which configuration; the rest of them: `own-large`."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """The options, as the command line gives them."""
+
+    train: Sequence[str] = ()
+    valid: Sequence[str] = ()
+    test: Sequence[str] = ()
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+def with_own_text(text: OwnText, sources: Sequence[str], overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """`sources` and `overrides` of `load_config` with what the options say on top: the corpus and its languages, a name
+    such as `own-en-fr`, and, unless one of the sources names itself, the configuration for a corpus of that size.
+
+    Raises:
+        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files leave open, a name
+            that is nearly right.
+        UserError: a file that is not there or cannot be read.
+    """
+    languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
+    if not text.train:
+        for option, value in (("--valid", text.valid), ("--test", text.test)):
+            if value:
+                raise UsageError(
+                    f"{option} {value[0]}: goes with --train TEXT; a configuration has data.valid, data.test"
+                )
+        return list(sources), [*overrides, *_settings(languages)]
+    specs = {"train": _spec("--train", text.train)}
+    specs |= {name: _spec(f"--{name}", value) for name, value in (("valid", text.valid), ("test", text.test)) if value}
+    source, target = _languages(specs["train"], text, load_config(sources, overrides))
+    found = [find_text(spec, source, target) for spec in specs.values()]
+    sources = list(sources)
+    fallback: list[str] = []
+    if not any("name" in read_source(one) for one in sources):
+        sources.insert(0, _suitable_config(found[0]))
+        fallback = _settings(_tokenizer_for(load_config(sources), source, target))
+    head, *overlays = load_config(sources).name.split("+")
+    corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
+    tests = {"data.test": {"test": specs["test"]}} if "test" in specs else {}
+    languages = {"data.source_language": source, "data.target_language": target}
+    name = _settings({"name": "+".join([f"{head}-{source}-{target}", *overlays])})
+    return sources, [*name, *fallback, *overrides, *_settings({**corpus, **tests, **languages})]
+
+
+def _spec(option: str, values: Sequence[str]) -> Spec:
+    if len(values) > 2:
+        raise UsageError(
+            f"{option}: {len(values)} values; give one prefix or table, or the option twice: source, target"
+        )
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, str]:
+    """As given by options or configuration, else as the files tell, which is logged."""
+    chosen = config.data.model_fields_set
+    source = text.source_language or (config.data.source_language if "source_language" in chosen else None)
+    target = text.target_language or (config.data.target_language if "target_language" in chosen else None)
+    found = find_languages(train, source, target)
+    if None in (source, target):
+        log.info(
+            "languages: %s -> %s, from the training text; --source-language and --target-language change it", *found
+        )
+    return found
+
+
+def _suitable_config(text: TwoFiles | Table) -> str:
+    num_pairs = text.count()
+    name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")
+    log.info("settings: %s, which suits %s sentence pairs; -c and --set change them", name, f"{num_pairs:,}")
+    return name
+
+
+def _tokenizer_for(config: Config, *languages: str) -> dict[str, object]:
+    """Subwords in place of words for a language whose words spaCy does not know."""
+    if config.data.tokenizer.name != "spacy":
+        return {}
+    from seq2seq_attn.text.tokenizers.words import spacy_language
+
+    unknown = [language for language in languages if spacy_language(language) != language]
+    if not unknown:
+        return {}
+    log.info("tokenizer: sentencepiece, as spaCy has no words for %s", " and ".join(unknown))
+    return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
+
+
+def _settings(values: Mapping[str, object]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]

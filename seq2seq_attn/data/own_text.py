@@ -1,0 +1,123 @@
+"""Parallel text of the user's own: read in place, or rewritten as two files per split.
+
+It is rewritten where a split is a table and where validation pairs are set aside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import atomic_path
+from seq2seq_attn.text.parallel import KINDS, Spec, Table, TwoFiles, find_text
+from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
+from seq2seq_attn.text.tokenizers.base import SIDES
+
+SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
+"""what decides which validation pairs are set aside, besides the text"""
+
+
+def name_splits(data: DataConfig) -> dict[str, Spec]:
+    """What the settings name for each split, `train` first; without `valid` where that is to be set aside. No file is
+    looked for.
+
+    Raises:
+        UsageError: there is no training text, a test set's name is none, or a list does not name two files.
+    """
+    if data.train is None:
+        raise UsageError(
+            f"data.train is not set: with data.corpus=files, name your text by --train TEXT or --set data.train=TEXT: "
+            f"{KINDS}"
+        )
+    specs: dict[str, Spec] = {"train": data.train}
+    if data.valid is not None:
+        specs["valid"] = data.valid
+    for split, spec in data.test.items():
+        if split in ("train", "valid"):
+            raise UsageError(f"data.test.{split}: that name is taken; call the test set something else")
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
+            raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
+        specs[split] = spec
+    for split, named in specs.items():
+        if not isinstance(named, str) and len(named) != 2:
+            raise UsageError(f"{split}={shorten(named)}: expected a prefix or two files, [source file, target file]")
+    return specs
+
+
+def find_splits(data: DataConfig) -> dict[str, TwoFiles | Table]:
+    """Where the text of each split is.
+
+    Raises:
+        UsageError: as `name_splits`; a name that is nearly right.
+        UserError: a file that is not there.
+    """
+    languages = (data.source_language, data.target_language)
+    return {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
+
+
+def check_text(train: TwoFiles | Table) -> None:
+    """Raises UserError: no training pair has text on both sides."""
+    if not any(source.strip() and target.strip() for source, target in train.pairs()):
+        names = " and ".join(map(str, train.paths))
+        raise UserError(f"{names}: no sentence pair, only blank lines or none; name files with text")
+
+
+def write_splits(
+    directory: Path, texts: Mapping[str, TwoFiles | Table]
+) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
+    """Write each split as `<split>.source` and `<split>.target`, and what was set aside as `valid` if it is not there;
+    the files, and what was done to the text, in a line each.
+
+    Raises:
+        UserError: text that cannot be read, or too little of it.
+    """
+    notes: list[str] = []
+    names = list(dict.fromkeys(["train", "valid", *texts]))
+    if "valid" not in texts:
+        notes.append(_write_parts(directory, texts["train"]))
+    for split, text in texts.items():
+        if split != "train" or "valid" in texts:
+            _write(directory, ((*pair, split) for pair in text.pairs()), [split])
+    return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
+
+
+def _write_parts(directory: Path, train: TwoFiles | Table) -> str:
+    chosen = choose_sources(train.pairs())
+    if not chosen:
+        names = " and ".join(map(str, train.paths))
+        raise UserError(
+            f"{names}: fewer than two different sentence pairs, so none can be set aside for validation; add text"
+        )
+    counts = _write(directory, assign(train.pairs(), chosen), ["train", "valid"])
+    note = (
+        f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside, chosen by a hash of "
+        "their sources, as no --valid was given"
+    )
+    if counts[None]:
+        note += f"; {counts[None]:,} more with the same sources removed from the training pairs"
+    return note
+
+
+def _write(
+    directory: Path, pairs: Iterable[tuple[str, str, str | None]], splits: Sequence[str]
+) -> dict[str | None, int]:
+    """The number of pairs by split; pairs of the split None are left out."""
+    counts: dict[str | None, int] = dict.fromkeys([*splits, None], 0)
+    with ExitStack() as stack:
+
+        def opened(path: Path) -> IO[str]:
+            temporary = stack.enter_context(atomic_path(path))
+            return stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
+
+        streams = {split: [opened(directory / f"{split}.{side}") for side in SIDES] for split in splits}
+        for source, target, split in pairs:
+            counts[split] += 1
+            if split is not None:
+                for stream, line in zip(streams[split], (source, target), strict=True):
+                    stream.write(f"{line}\n")
+    return counts

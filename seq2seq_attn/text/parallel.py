@@ -1,0 +1,256 @@
+"""Parallel text as people keep it: a prefix of two files, two files by name, tab-separated values, or JSON lines.
+
+Each may be gzipped. The first two are read in place; a table is one file with both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines
+from seq2seq_attn.text.normalize import one_line
+
+Spec = str | Sequence[str]
+"""a prefix, a table, or [source file, target file]"""
+KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, a .tsv or a .jsonl"
+
+_TABLE = re.compile(r"\.(tsv|jsonl)(\.gz)?$")
+_CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
+
+
+@dataclass(frozen=True)
+class TwoFiles:
+    """Line i of one file translates line i of the other."""
+
+    source: Path
+    target: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that it is read from."""
+        return self.source, self.target
+
+    def count(self) -> int:
+        """About how many pairs there are, cheaply."""
+        return count_lines(self.source)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source and target of each pair.
+
+        Raises:
+            UserError: a file that is not UTF-8, or files of different numbers of lines.
+        """
+        count_pairs(self.source, self.target)
+        return zip(iter_lines(self.source), iter_lines(self.target), strict=True)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One file with both sides: two columns, or an object per line with a text per language."""
+
+    path: Path
+    source_language: str
+    target_language: str
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that it is read from."""
+        return (self.path,)
+
+    def count(self) -> int:
+        """About how many pairs there are, cheaply."""
+        return count_lines(self.path)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source and target of each pair.
+
+        Raises:
+            UserError: a line that is no pair.
+        """
+        return self._json_pairs() if self.kind == "jsonl" else self._tab_pairs()
+
+    @property
+    def kind(self) -> str:
+        """`tsv` or `jsonl`."""
+        return "jsonl" if _is_json(self.path) else "tsv"
+
+    def _tab_pairs(self) -> Iterator[tuple[str, str]]:
+        source, target = 0, 1
+        for number, line in enumerate(iter_lines(self.path), 1):
+            columns = line.split("\t") if line.strip() else ["", ""]
+            if len(columns) != 2:
+                raise UserError(_wrong_columns(self.path, number, len(columns)))
+            if number == 1 and {self.source_language, self.target_language} == set(header := _header(columns)):
+                source, target = header.index(self.source_language), header.index(self.target_language)
+            else:
+                yield columns[source], columns[target]
+
+    def _json_pairs(self) -> Iterator[tuple[str, str]]:
+        for number, line in enumerate(iter_lines(self.path), 1):
+            if line.strip():
+                texts = _json_texts(self.path, number, line)
+                for language in (self.source_language, self.target_language):
+                    if language not in texts:
+                        raise UserError(
+                            f"{self.path}, line {number}: no text for {language!r}; its texts are called "
+                            f"{', '.join(texts) or 'nothing'}: name two with --source-language and --target-language"
+                        )
+                yield one_line(texts[self.source_language]), one_line(texts[self.target_language])
+
+
+def find_text(spec: Spec, source_language: str, target_language: str) -> TwoFiles | Table:
+    """Where the text of a split is.
+
+    Raises:
+        UsageError: a list that does not name two files; a name that is nearly right, with the right one.
+        UserError: a file that is not there.
+    """
+    if isinstance(spec, str):
+        if _is_table(spec):
+            return Table(Path(spec), source_language, target_language)
+        return TwoFiles(*_of_prefix(spec, source_language, target_language))
+    if len(spec) != 2:
+        raise UsageError(f"{', '.join(spec)}: expected a prefix or two files, source and target; not {len(spec)} files")
+    source, target = Path(spec[0]), Path(spec[1])
+    for path in (source, target):
+        if not path.is_file():
+            raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if source.samefile(target):
+        raise UsageError(f"{source}, {target}: the same file as source and target; name two")
+    return TwoFiles(source, target)
+
+
+def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[str, str]:
+    """The source and the target language: as given, the rest from the names or the first line of the files.
+
+    Raises:
+        UsageError: the files leave it open.
+        UserError: a file that cannot be read.
+    """
+    if source is not None and target is not None:
+        return source, target
+    found, is_ordered = _languages_of(spec)
+    if source is None and target is None and is_ordered and len(found) == 2:
+        return found[0], found[1]
+    given = source or target
+    rest = [language for language in found if language != given]
+    if given is not None and len(rest) == 1:
+        return (given, rest[0]) if source is not None else (rest[0], given)
+    what = spec if isinstance(spec, str) else ", ".join(spec)
+    if isinstance(spec, str) and not _is_table(spec):
+        _check_nearly_right(spec, found)
+        if not found:
+            raise UserError(f"{spec}: no such file, and no {spec}.LANGUAGE; expected {KINDS}")
+    missing = " and ".join(
+        option for option, known in (("--source-language", source), ("--target-language", target)) if known is None
+    )
+    there = f" (there are {', '.join(found)})" if found else ""
+    raise UsageError(f"{what}: its languages are not clear{there}; add {missing}")
+
+
+def _languages_of(spec: Spec) -> tuple[list[str], bool]:
+    """Language codes that the files show, and whether their order tells source from target."""
+    if not isinstance(spec, str):
+        return [code for path in spec if (code := _suffix(Path(path)))], True
+    if not _is_table(spec):
+        prefix = Path(spec)
+        siblings = sorted(prefix.parent.glob("*")) if prefix.parent.is_dir() else []
+        named = [path for path in siblings if _stem(path) == prefix.name]
+        return list(dict.fromkeys(code for path in named if (code := _suffix(path)))), False
+    path = Path(spec)
+    first = next(iter_lines(path), "")
+    codes = list(_json_texts(path, 1, first)) if _is_json(path) and first else _header(first.split("\t"))
+    return [code for code in codes if _CODE.fullmatch(code)], True
+
+
+def _of_prefix(prefix: str, *languages: str) -> tuple[Path, Path]:
+    found = [_side(prefix, language) for language in languages]
+    source, target = found
+    if source is not None and target is not None:
+        return source, target
+    _check_nearly_right(prefix, languages)
+    missing = f"{prefix}.{languages[found.index(None)]}"
+    there = next(filter(None, found), None)
+    others, _ = _languages_of(prefix)
+    hint = f"though {there} is there" if there else f"a prefix is followed by .{languages[found.index(None)]}"
+    also = f"; there are files for {', '.join(others)}: see --source-language, --target-language" if others else ""
+    raise UserError(f"{missing}: no such file, and no {missing}.gz; {hint}{also}")
+
+
+def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
+    """Refuse what is there, but is no prefix, and say what would be."""
+    path = Path(prefix)
+    if path.is_dir():
+        raise UsageError(f"{prefix}: a folder; name the files in it by {KINDS}{_example(path)}")
+    if path.is_file() and (_suffix(path) or path.suffix.removeprefix(".") in languages):
+        stem = str(path.with_name(_stem(path)))
+        raise UsageError(f"{prefix}: one side only; drop the {prefix.removeprefix(stem)!r} to name both: {stem}")
+    if path.is_file():
+        raise UsageError(f"{prefix}: expected {KINDS}")
+    if _TABLE.search(prefix):
+        raise UserError(f"{prefix}: no such file")
+
+
+def _example(folder: Path) -> str:
+    """The first text in a folder, as one would name it."""
+    for path in sorted(folder.iterdir()):
+        stem = str(path.with_name(_stem(path)))
+        if _is_table(str(path)):
+            return f", for example {path}"
+        if _suffix(path) and len(_languages_of(stem)[0]) > 1:
+            return f", for example {stem}"
+    return ""
+
+
+def _side(prefix: str, language: str) -> Path | None:
+    plain = Path(f"{prefix}.{language}")
+    return next((path for path in (plain, Path(f"{plain}.gz")) if path.is_file()), None)
+
+
+def _stem(path: Path) -> str:
+    """The file's name without `.gz` and its last suffix."""
+    return Path(path.name.removesuffix(".gz")).stem
+
+
+def _suffix(path: Path) -> str | None:
+    """The language code that a file's name ends in."""
+    code = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
+    return code if _CODE.fullmatch(code) else None
+
+
+def _is_table(spec: str) -> bool:
+    return _TABLE.search(spec) is not None and Path(spec).is_file()
+
+
+def _is_json(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".jsonl")
+
+
+def _header(columns: Sequence[str]) -> list[str]:
+    return [column.strip().strip("\ufeff") for column in columns]
+
+
+def _json_texts(path: Path, number: int, line: str) -> dict[str, str]:
+    """The strings of an object, or of what it calls `translation`."""
+    try:
+        value: Any = json.loads(line.strip("\ufeff"))
+    except (ValueError, RecursionError):
+        raise UserError(f"{path}, line {number}: not a JSON object; expected one per line") from None
+    if isinstance(value, dict) and isinstance(value.get("translation"), dict):
+        value = value["translation"]
+    if not isinstance(value, dict):
+        raise UserError(f'{path}, line {number}: expected an object such as {{"en": "...", "fr": "..."}}')
+    return {key: text for key, text in value.items() if isinstance(text, str)}
+
+
+def _wrong_columns(path: Path, number: int, num_columns: int) -> str:
+    if num_columns < 2:
+        return f"{path}, line {number}: no tab in it; expected source, tab, target"
+    reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"
+    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {reader} > two.tsv"

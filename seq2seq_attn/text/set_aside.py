@@ -1,0 +1,59 @@
+"""Validation pairs set aside from the training pairs, chosen by a hash of the source.
+
+The choice does not depend on the order of the lines. A source that is set aside is not in the training part, whatever
+its translation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+from seq2seq_attn.text.normalize import normalize
+
+ONE_IN = 10
+MAX_PAIRS = 1_000
+"""Of the validation part: as many as the well-known validation sets have; more would cost training time."""
+_SIZE = 16
+
+
+def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
+    """The digests of the sources to set aside: a tenth of the different ones, at most 1,000. Empty if there are fewer
+    than two. Pairs with a blank side are never chosen."""
+    largest_first: list[int] = []
+    kept: set[int] = set()
+    for source, target in pairs:
+        digest = source_digest(source)
+        number = int.from_bytes(digest) if digest is not None and normalize(target) else None
+        if number is None or number in kept:
+            continue
+        if len(kept) < ONE_IN * MAX_PAIRS:
+            heapq.heappush(largest_first, -number)
+            kept.add(number)
+        elif number < -largest_first[0]:
+            kept.remove(-heapq.heappushpop(largest_first, -number))
+            kept.add(number)
+    num_chosen = max(len(kept) // ONE_IN, 1) if len(kept) > 1 else 0
+    return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
+
+
+def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tuple[str, str, str | None]]:
+    """Source, target and split of each pair: `train`, `valid` for the first of each chosen source, None for the others
+    with a chosen source."""
+    taken: set[bytes] = set()
+    for source, target in pairs:
+        digest = source_digest(source)
+        if digest is None or digest not in chosen:
+            yield source, target, "train"
+        elif digest in taken or not normalize(target):
+            yield source, target, None
+        else:
+            taken.add(digest)
+            yield source, target, "valid"
+
+
+def source_digest(source: str) -> bytes | None:
+    """A digest of a sentence as tokenizers see it; None: it is blank."""
+    text = normalize(source)
+    return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None

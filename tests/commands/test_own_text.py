@@ -1,0 +1,220 @@
+"""Own text by one command: each format from the command line to a run that translates."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from tests.train.conftest import write_toy_corpus
+
+TINY = [
+    *("model.embedding_size=7", "model.hidden_size=11", "model.readout_size=7", "model.encoder.hidden_size=6"),
+    *("train.num_threads=1", "train.device=cpu", "train.max_updates=2", "train.max_epochs=1"),
+]
+TINY_OPTIONS = [f"--set={setting}" for setting in TINY]
+LANGUAGES = ["--source-language", "de", "--target-language", "en"]
+TODAY = date.today().isoformat()
+
+
+@pytest.fixture(autouse=True)
+def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(Path("corpus"))
+
+
+def pairs(split: str) -> list[tuple[str, str]]:
+    source, target = (Path(f"corpus/{split}.{language}").read_text().splitlines() for language in ("de", "en"))
+    return list(zip(source, target, strict=True))
+
+
+def write_table(split: str, suffix: str) -> str:
+    lines = [
+        f"{source}\t{target}" if ".tsv" in suffix else json.dumps({"translation": {"de": source, "en": target}})
+        for source, target in pairs(split)
+    ]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path = Path(f"{split}{suffix}")
+    path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+    return str(path)
+
+
+def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[RunDir, str]:
+    code = run(["train", *arguments, *TINY_OPTIONS])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return RunDir(out.strip()), err
+
+
+def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert run(["train", *arguments, "--dump-config"]) == 0
+    return yaml.safe_load(capsys.readouterr().out)
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    assert out == ""
+    return code, err.splitlines()[-1]
+
+
+def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> None:
+    own, err = train(
+        capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"
+    )
+    assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
+    assert "languages: de -> en, from the training text" in err
+    assert "settings: own-tiny, which suits 160 sentence pairs" in err
+    assert "set aside" not in err
+    config = own.config()
+    assert (config.data.train, config.data.valid, config.data.test) == (
+        "corpus/train",
+        "corpus/valid",
+        {"test": "corpus/test"},
+    )
+    assert run(["translate", "Hund Katze"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz"])
+def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    name = write_table("train", suffix)
+    test = write_table("test", suffix)
+    languages = LANGUAGES if ".tsv" in suffix else []
+    arguments = [f"--train={name}", f"--test={test}", *languages]
+    assert run(["prepare", *arguments]) == 0
+    out, err = capsys.readouterr()
+    different = len({source for source, _ in pairs("train")})
+    num_valid = different // 10
+    note = f"validation: {num_valid} of 160 training pairs set aside"
+    assert note in out
+    assert note in err
+    [prepared] = Path("data/prepared").iterdir()
+    meta = json.loads((prepared / "meta.json").read_text())
+    removed = 160 - num_valid - meta["audit"]["train"]["pairs_read"]
+    assert removed > 0  # short sentences of eight words come twice
+    assert f"; {removed} more with the same sources removed" in out
+    assert (meta["audit"]["valid"]["pairs_read"], meta["audit"]["valid"]["overlap_sources"]) == (num_valid, 0)
+    assert meta["audit"]["test"]["pairs_read"] == 20
+    assert run(["prepare", *arguments]) == 0
+    err = capsys.readouterr().err
+    assert "prepared before, reused" in err
+    assert note in err
+
+
+def test_from_a_table_to_a_translation(capsys: pytest.CaptureFixture[str]) -> None:
+    own, err = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
+    assert "training pairs set aside" in err
+    assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
+    capsys.readouterr()
+    for path in (Path("train.tsv"), *Path("data").rglob("*.source"), *Path("data").rglob("*.target")):
+        path.unlink()
+    assert run(["translate", "Hund"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert own.is_finished()
+
+
+def test_two_files_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    values = dumped(capsys, "--train=corpus/train.en", "--train=corpus/train.de")
+    assert values["data"]["train"] == ["corpus/train.en", "corpus/train.de"]
+    assert (values["data"]["source_language"], values["data"]["target_language"]) == ("en", "de")
+    assert values["name"] == "own-en-de"
+
+
+def test_settings_follow_the_size_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for num_pairs in (1_999, 2_000, 20_000, 200_000):
+        Path("big.tsv").write_text("a\tb\n" * num_pairs)
+        values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
+        found.append((values["name"], values["data"]["tokenizer"]["name"], values["model"]["hidden_size"]))
+    assert {name for name, *_ in found} == {"own-de-en"}
+    assert [tokenizer for _, tokenizer, _ in found] == ["spacy", *["sentencepiece"] * 3]
+    assert [size for *_, size in found] == sorted({size for *_, size in found})
+
+
+def test_configurations_and_settings_go_on_top(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.yaml").write_text("train: {log_every_updates: 77}\n")
+    arguments = ["--train=corpus/train", *LANGUAGES]
+    values = dumped(capsys, *arguments, "-c", "mine.yaml", "-c", "attention/dot", "--set=train.max_epochs=3")
+    assert values["name"] == "own-de-en+mine+dot"
+    assert (values["train"]["log_every_updates"], values["model"]["attention"]["name"]) == (77, "dot")
+    assert values["data"]["tokenizer"]["name"] == "spacy"
+    assert values["train"]["max_epochs"] == 3
+    assert values["train"]["batch"]["size"] == 16
+    values = dumped(capsys, *arguments, "-c", "tutorial")
+    assert values["name"] == "tutorial-de-en"
+    assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
+    assert dumped(capsys, *arguments, "--set=name=mine")["name"] == "mine"
+    Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")
+    assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
+
+
+def test_a_language_without_words_in_spacy_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--train=corpus/train.de", "--train=corpus/train.en", "--target-language=tlh", "--source-language=de"]
+    assert dumped(capsys, *arguments)["data"]["tokenizer"]["name"] == "sentencepiece"
+    values = dumped(capsys, *arguments, "-c", "tokenizer/characters")
+    assert values["data"]["tokenizer"]["name"] == "characters"
+
+
+def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
+    own, _ = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own")
+    again, err = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own", "--resume")
+    assert again.path == own.path
+    assert "finished" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--train=corpus", *LANGUAGES], 2, "corpus: a folder; name the files in it by a prefix"),
+        (["--train=corpus/train.de", *LANGUAGES], 2, "drop the '.de' to name both: corpus/train"),
+        (
+            ["--train=corpus/train", "--source-language=fr", "--target-language=en"],
+            1,
+            "though corpus/train.en is there",
+        ),
+        (["--train=corpus/train"], 2, "its languages are not clear (there are de, en); add --source-language and"),
+        (
+            ["--train=a", "--train=b", "--train=c"],
+            2,
+            "--train: 3 values; give one prefix or table, or the option twice",
+        ),
+        (["--valid=corpus/valid"], 2, "--valid corpus/valid: goes with --train TEXT"),
+        (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone.de: no such file"),
+        (
+            ["--train=three.tsv", *LANGUAGES],
+            1,
+            "three.tsv, line 1: 3 columns, expected two; keep source and target: cut",
+        ),
+        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two different sentence pairs"),
+        (["--train=empty", "--valid=corpus/valid", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
+        (["--train=blank", "--valid=corpus/valid", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
+        (["--train=empty", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
+        (["--train=empty.tsv", "--valid=corpus/valid", *LANGUAGES], 1, "empty.tsv: no sentence pair"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "prepare"])
+def test_mistakes_are_one_line(
+    capsys: pytest.CaptureFixture[str], command: str, arguments: list[str], code: int, message: str
+) -> None:
+    Path("three.tsv").write_text("a\tb\tc\n")
+    Path("one.tsv").write_text("a\tb\n")
+    for name, text in (("empty", ""), ("blank", "\n \n\n")):
+        for suffix in ("de", "en", "tsv"):
+            Path(f"{name}.{suffix}").write_text(text)
+    found, error = error_of(capsys, command, *arguments)
+    assert error.startswith("error: ")
+    assert message in error
+    assert found == code
+    assert not Path("runs").exists()
+
+
+def test_a_corpus_by_name_and_own_text_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = error_of(capsys, "prepare", "captions", "--train=corpus/train", *LANGUAGES)
+    assert (code, "'captions' and --train: name a corpus or give your own text, not both" in error) == (2, True)

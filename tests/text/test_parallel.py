@@ -1,0 +1,149 @@
+"""Parallel text as people keep it, and what they are told where they are nearly right."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.parallel import find_languages, find_text
+
+PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.")]
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, text: str) -> str:
+    data = text.encode()
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return name
+
+
+def write_two(prefix: str, suffix: str = "") -> str:
+    for side, language in enumerate(("en", "fr")):
+        write(f"{prefix}.{language}{suffix}", "".join(f"{pair[side]}\n" for pair in PAIRS))
+    return prefix
+
+
+def read(spec: str | list[str]) -> list[tuple[str, str]]:
+    text = find_text(spec, "en", "fr")
+    return list(text.pairs())
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_two_files(suffix: str) -> None:
+    prefix = write_two("corpus/train.v2", suffix)
+    assert read(prefix) == PAIRS
+    assert read([f"{prefix}.en{suffix}", f"{prefix}.fr{suffix}"]) == PAIRS
+    assert find_text(prefix, "en", "fr").count() == 3
+
+
+def test_a_prefix_takes_plain_files_before_gzipped_ones() -> None:
+    prefix = write_two("train", ".gz")
+    write("train.en", "plain\n" * 3)
+    assert [str(path) for path in find_text(prefix, "en", "fr").paths] == ["train.en", "train.fr.gz"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_tab_separated_values(suffix: str) -> None:
+    name = write(f"train.tsv{suffix}", "".join(f"{source}\t{target}\r\n" for source, target in PAIRS) + "\n")
+    assert read(name) == [*PAIRS, ("", "")]
+    assert find_text(name, "en", "fr").count() == 4
+
+
+def test_a_header_of_languages_says_which_column_is_which() -> None:
+    assert read(write("train.tsv", "fr\ten\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_json_lines(suffix: str, is_nested: bool) -> None:
+    objects = [{"fr": target, "en": source} for source, target in PAIRS]
+    lines = [json.dumps({"id": 1, "translation": one} if is_nested else {"id": 1, **one}) for one in objects]
+    name = write(f"train.jsonl{suffix}", "\n".join(lines) + "\n\n")
+    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
+
+
+def test_a_line_end_in_json_ends_no_line() -> None:
+    assert read(write("a.jsonl", json.dumps({"en": "a\nb", "fr": "c\ud800"}))) == [("a b", "c\ufffd")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab in it; expected source, tab, target"),
+        ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns, .*: cut -f1,2 a.tsv > two.tsv"),
+        ("a.tsv.gz", "c\td\tby me\n", r"line 1: 3 columns, .*: zcat a.tsv.gz \| cut -f1,2 > two.tsv"),
+        ("a.jsonl", '{"en": "a"}\n', "line 1: no text for 'fr'; its texts are called en: name two"),
+        ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "line 2: not a JSON object; expected one per line"),
+        ("a.jsonl", "[" * 100_000, "line 1: not a JSON object"),
+        ("a.jsonl", '["a", "b"]\n', "line 1: expected an object such as"),
+    ],
+)
+def test_lines_that_are_no_pair(name: str, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(write(name, text))
+
+
+def test_names_that_are_nearly_right() -> None:
+    write_two("corpus/train")
+    write("corpus/train.txt", "x\n")
+    write("tables/b.tsv", "x\ty\n")
+    write("half.en", "x\n")
+    for spec, message in (
+        ("corpus/train.en", "corpus/train.en: one side only; drop the '.en' to name both: corpus/train"),
+        ("corpus", "corpus: a folder; name the files in it by a prefix .*, for example corpus/train"),
+        ("tables", "tables: a folder; .*, for example tables/b.tsv"),
+        ("half", r"half.fr: no such file, and no half.fr.gz; though half.en is there; there are files for en"),
+        ("corpus/train.txt", "corpus/train.txt: expected a prefix"),
+        ("c.tsv", "c.tsv: no such file"),
+        ("gone", "gone.en: no such file, and no gone.en.gz; a prefix is followed by .en"),
+        (["corpus/train.en", "gone.fr"], "gone.fr: no such file"),
+        (["corpus", "corpus/train.fr"], "corpus: a folder, not a file"),
+        (["corpus/train.en", "corpus/train.en"], "the same file as source and target"),
+        (["a", "b", "c"], "expected a prefix or two files"),
+    ):
+        with pytest.raises(UserError, match=message):
+            find_text(spec, "en", "fr")
+
+
+def test_languages_come_from_the_files_where_they_are_clear() -> None:
+    write_two("train")
+    write("named.tsv", "fr\ten\nBonjour.\tHello.\n")
+    write("a.jsonl", '{"id": 3, "translation": {"de": "a", "en": "b"}}\n')
+    assert find_languages("train", "en", None) == ("en", "fr")
+    assert find_languages("train", None, "en") == ("fr", "en")
+    assert find_languages(["train.fr", "train.en"], None, None) == ("fr", "en")
+    assert find_languages("named.tsv", None, None) == ("fr", "en")
+    assert find_languages("a.jsonl", None, None) == ("de", "en")
+    assert find_languages("a.jsonl", None, "de") == ("en", "de")
+    assert find_languages("not/read", "en", "fr") == ("en", "fr")
+
+
+def test_languages_that_are_not_clear_are_asked_for() -> None:
+    write_two("train")
+    write("plain.tsv", "Hello.\tBonjour.\n")
+    for spec, given, message in (
+        ("train", (None, None), r"train: its languages are not clear \(there are en, fr\); add --source-language and"),
+        ("train", ("de", None), r"\(there are en, fr\); add --target-language"),
+        ("plain.tsv", (None, None), "plain.tsv: its languages are not clear; add --source-language and --target-lang"),
+        ("train.en", (None, None), "drop the '.en' to name both: train"),
+        (".", (None, None), "a folder; name the files in it"),
+        ("gone", (None, None), "gone: no such file, and no gone.LANGUAGE"),
+        (["plain.tsv", "train.en"], (None, None), "plain.tsv, train.en: its languages are not clear"),
+    ):
+        with pytest.raises(UserError, match=message):
+            find_languages(spec, *given)
+
+
+def test_too_many_files_are_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="not 3 files"):
+        find_text(["a", "b", "c"], "en", "fr")
