@@ -20,6 +20,7 @@ from seq2seq_attn.evaluation.runs import DEFAULT_CHOICES, Choices, EvaluatedRun
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
 from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.metrics.by_length import check_edges
 from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
@@ -64,6 +65,8 @@ def evaluate(request: EvaluationRequest) -> Report:
     """
     if not request.runs:
         raise UsageError("no run to evaluate: name at least one")
+    if request.settings.by_length is not None:
+        check_edges(request.settings.by_length)  # before data is prepared
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)

@@ -49,8 +49,9 @@ def translate(
         n_best: above 1, that many lines a sentence: `number ||| text ||| log_prob ||| score`, number from 0.
         alignment: file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the
             lines' blank-separated words) per line of input.
-        attention: file for the attention: `.png` (heat maps of the first 20 lines), `.html` (a page with the maps of
-            the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0).
+        attention: file for the attention: `.png`, `.svg` or `.pdf` (heat maps of the first 20 lines), `.html` (a page
+            with the maps of the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for
+            line I from 0).
         beam_size, length_penalty, max_length_ratio, unk, batch_size: as in `Translator.translate`.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.

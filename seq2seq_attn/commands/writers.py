@@ -18,6 +18,7 @@ from seq2seq_attn.commands.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.metrics.alignment import links_between_words
+from seq2seq_attn.report.figure import PLOT_SUFFIXES
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
@@ -113,11 +114,12 @@ class NpzWriter:
 
 
 class HeatMapWriter:
-    """Draws the first `MAX_HEAT_MAPS` lines into one PNG at the end."""
+    """Draws the first `MAX_HEAT_MAPS` lines into one picture at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._maps: list[AttentionMap] = []
+        self._titles: list[str] = []
         self._is_full = False
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
@@ -130,16 +132,17 @@ class HeatMapWriter:
             log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_HEAT_MAPS)
         elif found is not None:
             self._maps.append(found)
+            self._titles.append(line)
 
     def flush(self) -> None:
         """A picture is drawn when it is complete."""
 
     def draw(self) -> None:
         """Write the picture."""
-        from seq2seq_attn.report.plots import plot_attention
+        from seq2seq_attn.report.heat_maps import plot_attention
 
         if self._maps:
-            plot_attention(self._path, self._maps)
+            plot_attention(self._path, self._maps, self._titles)
         else:
             log.warning("%s: not written, no line had anything to translate", self._path)
 
@@ -177,8 +180,9 @@ class PageWriter:
 
 def check_attention_name(attention: str | Path | None) -> None:
     """Raise UsageError for a name that does not say which kind of attention file to write."""
-    if attention is not None and _kind(attention) not in (".png", ".html", ".npz"):
-        raise UsageError(f"--attention {attention}: expected a file name that ends in .png, .html or .npz")
+    if attention is not None and _kind(attention) not in (*PLOT_SUFFIXES, ".html", ".npz"):
+        kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
+        raise UsageError(f"--attention {attention}: expected a file name that ends in {kinds}")
 
 
 def open_attention_writers(

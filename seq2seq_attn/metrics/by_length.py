@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import IntArray
 
@@ -20,6 +21,8 @@ MULTI30K_EDGES = (9, 12, 15, 18, 21)
 MIN_PAIRS = 50
 """fewer make a corpus score that is mostly noise"""
 DEFAULT_NUM_BUCKETS = 6
+MAX_BUCKETS = 100
+_MAX_DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +61,29 @@ def parse_edges(text: str, lengths: IntArray) -> tuple[int, ...]:
     """Edges from `9,12,15` (each the first length of a bucket) or from `quantiles:6` (of `lengths`).
 
     Raises:
-        UsageError: neither of the two, or edges that do not rise.
+        UsageError: as `check_edges`.
+    """
+    edges = check_edges(text)
+    return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
+
+
+def check_edges(text: str) -> tuple[int, ...] | int:
+    """The edges that a text names, or how many quantiles.
+
+    Raises:
+        UsageError: neither of the two, edges that do not rise, or more buckets than anybody reads.
     """
     kind, colon, number = text.partition(":")
-    if colon:
-        if kind.strip() == "quantiles" and number.strip().isdecimal() and int(number) > 0:
-            return quantile_edges(lengths, int(number))
-    else:
-        parts = [part.strip() for part in text.split(",")]
-        if all(part.isdecimal() for part in parts):
-            edges = tuple(int(part) for part in parts)
-            if edges[0] > 0 and all(low < high for low, high in pairwise(edges)):
-                return edges
+    parts = [part.strip() for part in (number if colon else text).split(",")]
+    if all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts):
+        edges = tuple(int(part) for part in parts)
+        if colon and kind.strip() == "quantiles" and len(edges) == 1 and 1 <= edges[0] <= MAX_BUCKETS:
+            return edges[0]
+        if not colon and 0 < edges[0] and len(edges) < MAX_BUCKETS and all(a < b for a, b in pairwise(edges)):
+            return edges
     raise UsageError(
-        f"--by-length {text!r}: expected rising first lengths of buckets, for example 9,12,15,18,21, or quantiles:6"
+        f"--by-length {shorten(text)}: expected rising first lengths of buckets, for example 9,12,15,18,21, or "
+        f"quantiles:6; at most {MAX_BUCKETS} buckets"
     )
 
 

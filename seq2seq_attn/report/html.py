@@ -24,7 +24,7 @@ import numpy.typing as npt
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.bleu import TITLES, Measure
-from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
+from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, MAP_NOTE
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
@@ -78,6 +78,7 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "titles": TITLES,
         "unit": report.page.unit,
         "legend": legend(report.page),
+        "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": [
             {"name": name, "config": dict(run.config), "no_map": run.no_map}
@@ -107,6 +108,7 @@ def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note
         "kind": "maps",
         "title": title,
         "note": note,
+        "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
             {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(one)}

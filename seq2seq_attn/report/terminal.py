@@ -6,8 +6,10 @@ over their columns, letter under letter; a sentence that is too wide continues i
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
+from seq2seq_attn.report.attention_tables import MAP_NOTE
 from seq2seq_attn.report.tables import display_width, pad
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -33,7 +35,8 @@ def attention_text(attention: AttentionMap, *, width: int = 80) -> str:
     starts = range(0, len(sources), layout.num_columns)
     blocks = [_block(attention, targets, sources, start, layout) for start in starts]
     legend = "  ".join(f"{shade} {step:g}+" for shade, step in zip(_SHADES[1:], _STEPS, strict=True))
-    return "\n\n".join([*blocks, f"weight: {legend}"])
+    note = textwrap.fill(MAP_NOTE, max(width, _MIN_WIDTH))
+    return "\n\n".join([*blocks, f"weight: {legend}\n{note}"])
 
 
 def _choose_layout(targets: list[str], sources: list[str], width: int) -> _Layout:

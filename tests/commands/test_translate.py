@@ -328,8 +328,10 @@ def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest
         translate(["Hund"], output=same, alignment=tmp_path / "." / "x.npz", run=run.path)
     with pytest.raises(UsageError, match=r"-o and --alignment: both to standard output; name two"):
         translate(["Hund"], alignment="-", run=run.path)
-    with pytest.raises(UsageError, match=r"--attention a.svg: expected a file name that ends in .png, .html or .npz"):
-        translate(["Hund"], attention="a.svg", run=run.path)
+    with pytest.raises(
+        UsageError, match=r"--attention a.gif: expected a file name that ends in .png, .svg, .pdf, .html"
+    ):
+        translate(["Hund"], attention="a.gif", run=run.path)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match="nothing to translate: give a text, -i FILE"):
         translate(run=run.path)

@@ -86,6 +86,11 @@ def test_edges_from_text():
     for bad in ("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"):
         with pytest.raises(UsageError, match="expected rising first lengths"):
             parse_edges(bad, lengths)
+    for many in ("quantiles:999999999", f"quantiles:{'9' * 5000}", ",".join(map(str, range(1, 200))), "9" * 5000):
+        with pytest.raises(UsageError, match="at most 100 buckets") as raised:
+            parse_edges(many, lengths)
+        assert len(str(raised.value)) < 300
+    assert parse_edges("quantiles:100", lengths)
 
 
 def test_quantile_edges_make_even_buckets_and_survive_ties():

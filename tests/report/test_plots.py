@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import struct
-from itertools import pairwise
 
-import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from seq2seq_attn.report import plots
-from seq2seq_attn.report.plots import plot_attention, plot_by_length, plot_retention
-from seq2seq_attn.translate.attention_map import AttentionMap
-from tests.report.conftest import make_map
+from seq2seq_attn.report.plots import plot_by_length, plot_retention
 
 
 def size_of(path):
@@ -23,11 +19,11 @@ def size_of(path):
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The figures that were drawn, to look into."""
-    drawn = []
-    make = plots._figure
-    monkeypatch.setattr(plots, "_figure", lambda *size: drawn.append(make(*size)) or drawn[-1])
-    return drawn
+    """The figures that were saved, to look into."""
+    saved = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
+    return saved
 
 
 def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
@@ -53,38 +49,22 @@ def test_retention_has_a_line_for_each_run_but_the_first(tmp_path, three_systems
     size_of(tmp_path / "p.png")
     [axes] = figures[0].axes
     assert [line.get_label() for line in axes.get_lines()][:2] == ["none", "initial"]
+    assert axes.get_title() == "BLEU by sentence length, as a share of additive's,\nmade-up"
 
 
-def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):
-    plot_attention(tmp_path / "p.png", [make_map(61, 58)])
-    width, height = size_of(tmp_path / "p.png")
-    assert width > 61 * 30  # pixels to a token: room for a label of 8 points at 150 dpi (17 pixels)
-    assert height > 58 * 30
-    axes = figures[0].axes[0]
+def test_no_label_touches_the_edge(tmp_path, two_systems, figures):
+    plot_by_length(tmp_path / "p.png", two_systems)
+    [axes] = figures[0].axes
     figures[0].canvas.draw()
-    assert [label.get_text() for label in axes.get_xticklabels()][:2] == ["Der", "kleine"]
-    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
-    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
-    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
-    assert all(upper.y0 > lower.y1 for upper, lower in pairwise(boxes))
+    frame = axes.get_window_extent()
+    for label in axes.get_xticklabels():
+        box = label.get_window_extent()
+        assert frame.x0 < box.x0 < box.x1 < frame.x1
 
 
-def test_several_heat_maps_share_a_file(tmp_path, figures):
-    plot_attention(tmp_path / "p.png", [make_map(8, 7), make_map(15, 12)])
-    size_of(tmp_path / "p.png")
-    assert len(figures[0].axes) == 4  # two maps, two colour bars
-    with pytest.raises(ValueError, match="no attention to draw"):
-        plot_attention(tmp_path / "q.png", [])
-
-
-def test_tokens_are_never_formulas_and_missing_glyphs_do_not_stop(tmp_path):
-    tokens = ["$x_1$", "$\\frac{$", "日本", "🐕", "_^", "<eos>"]
-    plot_attention(tmp_path / "p.png", [AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))])
-    size_of(tmp_path / "p.png")
-
-
-def test_unknown_source_tokens_are_marked(tmp_path, figures):
-    plot_attention(tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))])
-    axes = figures[0].axes[0]
-    assert [label.get_fontstyle() for label in axes.get_xticklabels()] == ["italic", "normal", "normal"]
-    assert axes.get_xlabel() == "source tokens in italics: unknown to the model"
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")]
+)
+def test_the_name_decides_the_format(tmp_path, two_systems, suffix, magic):
+    plot_by_length(tmp_path / f"p.{suffix}", two_systems)
+    assert (tmp_path / f"p.{suffix}").read_bytes().startswith(magic)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 import pytest
 
+from seq2seq_attn.report.attention_tables import MAP_NOTE
 from seq2seq_attn.report.tables import display_width
 from seq2seq_attn.report.terminal import attention_text
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -31,6 +34,7 @@ def test_the_picture_by_hand():
         "dog  ▒▒▓▓▒▒  Hund",
         "",
         "weight: ░ 0.05+  ▒ 0.2+  ▓ 0.4+  █ 0.7+",
+        *textwrap.wrap(MAP_NOTE, 80),
     ]
 
 

@@ -29,7 +29,9 @@ def score(
     ] = None,
     attention: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
+        typer.Option(
+            metavar="FILE.png|.svg|.pdf|.html|.npz", help="Write the attention as pictures, a page, or arrays."
+        ),
     ] = None,
     format: Annotated[
         Format, typer.Option(metavar="text|json", help="json: an object per line, with tokens and links.")

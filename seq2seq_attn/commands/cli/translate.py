@@ -46,7 +46,9 @@ def translate(
     ] = None,
     attention: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
+        typer.Option(
+            metavar="FILE.png|.svg|.pdf|.html|.npz", help="Write the attention as pictures, a page, or arrays."
+        ),
     ] = None,
     batch_size: BatchSize = None,
     device: Device = None,

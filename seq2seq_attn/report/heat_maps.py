@@ -1,0 +1,162 @@
+"""Heat maps of attention: sentences in a grid, cells of one size, one colour scale from 0 to 1.
+
+Every map is drawn in a corner first and measured with its labels; then the maps are put into columns.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from seq2seq_attn.report.attention_tables import MAP_NOTE
+from seq2seq_attn.report.figure import any_script, new_figure, save_figure
+from seq2seq_attn.translate.attention_map import AttentionMap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLORS = ("#f4f6f9", "#0a3c7a")
+"""of weight 0 and 1, as on the HTML pages; linear between them"""
+_UNKNOWN_COLOR = "#b04020"
+_CELL = 0.21
+"""inches: a label of 8 points fits"""
+_GAP = 0.3
+_BAR_WIDTH, _BAR_HEIGHT, _BAR_ROOM = 0.12, 1.6, 0.75
+_CHARACTERS_PER_INCH = 15.5
+"""of text of 8 points, on average"""
+_ASPECT = 1.4
+"""width / height that the grid comes near to"""
+
+
+class _Box(NamedTuple):
+    """A map in inches: its cells, and the room for labels at the left, above, at the right and below."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class _Grid(NamedTuple):
+    """The edges of columns and rows in inches, from the top left corner of the first."""
+
+    num_columns: int
+    boxes: Sequence[_Box]
+
+    def columns(self) -> list[list[_Box]]:
+        return [list(self.boxes[place :: self.num_columns]) for place in range(min(self.num_columns, len(self.boxes)))]
+
+    def rows(self) -> list[list[_Box]]:
+        starts = range(0, len(self.boxes), self.num_columns)
+        return [list(self.boxes[start : start + self.num_columns]) for start in starts]
+
+    def widths(self) -> list[tuple[float, float]]:
+        """Of each column: room for labels at the left, and the rest."""
+        return [
+            (max(box.left for box in column), max(box.width + box.right for box in column)) for column in self.columns()
+        ]
+
+    def heights(self) -> list[tuple[float, float]]:
+        """Of each row: room for labels above, and the rest."""
+        return [(max(box.top for box in row), max(box.height + box.bottom for box in row)) for row in self.rows()]
+
+    def size(self) -> tuple[float, float]:
+        width, height = (sum(a + b + _GAP for a, b in edges) for edges in (self.widths(), self.heights()))
+        return width, height
+
+
+def plot_attention(path: Path, maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> None:
+    """Write heat maps: source tokens on top, target tokens at the left, the title (the sentence) above each.
+
+    Raises:
+        ValueError: no map at all.
+    """
+    if not maps:
+        raise ValueError("no attention to draw")
+    figure = new_figure(10.0, 10.0)
+    every = [
+        _draw(figure, attention, title)
+        for attention, title in zip(maps, [*titles, *[""] * (len(maps) - len(titles))], strict=True)
+    ]
+    with any_script():
+        boxes = [_measure(figure, axes) for axes in every]
+    candidates = [_Grid(num_columns, boxes) for num_columns in range(1, len(maps) + 1)]
+    _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size()[0] / _ASPECT, grid.size()[1])))
+    save_figure(figure, path)
+
+
+def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    num_target, num_source = attention.weights_TS.shape
+    width, height = figure.get_size_inches()
+    axes = figure.add_axes((0, 0, _CELL * num_source / width, _CELL * num_target / height))
+    colors = LinearSegmentedColormap.from_list("attention", _COLORS)
+    axes.imshow(attention.weights_TS, cmap=colors, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    # A token may hold `$`, which would start a formula: hence parse_math.
+    axes.set_xticks(range(num_source), attention.source_tokens, rotation=90, fontsize=8, parse_math=False)
+    axes.set_yticks(range(num_target), attention.target_tokens, fontsize=8, parse_math=False)
+    axes.set_xlabel("source", fontsize=8, color="0.35")
+    axes.set_ylabel("translation", fontsize=8, color="0.35")
+    _mark_unknown(axes, attention.unknown)
+    axes.set_xticks(np.arange(num_source + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="0.9", linewidth=0.5)
+    axes.tick_params(which="both", length=0)
+    lines = textwrap.wrap(" ".join(title.split()), max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)), max_lines=3)
+    axes.set_title("\n".join(lines), loc="left", fontsize=9, parse_math=False)
+    return axes
+
+
+def _mark_unknown(axes: Axes, unknown: Sequence[int]) -> None:
+    """Show which source tokens the model does not know, and say so."""
+    for position in unknown:
+        axes.get_xticklabels()[position].set(color=_UNKNOWN_COLOR, fontstyle="italic")
+    if unknown:
+        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=_UNKNOWN_COLOR)
+
+
+def _measure(figure: Figure, axes: Axes) -> _Box:
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
+    if whole is None:
+        raise ValueError("a map that cannot be seen")
+    edges = (cells.x0 - whole.x0, whole.y1 - cells.y1, whole.x1 - cells.x1, cells.y0 - whole.y0)
+    return _Box(*(inches / figure.dpi for inches in (cells.width, cells.height, *edges)))
+
+
+def _arrange(figure: Figure, every: Sequence[Axes], grid: _Grid) -> None:
+    """Put the maps into the grid, the colour bar at its right and the explanation under it."""
+    room, height = grid.size()
+    width = max(room, 4.0) + _BAR_ROOM
+    note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))
+    height = max(height, _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
+    figure.set_size_inches(width, height)
+
+    def place(axes: Axes, left: float, top: float, size: tuple[float, float]) -> None:
+        axes.set_position((left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height))
+
+    top = _GAP / 2
+    for number, (above, below) in enumerate(grid.heights()):
+        left = _GAP / 2
+        for column, (before, after) in enumerate(grid.widths()):
+            if (which := number * grid.num_columns + column) < len(every):
+                box = grid.boxes[which]
+                place(every[which], left + before, top + above, (box.width, box.height))
+            left += before + after + _GAP
+        top += above + below + _GAP
+    bar = figure.add_axes((0, 0, 1, 1))
+    figure.colorbar(every[0].images[0], cax=bar)
+    place(bar, width - _BAR_ROOM, _GAP, (_BAR_WIDTH, _BAR_HEIGHT))
+    bar.set_ylabel("attention weight", fontsize=8)
+    bar.tick_params(labelsize=7)
+    figure.text(_GAP / 2 / width, _GAP / 2 / height, "\n".join(note), fontsize=8, color="0.35", va="bottom")

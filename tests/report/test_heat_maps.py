@@ -1,0 +1,99 @@
+"""Heat maps of attention: one cell size, sentences as titles, one colour bar, labels that can be read."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.report.attention_tables import MAP_NOTE
+from seq2seq_attn.report.heat_maps import plot_attention
+from seq2seq_attn.translate.attention_map import AttentionMap
+from tests.report.conftest import make_map
+from tests.report.test_plots import figures, size_of  # noqa: F401
+
+
+def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):  # noqa: F811
+    plot_attention(tmp_path / "p.png", [make_map(61, 58)])
+    width, height = size_of(tmp_path / "p.png")
+    assert width > 61 * 30  # pixels to a token: room for a label of 8 points at 150 dpi (17 pixels)
+    assert height > 58 * 30
+    axes = figures[0].axes[0]
+    figures[0].canvas.draw()
+    assert [label.get_text() for label in axes.get_xticklabels()][:2] == ["Der", "kleine"]
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert all(upper.y0 > lower.y1 for upper, lower in pairwise(boxes))
+
+
+def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
+    sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)] * 4
+    titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(20)]
+    plot_attention(tmp_path / "p.png", [make_map(*size) for size in sizes], titles)
+    width, height = size_of(tmp_path / "p.png")
+    assert 0.6 < width / height < 2.5
+    figure = figures[0]
+    figure.canvas.draw()
+    *maps, bar = figure.axes
+    assert len(maps) == 20
+    assert bar.get_ylabel() == "attention weight"
+    cells = {
+        round(extent, 2)
+        for axes, (num_source, num_target) in zip(maps, sizes, strict=True)
+        for box in [axes.get_window_extent()]
+        for extent in (box.width / num_source, box.height / num_target)
+    }
+    assert len(cells) == 1
+    for axes, title in zip(maps, titles, strict=True):
+        assert axes.get_title(loc="left").replace("\n", " ") == title
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "translation")
+        assert axes.images[0].get_clim() == (0.0, 1.0)
+    boxes = [axes.get_tightbbox() for axes in (*maps, bar)]
+    for place, box in enumerate(boxes):
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.height
+        assert not [other for other in boxes[place + 1 :] if box.overlaps(other)]
+    lefts = sorted({round(axes.get_window_extent().x0, 1) for axes in maps})
+    assert len(lefts) < 20  # columns
+
+
+def test_the_map_is_explained_under_it_and_the_explanation_fits(tmp_path, figures):  # noqa: F811
+    plot_attention(tmp_path / "p.png", [make_map(4, 3)], ["Kurz."])
+    [note] = figures[0].texts
+    assert note.get_text().replace("\n", " ") == MAP_NOTE
+    box = note.get_window_extent()
+    assert box.x1 < figures[0].bbox.width
+    assert not [axes for axes in figures[0].axes if axes.get_tightbbox().overlaps(box)]
+
+
+def test_a_map_of_hundreds_of_tokens_stays_a_picture_of_bounded_size(tmp_path):
+    plot_attention(tmp_path / "p.png", [make_map(420, 5)])
+    width, height = size_of(tmp_path / "p.png")
+    assert width <= 9000
+    assert height < width / 10
+
+
+def test_no_map_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="no attention to draw"):
+        plot_attention(tmp_path / "q.png", [])
+
+
+def test_tokens_are_never_formulas_and_missing_glyphs_do_not_stop(tmp_path):
+    tokens = ["$x_1$", "$\\frac{$", "日本", "🐕", "_^", "<eos>"]
+    plot_attention(tmp_path / "p.png", [AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))], ["$\\frac{$"])
+    size_of(tmp_path / "p.png")
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_vector_formats(tmp_path, suffix, magic):
+    plot_attention(tmp_path / f"p.{suffix}", [make_map(3, 4)])
+    assert (tmp_path / f"p.{suffix}").read_bytes().startswith(magic)
+
+
+def test_unknown_source_tokens_are_marked(tmp_path, figures):  # noqa: F811
+    plot_attention(tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))])
+    axes = figures[0].axes[0]
+    assert [label.get_fontstyle() for label in axes.get_xticklabels()] == ["italic", "normal", "normal"]
+    assert axes.get_xlabel() == "source (in italics: unknown to the model)"
