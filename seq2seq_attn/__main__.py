@@ -110,7 +110,10 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     elif isinstance(error, UserError):
         text, code = str(error), error.exit_code
     elif isinstance(error, OSError):
-        text, code = f"{error.filename}: {error.strerror}" if error.filename else str(error), UserError.exit_code
+        text, code = (
+            f"{error.filename}: {error.strerror}" if error.filename else str(error),
+            UserError.exit_code,
+        )
     else:
         text, code = f"{type(error).__name__}: {error} (not foreseen; --debug shows where)", UserError.exit_code
     with suppress(OSError):  # the exit code tells, even where nobody reads

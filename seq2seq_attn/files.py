@@ -21,6 +21,17 @@ _PACKAGE_DIR = Path(__file__).parent
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a path in errors that name none: a full disk is told by the write, which knows only a number."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, on failure remove it.
 
@@ -31,9 +42,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        with naming(path):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
         temporary.chmod(0o644)  # mkstemp makes 0600: a run directory is meant to be shared
         temporary.replace(path)
     finally:

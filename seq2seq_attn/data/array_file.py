@@ -42,7 +42,7 @@ def append_raw(path: Path, values: npt.NDArray[Any]) -> None:
     """Add an array's bytes to a file without a header."""
     # opened anew each time: a corpus may have more splits than a process may have open files
     with path.open("ab") as stream:
-        values.tofile(stream)
+        stream.write(np.ascontiguousarray(values).data)  # `tofile` does not say why it fails
 
 
 def read_raw(path: Path, dtype: type[np.generic], size: int) -> Iterator[npt.NDArray[Any]]:

@@ -26,7 +26,7 @@ from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpu
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import naming, write_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -234,7 +234,8 @@ def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
             shutil.rmtree(left_over, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".tmp", dir=directory.parent))
     try:
-        yield temporary
+        with naming(directory):
+            yield temporary
         temporary.chmod(0o755)  # mkdtemp makes 0700: prepared data may be shared
         if directory.exists():
             try:

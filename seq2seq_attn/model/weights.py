@@ -44,6 +44,7 @@ def write_weights(
     path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str], files: Mapping[str, str]
 ) -> None:
     """Write tensors and metadata, atomically. The same arguments give the same bytes."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     # Tied parameters share memory, which the format refuses: each name gets its own copy.
@@ -52,7 +53,10 @@ def write_weights(
     with atomic_path(path) as temporary:
         # The checksum is that of the file with zeros in the checksum's place.
         text = json.dumps({**metadata, "sha256": _NO_DIGEST}, sort_keys=True, separators=(",", ":"))
-        save_file(copies, temporary, metadata={_METADATA: text})
+        try:
+            save_file(copies, temporary, metadata={_METADATA: text})
+        except SafetensorError as error:  # a full disk is no OSError there
+            raise UserError(f"{path}: cannot be written ({error})") from None
         with temporary.open("r+b") as stream:
             head, digest = _hash(stream, _NO_DIGEST)
             stream.seek(head.index(_sealed(_NO_DIGEST)))

@@ -26,7 +26,7 @@ from safetensors.torch import save as save_safetensors
 from torch import Tensor, nn
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json, write_json
+from seq2seq_attn.files import naming, read_json, write_json
 
 FORMAT = 1
 CURRENT = "CURRENT.json"
@@ -176,7 +176,7 @@ def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
 
 
 def _write_synced(path: Path, content: bytes) -> str:
-    with path.open("wb") as stream:
+    with naming(path), path.open("wb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from seq2seq_attn.config import Config
@@ -17,6 +16,7 @@ log = logging.getLogger(__name__)
 
 _NUM_NAMED_PAIRS = 8
 """pair indices a message lists before it points to the record"""
+_SAMPLE_TEXTS = ("source", "reference", "hypothesis")
 _SAMPLE_WIDTH = 100
 """characters of a sample sentence in the log: with its label it fits a terminal"""
 
@@ -26,6 +26,7 @@ class Record:
 
     def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
         """`run_log`: None for a rank that does not write; `num_types`: of the target vocabulary."""
+        self._run_log = run_log
         self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
         self._config = config
@@ -85,10 +86,12 @@ class Record:
             num_pairs=found.num_pairs,
             num_cut=found.num_cut,
             is_best=is_best,
-            samples=[asdict(sample) for sample in found.samples],
+            samples=[{name: getattr(sample, name) for name in _SAMPLE_TEXTS} for sample in found.samples],
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
+        if self._run_log:
+            self._run_log.samples(found.samples, update=state.update)
         has_diverged = self._has_diverged(found.perplexity)
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {found.num_cut} of {found.num_pairs} hypotheses cut at the length limit" if found.num_cut else ""
@@ -101,9 +104,8 @@ class Record:
                 *(found.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
             )
         for sample in found.samples[:1]:  # one is enough to watch; all are in metrics.jsonl and TensorBoard
-            log.info("  source      %s", _shortened(sample.source))
-            log.info("  reference   %s", _shortened(sample.reference))
-            log.info("  hypothesis  %s", _shortened(sample.hypothesis))
+            for name in _SAMPLE_TEXTS:
+                log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
     def ended(self, state: TrainState, reason: str | None) -> None:
         """Training is over."""

@@ -8,14 +8,24 @@ import math
 import os
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tqdm import tqdm
 
+from seq2seq_attn.files import naming
+from seq2seq_attn.train.validate import Sample
+
 METRICS = "metrics.jsonl"
 TRAIN_LOG = "train.log"
+CURVES = {
+    "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
+    "validation": ("perplexity", "bleu", "num_cut"),
+}
+"""what TensorBoard shows of each event"""
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +42,14 @@ class RunLog:
     def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
         from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed by training alone
 
+        self._directory = directory
         path = directory / METRICS
         self._stream = path.open("wb" if position is None else "ab")
         if position is not None:
             self._stream.truncate(position)
             self._stream.seek(position)
-        self._writer = SummaryWriter(str(directory), purge_step=update + 1 if update else None)
-        self._handler = logging.FileHandler(
-            directory / TRAIN_LOG, mode="w" if position is None else "a", encoding="utf-8"
-        )
+        self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)
+        self._handler = _LogFile(directory / TRAIN_LOG, mode="w" if position is None else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self._package_log = logging.getLogger("seq2seq_attn")
         self._former_level = self._package_log.level
@@ -54,29 +63,63 @@ class RunLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and isinstance(error, Exception):
-            # into the file alone: on the terminal whoever catches it will say so
-            self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
         self._package_log.removeHandler(self._handler)
         self._package_log.setLevel(self._former_level)
+        if error is None:
+            self._close()
+            return
+        with suppress(OSError):  # on a full disk: what led here is the error to tell
+            if isinstance(error, Exception):
+                # into the file alone: on the terminal whoever catches it will say so
+                self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
+        for close in (self._handler.close, self._stream.close, self._writer.close):
+            with suppress(OSError):
+                close()
+
+    def _close(self) -> None:
         self._handler.close()
         self._stream.close()
-        self._writer.close()
+        with naming(self._directory):
+            self._writer.close()
 
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
-        """Add a line; its numbers go to TensorBoard too, as `event/name`."""
+        """Add a line; those of its numbers that make a curve go to TensorBoard too, as `event/name`."""
         line = {"event": event, "update": update, "epoch": epoch, **values}
-        self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
-        self._stream.flush()
-        for name, value in values.items():
-            if isinstance(value, int | float):
-                self._writer.add_scalar(f"{event}/{name}", value, update)
+        with naming(self._directory / METRICS):
+            self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
+            self._stream.flush()
+        with naming(self._directory):
+            for name in CURVES.get(event, ()):
+                if name in values:
+                    self._writer.add_scalar(f"{event}/{name}", values[name], update)
+
+    def samples(self, samples: Sequence[Sample], *, update: int) -> None:
+        """Show a few sentences in TensorBoard, their attention as pictures."""
+        from seq2seq_attn.train.pictures import draw_attention
+
+        for number, sample in enumerate(samples, 1):
+            texts = {"source": sample.source, "reference": sample.reference, "hypothesis": sample.hypothesis}
+            # four spaces make it code to Markdown: nothing in a sentence is markup
+            shown = "\n".join(f"    {name:10}  {text}" for name, text in texts.items())
+            with naming(self._directory):
+                self._writer.add_text(f"sample {number}", shown, update)
+                if sample.attention is not None:
+                    picture = draw_attention(sample.attention)
+                    self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, all of it safely on disk."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         return self._stream.tell()
+
+
+class _LogFile(logging.FileHandler):
+    """A log file that cannot be written ends training with one line, instead of a traceback per record."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        with naming(Path(self.baseFilename)):
+            raise
 
 
 class Progress:

@@ -19,6 +19,8 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -39,6 +41,8 @@ class Sample:
     source: str
     reference: str
     hypothesis: str
+    attention: AttentionMap | None = None
+    """None for a model that has none over source positions"""
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,10 @@ class Validator:
         """
         was_training = model.training
         model.eval()
+        translator = self._translator(model)
         share: tuple[float, list[tuple[str, bool]]] | None
         try:
-            share = self._nll(model), self._translate(model)
+            share = self._nll(model), self._translate(translator)
         except Interrupted:
             share = None
         finally:
@@ -110,7 +115,7 @@ class Validator:
         translations = self._group.joined([share for _, share in shares])
         hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
         bleu = self._measure.statistics(hypotheses).score()
-        samples = self._samples(hypotheses)
+        samples = self._samples(translator) if self._group.is_first else []
         return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples)
 
     @torch.no_grad()
@@ -128,9 +133,8 @@ class Validator:
                 nll_sum += batch_loss(model, batch).nll_sum.item()
         return nll_sum
 
-    def _translate(self, model: Seq2Seq) -> list[tuple[str, bool]]:
-        """Translations of this rank's share, each with whether the length limit cut it."""
-        translator = Translator(
+    def _translator(self, model: Seq2Seq) -> Translator:
+        return Translator(
             model,
             source_tokenizer=self._prepared.source_tokenizer,
             target_tokenizer=self._prepared.target_tokenizer,
@@ -140,6 +144,9 @@ class Validator:
             device=self._device,
             max_source_length=self._config.data.max_length,
         )
+
+    def _translate(self, translator: Translator) -> list[tuple[str, bool]]:
+        """Translations of this rank's share, each with whether the length limit cut it."""
         beam_size = self._config.train.validation.beam_size
         sources = self._group.share(self._sources)
         found: list[tuple[str, bool]] = []
@@ -150,12 +157,24 @@ class Validator:
             found += [(translation.text, translation.is_cut) for translation in translations]
         return found
 
-    def _samples(self, hypotheses: list[str]) -> list[Sample]:
-        """The same sentences each time, spread over the split."""
-        num_samples = min(self._config.train.validation.num_samples, len(hypotheses))
-        indices = [number * len(hypotheses) // num_samples for number in range(num_samples)]
-        return [Sample(self._sources[i], self._references[i], hypotheses[i]) for i in indices]
+    def _samples(self, translator: Translator) -> list[Sample]:
+        """The same sentences each time, spread over the split; translated once more, with attention."""
+        num_lines = len(self._sources)
+        num_samples = min(self._config.train.validation.num_samples, num_lines)
+        indices = [number * num_lines // num_samples for number in range(num_samples)]
+        beam_size = self._config.train.validation.beam_size
+        translations = translator.translate([self._sources[i] for i in indices], beam_size=beam_size)
+        return [
+            Sample(self._sources[i], self._references[i], translation.text, _attention(translation))
+            for i, translation in zip(indices, translations, strict=True)
+        ]
 
     def _look(self) -> None:
         if self._should_stop():
             raise Interrupted
+
+
+def _attention(translation: Translation) -> AttentionMap | None:
+    if translation.attention is None or not translation.tokens:
+        return None
+    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention, translation.unknown)

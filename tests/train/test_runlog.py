@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.train.record import Record
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.validate import Sample, Validation
+from seq2seq_attn.translate.attention_map import AttentionMap
 
 log = logging.getLogger("seq2seq_attn.some.module")
 
@@ -54,15 +60,52 @@ def test_a_new_run_forgets_the_old_one(tmp_path: Path) -> None:
     assert "old" not in (tmp_path / "train.log").read_text(encoding="utf-8")
 
 
-def test_numbers_go_to_tensorboard(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    with RunLog(tmp_path) as run_log:
-        run_log.event("train", update=5, epoch=0, loss=2.5, text="no number")
-    events = EventAccumulator(str(tmp_path))
+def tensorboard(directory: Path) -> EventAccumulator:
+    events = EventAccumulator(str(directory))
     events.Reload()
-    assert events.Tags()["scalars"] == ["train/loss"]
+    return events
+
+
+def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
+    with RunLog(tmp_path) as run_log:
+        run_log.event("train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number")
+        run_log.event("validation", update=5, epoch=0, bleu=1.5, is_best=True, num_cut=2)
+        run_log.event("end", update=5, epoch=0, best_score=1.5)
+    events = tensorboard(tmp_path)
+    assert events.Tags()["scalars"] == ["train/loss", "validation/bleu", "validation/num_cut"]
     assert [(point.step, point.value) for point in events.Scalars("train/loss")] == [(5, 2.5)]
+
+
+def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
+    weights_TS = np.eye(3, 4, dtype=np.float32)
+    attention = AttentionMap.of(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog"], weights_TS)
+    samples = [Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention), Sample("a", "b", "", None)]
+    with RunLog(tmp_path) as run_log:
+        run_log.samples(samples, update=7)
+    events = tensorboard(tmp_path)
+    text = events.Tensors("sample 1/text_summary")[0].tensor_proto.string_val[0].decode()
+    assert text.splitlines() == [
+        "    source      Ein Hund *rennt*",
+        "    reference   A dog runs",
+        "    hypothesis  A dog",
+    ]
+    assert events.Tags()["images"] == ["attention/sample 1"]
+    (image,) = events.Images("attention/sample 1")
+    assert image.step == 7
+    pixels = np.asarray(Image.open(io.BytesIO(image.encoded_image_string)).convert("L"), dtype=int)
+    cells = pixels[-18 * 3 :, -18 * 4 :].reshape(3, 18, 4, 18).mean(axis=(1, 3))
+    assert (cells < 60).tolist() == (weights_TS == 1.0).tolist()
+    labels = pixels[: -18 * 3, -18 * 4 :].reshape(-1, 4, 18).min(axis=(0, 2))
+    assert (labels < 100).all()  # one above each column
+
+
+def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -> None:
+    for position in (None, 0):  # killed after the state of update 0 was saved, and resumed
+        with RunLog(tmp_path, position=position, update=0) as run_log:
+            for update in (1, 2):
+                run_log.event("train", update=update, epoch=0, loss=1.0)
+        os.rename(*(next(tmp_path.glob("events.*")), tmp_path / f"events.out.tfevents.{position or 9}.x"))
+    assert [point.step for point in tensorboard(tmp_path).Scalars("train/loss")] == [1, 2]
 
 
 def test_the_error_that_ends_training_is_in_its_log_and_only_there(
