@@ -18,10 +18,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn.config import Config, ModelConfig, dump_config, load_config
+from seq2seq_attn.config import Config, ModelConfig
+from seq2seq_attn.config.sealed import read_sealed_config, write_sealed_config
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
-from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import open_regular, read_json, sha256_of, write_json, write_text
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import (
+    open_regular,
+    read_checked_json,
+    sha256_of,
+    write_checked_json,
+)
 from seq2seq_attn.model.weights import WeightsInfo, read_info, read_tensors, write_weights
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
@@ -39,6 +45,10 @@ LOCK = ".train.lock"
 """held while training writes to the run; the file stays when the lock is gone"""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
 """They belong to the weights: with other ones the same weights translate into something else."""
+_APPENDED = ("train.log", "metrics.jsonl", LOCK, "last")
+"""Training writes into these, where everything else is replaced as a whole."""
+_CLOCKS_DIFFER_BY_S = 24 * 3600.0
+"""A run that finished later than this from now has a wrong date."""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*", "*.png"),
@@ -125,16 +135,11 @@ class RunDir:
         path = self.path / _CONFIG
         if not path.is_file():
             raise UserError(f"{self.path}: not a run directory (no {_CONFIG}); name one that `seq2seq train` wrote")
-        if not path.read_bytes().strip():
-            raise UserError(f"{path}: empty; it is damaged: copy the run again")
-        try:
-            return load_config([str(path)])
-        except UsageError as error:
-            raise UserError(f"{path}: not readable by this version of seq2seq-attn: {error}") from None
+        return read_sealed_config(path)
 
     def save_config(self, config: Config) -> None:
-        """Write the full configuration."""
-        write_text(self.path / _CONFIG, dump_config(config))
+        """Write the full configuration, with a checksum."""
+        write_sealed_config(self.path / _CONFIG, config)
 
     def save_text(self, prepared: PreparedCorpus) -> None:
         """Copy tokenisers and vocabularies of a prepared corpus, so that the run can do without it."""
@@ -174,7 +179,7 @@ class RunDir:
         Raises:
             UserError: there is none, or the file is damaged, foreign, or of another version.
         """
-        self._check_best()
+        self.check_best()
         return read_tensors(self.model_path)
 
     def load_model(self, config: ModelConfig) -> Seq2Seq:
@@ -189,7 +194,7 @@ class RunDir:
         from seq2seq_attn.model.build import build_model, expected_tensors, load_weights
         from seq2seq_attn.model.variants import UnknownVariant
 
-        self._check_best()
+        self.check_best()
         sizes = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
         try:
             expected = expected_tensors(config, **sizes)
@@ -212,7 +217,9 @@ class RunDir:
             raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
         return read_info(path)
 
-    def _check_best(self) -> None:
+    def check_best(self) -> None:
+        """Check the best model and the files that belong to it, and warn of one without checksums. Raises UserError as
+        `load_model`."""
         info = self._best_info()
         if not info.has_checksum:
             log.warning("%s: written by a version without checksums, so damage may go unnoticed", self.model_path)
@@ -240,7 +247,7 @@ class RunDir:
 
     def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
         """Note that training came to its end, when, and whatever else is given (plain JSON)."""
-        write_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
+        write_checked_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
 
     def mark_unfinished(self) -> None:
         """Take the mark away: training goes on."""
@@ -251,18 +258,60 @@ class RunDir:
         if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
             return None
         try:
-            return float(read_json(self.path / _FINISHED)["finished_at"])
+            finished_at = float(read_checked_json(self.path / _FINISHED)["finished_at"])
+            if finished_at < time.time() + _CLOCKS_DIFFER_BY_S:
+                return finished_at
+            reason = "it says that training finished in the future"
         except (UserError, KeyError, TypeError, ValueError):
-            log.warning("%s: not readable; the run counts as unfinished", self.path / _FINISHED)
-            return None
+            reason = "not readable"
+        log.warning("%s: %s; the run counts as unfinished", self.path / _FINISHED, reason)
+        return None
 
     def is_finished(self) -> bool:
         """Training came to its end and left a model."""
         return self.finished_at() is not None
 
+    def reopen(self, config: Config) -> None:
+        """Take up a run where it was left: it is unfinished, has this configuration, and what a killed process left
+        half written goes.
+
+        Raises:
+            UserError: the best model, or a file that belongs to it, is damaged.
+        """
+        if self.model_path.exists():
+            self.check_best()
+        for name in (_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, *_TEXT_FILES):
+            for leftover in self.path.glob(f".{name}.*.tmp"):
+                leftover.unlink()
+        self.mark_unfinished()
+        self.save_config(config)
+
+    def check_no_links(self) -> None:
+        """Check that what training writes into lies in this directory and nowhere else.
+
+        Raises:
+            UserError: one of these is a link.
+        """
+        for path in (self.path / name for name in _APPENDED):
+            if path.is_symlink():
+                raise UserError(
+                    f"{path}: a link to {path.readlink()}, and training writes into its own run only; replace the "
+                    "link by what it points to, or choose another --run-dir"
+                )
+
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
         """Write `environment.json`: versions, hardware, the code's git commit, the command."""
-        write_json(self.path / _ENVIRONMENT, describe_environment(command, device))
+        write_checked_json(self.path / _ENVIRONMENT, describe_environment(command, device))
+
+    def environment(self) -> dict[str, Any] | None:
+        """What `write_environment` wrote; None without it, and with a warning if it is damaged."""
+        if not (self.path / _ENVIRONMENT).exists():
+            return None
+        try:
+            return read_checked_json(self.path / _ENVIRONMENT)
+        except UserError as error:
+            log.warning("%s; left out", error)
+            return None
 
 
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:

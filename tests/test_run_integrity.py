@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.start import choose_run_dir, load_settings
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import SOURCE, make_toy_run
 
@@ -94,3 +97,108 @@ def test_weights_of_another_type_are_refused(run: RunDir) -> None:
     save_file(tensors, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "1"})
     with pytest.raises(UserError, match="holds I64 values"):
         load(run.path)
+
+
+# ---- config.yaml ----
+
+
+def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted(run: RunDir) -> None:
+    path = run.path / "config.yaml"
+    text = path.read_text().replace("max_length_ratio: 1.5", "max_length_ratio: 0.1")
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"config.yaml: not as training wrote it; .* delete the first line"):
+        run.config()
+    path.write_text(text.partition("\n")[2])
+    assert run.config().search.max_length_ratio == 0.1
+
+
+def test_a_configuration_that_was_cut_is_refused_wherever_it_was_cut(run: RunDir) -> None:
+    path = run.path / "config.yaml"
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 13):
+        path.write_bytes(whole[:length])
+        with pytest.raises(UserError, match=r"config.yaml: (not as training wrote it|empty|not readable)"):
+            run.config()
+
+
+def test_a_resume_does_not_go_on_with_a_cut_configuration(run: RunDir) -> None:
+    path = run.path / "config.yaml"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="not as training wrote it"):
+        load_settings([], [], run_dir=run.path, resume=True)
+
+
+def test_a_configuration_of_a_run_reads_no_other_file(run: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("secret: 5")
+    (run.path / "config.yaml").write_text(f"extends: {tmp_path / 'other.yaml'}\n")
+    with pytest.raises(UserError, match="unknown configuration key 'extends'"):
+        run.config()
+
+
+# ---- the other files ----
+
+
+def test_a_run_from_the_future_is_not_the_newest(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
+    run.mark_finished({"finished_at": 1e308})
+    assert not run.is_finished()
+    assert "finished in the future; the run counts as unfinished" in caplog.text
+
+
+def test_damage_to_the_notes_of_a_run_is_noticed(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
+    run.write_environment(["seq2seq", "train"], "cpu")
+    environment = run.environment()
+    assert environment is not None
+    assert environment["command"] == ["seq2seq", "train"]
+    for name in ("finished.json", "environment.json"):
+        path = run.path / name
+        path.write_text(re.sub(r"\d", "7", path.read_text(), count=3))
+    assert not run.is_finished()
+    assert run.environment() is None
+    assert "environment.json: damaged" in caplog.text
+
+
+def test_notes_without_a_checksum_are_read(run: RunDir) -> None:
+    (run.path / "finished.json").write_text('{"finished_at": 5.0}')
+    (run.path / "environment.json").write_text('{"device": "cpu"}')
+    assert (run.finished_at(), run.environment()) == (5.0, {"device": "cpu"})
+
+
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "model.safetensors", "source.vocab", "target.tokenizer.json", "source.sentencepiece.model"]
+)
+@pytest.mark.parametrize("what", ["pipe", "device"])
+@pytest.mark.parametrize("is_old", [False, True])
+def test_pipes_and_devices_in_place_of_files_are_refused_at_once(
+    run: RunDir, name: str, what: str, is_old: bool
+) -> None:
+    if is_old:
+        make_old(run)
+    path = run.path / name
+    path.unlink()
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(UserError, match=r"not a regular file|not a run directory"):
+        load(run.path)
+
+
+@pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock"])
+def test_a_resume_writes_through_no_link(run: RunDir, tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (run.path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=rf"{name}: a link to .*elsewhere, and training writes into its own run only"):
+        choose_run_dir(run.config(), run.path, resume=True, overwrite=False)
+
+
+def test_a_run_taken_up_again_is_checked_and_rid_of_leftovers(run: RunDir) -> None:
+    leftovers = [run.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "finished.json", "source.vocab")]
+    for path in (*leftovers, run.path / ".report.json.x.tmp"):
+        path.touch()
+    run.reopen(run.config())
+    assert not any(path.exists() for path in leftovers)
+    assert (run.path / ".report.json.x.tmp").exists()  # perhaps somebody is evaluating
+    assert not run.is_finished()
+    (run.path / "source.vocab").write_text("")
+    with pytest.raises(UserError, match=r"source.vocab: damaged"):
+        run.reopen(run.config())

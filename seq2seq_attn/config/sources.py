@@ -67,6 +67,33 @@ def parse_override(override: str) -> dict[str, Any]:
     return nested
 
 
+def read_mapping(path: Path, what: str) -> dict[str, Any]:
+    """The values of one file, which `what` names in messages.
+
+    Raises:
+        UsageError: there is no such file, or it is not a mapping in YAML.
+    """
+    try:
+        if not path.is_file():
+            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
+        with path.open("rb") as stream:
+            text = stream.read(_MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
+            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB, so not a configuration")
+        values = parse_yaml(text.decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
+    except YamlError as error:
+        raise UsageError(f"{what}: not readable YAML ({error})") from None
+    if values is None or values == {}:
+        raise UsageError(f"{what}: holds no setting; write at least `name: {path.stem}`, or leave it out")
+    if not isinstance(values, dict):
+        raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
+    return values
+
+
 def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """`seen` are those that led here, `read` what was read before: a file that many extend is read once."""
     what = f"config {source!r}" if len(source) <= _MAX_NAME else f"config {shorten(source)}"
@@ -77,7 +104,7 @@ def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -
     if source in read:
         return read[source]
     path = _path_of(source, what)
-    values = _read_mapping(path, what)
+    values = read_mapping(path, what)
     base: dict[str, Any] = {}
     for parent in _parents(values.pop("extends", []), what):
         # a file named beside this one, or a packaged name
@@ -106,28 +133,6 @@ def _path_of(source: str, what: str) -> Path:
     known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{one}/' for one in folders)}"
     hint = f"did you mean {nearest[0]!r}?" if nearest else known
     raise UsageError(f"{what}: no packaged config of that name and not a .yaml file; {hint}")
-
-
-def _read_mapping(path: Path, what: str) -> dict[str, Any]:
-    try:
-        if not path.is_file():
-            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
-        with path.open("rb") as stream:
-            text = stream.read(_MAX_BYTES + 1)
-        if len(text) > _MAX_BYTES:
-            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB, so not a configuration")
-        values = parse_yaml(text.decode("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
-    except YamlError as error:
-        raise UsageError(f"{what}: not readable YAML ({error})") from None
-    if values is None or values == {}:
-        raise UsageError(f"{what}: holds no setting; write at least `name: {path.stem}`, or leave it out")
-    if not isinstance(values, dict):
-        raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
-    return values
 
 
 def _parents(value: object, what: str) -> list[str]:

@@ -79,10 +79,6 @@ class EvaluatedRun:
 
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translated."""
-        try:
-            environment = read_json(self._run.path / "environment.json")
-        except UserError:
-            environment = None
         return {
             "path": str(self._run.path),
             "config": self._config.name,
@@ -90,7 +86,7 @@ class EvaluatedRun:
             "seed": self._config.seed,
             "lowercases": self._config.data.tokenizer.lowercase,
             "model": {key: _as_number(value) for key, value in self._run.best_metadata().items()},
-            "training_environment": environment,
+            "training_environment": self._run.environment(),
             "search": self._search,
             "precision": self._arithmetic,
             "seconds": round(self._seconds, 1),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_text
+from seq2seq_attn.files import read_regular, write_text
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -84,7 +84,7 @@ class Vocab:
             UserError: the file is missing or is not a vocabulary.
         """
         try:
-            lines = path.read_bytes().decode("utf-8").split("\n")
+            lines = read_regular(path).decode("utf-8").split("\n")
             return cls(_unescape(line) for line in lines[:-1])
         except FileNotFoundError:
             raise UserError(f"{path}: no such vocabulary file") from None

@@ -17,6 +17,7 @@ from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.concatenation import stitch_pairs
 from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.distributed import ALONE, Group
 
 ItemT = TypeVar("ItemT")
@@ -72,7 +73,16 @@ class EpochBatches:
         return -(-len(self._indices) // self._accumulate)
 
     def updates(self, batches_done: int) -> Generator[UpdateBatches, None, None]:
-        """The micro-batches of each update from this micro-batch on."""
+        """The micro-batches of each update from this micro-batch on.
+
+        Raises:
+            UserError: the epoch has no such micro-batch.
+        """
+        if not 0 <= batches_done < len(self):
+            raise UserError(
+                f"micro-batch {batches_done} of an epoch that has {len(self)}: the state to resume is of another "
+                "corpus; start a new run"
+            )
         starts = range(batches_done, len(self._indices), self._accumulate)
         groups = [self._indices[start : start + self._accumulate] for start in starts]
         return built_ahead(self._build, groups)

@@ -1,6 +1,6 @@
 """The last state of a training: everything an exact resume needs, on disk, valid at every moment.
 
-    last/CURRENT.json            {"format": 1, "state": "state-000012", "files": {file: SHA-256}}
+    last/CURRENT.json            {"format": 1, "state": "state-000012", "files": {file: SHA-256}, "sha256": its own}
     last/state-000012/           tensors.safetensors, values.json
 
 A new state is written and fsynced beside the current one; replacing `CURRENT.json` (one rename) makes it the current
@@ -14,28 +14,39 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor, nn
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, read_json, write_json
+from seq2seq_attn.files import naming, read_checked_json, read_regular, write_checked_json
 
 FORMAT = 1
 CURRENT = "CURRENT.json"
 TENSORS = "tensors.safetensors"
 VALUES = "values.json"
+_STATE = re.compile(r"state-(\d{6,18})", re.ASCII)
+"""The name of a folder that holds a state."""
 
 
 def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state and make it the current one. Tensors may lie on any device; values must be plain JSON."""
+    """Write a state, make it the current one and remove the others. Tensors may lie on any device; values must be plain
+    JSON.
+
+    Raises:
+        UserError: `last_dir` is a link.
+    """
+    _check_no_link(last_dir)
     last_dir.mkdir(parents=True, exist_ok=True)
     name = _next_name(last_dir)
     directory = last_dir / name
@@ -47,11 +58,13 @@ def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any
     }
     _sync_directory(directory)
     _sync_directory(last_dir)
-    write_json(last_dir / CURRENT, {"format": FORMAT, "state": name, "files": hashes})
+    write_checked_json(last_dir / CURRENT, {"format": FORMAT, "state": name, "files": hashes})
     _sync_directory(last_dir)
     for other in last_dir.iterdir():
-        if other.name not in (name, CURRENT):
-            shutil.rmtree(other) if other.is_dir() else other.unlink()
+        if _STATE.fullmatch(other.name) and other.name != name and other.is_dir() and not other.is_symlink():
+            shutil.rmtree(other)
+    for leftover in last_dir.glob(f".{CURRENT}.*.tmp"):
+        leftover.unlink()
 
 
 def has_state(last_dir: Path) -> bool:
@@ -66,11 +79,9 @@ def read_values(last_dir: Path) -> dict[str, Any]:
         UserError: as `load_state`.
     """
     directory, hashes = _current(last_dir)
-    try:
-        values: dict[str, Any] = json.loads(_read_checked(directory / VALUES, hashes))
-    except ValueError as error:
-        raise UserError(f"{directory / VALUES}: not JSON ({error}); the run cannot be resumed") from None
-    return values
+    with refusing_foreign(last_dir):
+        values = json.loads(_read_checked(directory / VALUES, hashes))
+        return dict(values)
 
 
 def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -81,7 +92,27 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     values = read_values(last_dir)
     directory, hashes = _current(last_dir)
-    return load_safetensors(_read_checked(directory / TENSORS, hashes)), values
+    with refusing_foreign(last_dir):
+        return load_safetensors(_read_checked(directory / TENSORS, hashes)), values
+
+
+@contextmanager
+def refusing_foreign(last_dir: Path) -> Iterator[None]:
+    """Say in one line that a state, whole though it may be, is not one of a training of this version.
+
+    Raises:
+        UserError: something that a state has is missing, or is of another kind.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UserError(f"{last_dir}: not a state that this version can resume ({reason}); start a new run") from None
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{last_dir}: its tensors are not those of a state ({reason}); start a new run") from None
 
 
 RngState = tuple[dict[str, Tensor], dict[str, Any]]
@@ -163,16 +194,27 @@ def set_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, T
 
 
 def _next_name(last_dir: Path) -> str:
-    numbers = [int(p.name.removeprefix("state-")) for p in last_dir.glob("state-*") if p.name[6:].isdigit()]
-    return f"state-{max(numbers, default=0) + 1:06d}"
+    found = [_STATE.fullmatch(path.name) for path in last_dir.iterdir()]
+    return f"state-{max((int(name[1]) for name in found if name), default=0) + 1:06d}"
 
 
 def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
-    pointer = read_json(last_dir / CURRENT)
-    if not isinstance(pointer, dict) or pointer.get("format") != FORMAT:
-        found = pointer.get("format") if isinstance(pointer, dict) else None
-        raise UserError(f"{last_dir / CURRENT}: state of format {found!r}, this version reads {FORMAT}")
-    return last_dir / str(pointer["state"]), dict(pointer["files"])
+    _check_no_link(last_dir)
+    pointer = read_checked_json(last_dir / CURRENT)
+    if pointer.get("format") != FORMAT:
+        raise UserError(f"{last_dir / CURRENT}: state of format {pointer.get('format')!r}, this version reads {FORMAT}")
+    state, files = pointer.get("state"), pointer.get("files")
+    if not (isinstance(state, str) and _STATE.fullmatch(state) and isinstance(files, dict)):
+        raise UserError(f"{last_dir / CURRENT}: names no state of this run; it is damaged: start a new run")
+    return last_dir / state, files
+
+
+def _check_no_link(last_dir: Path) -> None:
+    if last_dir.is_symlink():
+        raise UserError(
+            f"{last_dir}: a link to {last_dir.readlink()}, and old states are removed from here; replace the link by "
+            "the folder that it points to, or start a new run"
+        )
 
 
 def _write_synced(path: Path, content: bytes) -> str:
@@ -185,7 +227,7 @@ def _write_synced(path: Path, content: bytes) -> str:
 
 def _read_checked(path: Path, hashes: dict[str, str]) -> bytes:
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); the run cannot be resumed") from None
     if hashlib.sha256(content).hexdigest() != hashes.get(path.name):

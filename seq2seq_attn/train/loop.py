@@ -114,7 +114,8 @@ class Trainer:
     def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Train to the end, or until a signal; from the beginning, or from the last saved state if there is one."""
         can_go_on = self._group.from_first(lambda: resume and checkpoint.has_state(self.run.last_dir))
-        position = self._load() if can_go_on else None
+        with checkpoint.refusing_foreign(self.run.last_dir):
+            position = self._load() if can_go_on else None
         if self._finished and self._stop_reason():
             if self._group.is_first and not self.run.is_finished():
                 self._mark_finished()
@@ -138,8 +139,7 @@ class Trainer:
             self.run.save_text(self._prepared)
             self.run.write_environment(sys.argv, self._device)
         else:
-            self.run.mark_unfinished()
-            self.run.save_config(self._config)
+            self.run.reopen(self._config)
 
     def _open_log(self, position: int | None) -> AbstractContextManager[RunLog | None]:
         if not self._group.is_first:

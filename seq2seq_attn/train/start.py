@@ -40,12 +40,15 @@ def load_settings(
 
     Raises:
         UsageError: as `load_config`; nothing to resume.
+        UserError: the run's own configuration is damaged.
     """
     if resume and run_dir is None:
         run_dir = newest_unfinished(RUNS_DIR)
     own = run_dir / CONFIG if resume and run_dir is not None else None
     if own is not None and own.exists():
-        name = load_config([str(own)]).name  # whatever is changed, it stays the same run
+        from seq2seq_attn.run_dir import RunDir
+
+        name = RunDir(own.parent).config().name  # whatever is changed, it stays the same run
         return load_config([str(own), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
     if resume and not sources:
         raise UsageError(f"{run_dir}: nothing to resume there (no {CONFIG}); name a run, or give -c to begin one")
@@ -72,7 +75,7 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     Raises:
         UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else; a run to
             be resumed has lost its state.
-        UserError: another training writes there.
+        UserError: another training writes there, or it holds links to elsewhere.
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one goes on with the run, the other replaces it; choose one")
@@ -91,6 +94,8 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         raise UsageError(f"{run_dir}: a file; --run-dir takes a directory")
     if resume and not (run_dir / CONFIG).exists():
         _clear_leftovers(run_dir)
+    if resume:
+        RunDir(run_dir).check_no_links()
     if not run_dir.exists() or RunDir(run_dir).is_empty():
         return run_dir
     if not (run_dir / CONFIG).exists():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from seq2seq_attn import files
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train import checkpoint
 
@@ -35,7 +37,7 @@ def test_only_the_newest_state_is_kept(tmp_path: Path) -> None:
 
 
 # What a process may die in: before each of these calls, the state on disk must be the old one, whole.
-STEPS = ["mkdir", "_write_synced", "_sync_directory", "write_json"]
+STEPS = ["mkdir", "_write_synced", "_sync_directory", "write_checked_json"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -96,8 +98,7 @@ def test_damage_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {})
-    pointer = tmp_path / "CURRENT.json"
-    pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "format": 99}))
+    files.write_checked_json(tmp_path / "CURRENT.json", {"format": 99})
     with pytest.raises(UserError, match="state of format 99, this version reads 1"):
         checkpoint.load_state(tmp_path)
 
@@ -154,3 +155,90 @@ def test_a_state_of_another_model_is_refused() -> None:
     saved = checkpoint.model_tensors(nn.Linear(3, 2))
     with pytest.raises(UserError, match="belongs to another model"):
         checkpoint.set_model_tensors(nn.Linear(2, 3), saved)
+
+
+# ---- damage and foreign folders ----
+
+
+def test_every_flipped_bit_of_the_pointer_is_refused(tmp_path: Path) -> None:
+    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {"number": 5})
+    pointer = tmp_path / "CURRENT.json"
+    whole = pointer.read_bytes()
+    for bit in range(len(whole) * 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        pointer.write_bytes(damaged)
+        try:
+            assert checkpoint.read_values(tmp_path) == {"number": 5}
+        except UserError:
+            continue
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": None},
+        {"state": "../../elsewhere"},
+        {"state": "state-²"},
+        {"state": 5},
+        *({"files": files} for files in (5, None, "x", [1], {})),
+    ],
+)
+def test_a_pointer_to_no_state_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {})
+    pointer = tmp_path / "CURRENT.json"
+    old = json.loads(pointer.read_text())
+    del old["sha256"]
+    pointer.write_text(json.dumps({**old, **change}))
+    with pytest.raises(UserError, match=r"CURRENT.json: names no state of this run|values.json: damaged"):
+        checkpoint.load_state(tmp_path)
+
+
+def test_a_folder_of_an_odd_name_does_not_stop_a_save(tmp_path: Path) -> None:
+    for name in ("state-²", "state-", "state-x"):
+        (tmp_path / name).mkdir()
+    checkpoint.save_state(tmp_path, {}, {"number": 1})
+    assert checkpoint.read_values(tmp_path) == {"number": 1}
+
+
+def test_only_old_states_are_removed(tmp_path: Path) -> None:
+    elsewhere, last = tmp_path / "elsewhere", tmp_path / "last"
+    (elsewhere / "inside").mkdir(parents=True)
+    last.mkdir()
+    (last / "notes.txt").write_text("mine")
+    (last / ".CURRENT.json.x1.tmp").touch()
+    (last / "state-000007").symlink_to(elsewhere)
+    for number in range(2):
+        checkpoint.save_state(last, {}, {"number": number})
+    assert sorted(path.name for path in last.iterdir()) == ["CURRENT.json", "notes.txt", "state-000007", "state-000009"]
+    assert (elsewhere / "inside").exists()
+
+
+def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    checkpoint.save_state(elsewhere, {}, {})
+    (tmp_path / "last").symlink_to(elsewhere)
+    with pytest.raises(UserError, match=r"last: a link to .*elsewhere"):
+        checkpoint.save_state(tmp_path / "last", {}, {})
+    with pytest.raises(UserError, match=r"last: a link to .*elsewhere"):
+        checkpoint.load_state(tmp_path / "last")
+
+
+def test_values_of_another_shape_are_refused_in_one_line(tmp_path: Path) -> None:
+    for error in (KeyError("rng"), TypeError("x"), ValueError("a\nb"), RuntimeError("RNG state\nis wrong")):
+        with pytest.raises(UserError, match=r"last: .*; start a new run") as caught:
+            with checkpoint.refusing_foreign(tmp_path / "last"):
+                raise error
+        assert "\n" not in str(caught.value)
+    checkpoint.save_state(tmp_path, {}, [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="not a state that this version can resume"):
+        checkpoint.read_values(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["CURRENT.json", "state-000001/values.json", "state-000001/tensors.safetensors"])
+def test_pipes_are_not_waited_for(tmp_path: Path, name: str) -> None:
+    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {})
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UserError, match="not a regular file"):
+        checkpoint.load_state(tmp_path)

@@ -70,6 +70,6 @@ def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
             from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
             return CharacterTokenizer(lowercase=lowercase)
-    except (KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: not a tokeniser file of seq2seq-attn; prepare the data again") from None
     raise UserError(f"{path}: unknown tokeniser {name!r}; this version has spacy, sentencepiece, characters")

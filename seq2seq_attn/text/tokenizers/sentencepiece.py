@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, write_json
+from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.base import Side
 
@@ -106,11 +106,13 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
         UserError: the file is missing or damaged.
     """
     try:
-        model = path.read_bytes()
+        model = read_regular(path)
         if model:  # SentencePiece takes no bytes for no model, and fails later
             return SentencePieceTokenizer(model, lowercase=lowercase)
     except FileNotFoundError:
         raise UserError(f"{path}: no such SentencePiece model") from None
-    except (OSError, RuntimeError):
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except RuntimeError:
         pass
     raise UserError(f"{path}: not a SentencePiece model, or a damaged one")

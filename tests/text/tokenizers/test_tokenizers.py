@@ -143,7 +143,7 @@ def test_unknown_tokenizer_file(tmp_path):
         load_tokenizer(tmp_path, "source")
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '"spacy"', "{"])
+@pytest.mark.parametrize("content", ["{}", "[]", '"spacy"', "{", "[" * 100_000])
 def test_damaged_tokenizer_file(tmp_path, content):
     (tmp_path / "source.tokenizer.json").write_text(content)
     with pytest.raises(UserError, match=r"source.tokenizer.json: not a"):
