@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,9 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.evaluation.attention_scores import GoldReadings
 from seq2seq_attn.metrics.alignment import Link, Weights, parse_pharaoh
-from seq2seq_attn.run_dir import newest_run
-from seq2seq_attn.text.corpus import iter_lines, read_lines, read_pairs
+from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.parallel import Table, TwoFiles, find_text
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -32,7 +33,7 @@ _SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were atten
 
 
 def score(
-    pairs: Path | None = None,
+    pairs: str | None = None,
     *,
     source: Path | None = None,
     target: Path | None = None,
@@ -48,7 +49,7 @@ def score(
     (`<eos>` included), a tab, and the number of target tokens (with `<eos>`). The perplexity goes to the log.
 
     Args:
-        pairs: a .tsv file, source and target separated by a tab; or, instead of it:
+        pairs: a prefix, a .tsv or a .jsonl, as `train --train` takes them; or, instead of it:
         source: one sentence a line, plain or .gz, and `target`, the translation of each.
         run: run directory; None: the run under `runs/` that finished last.
         links: gold links in Pharaoh form, a line a pair, between the words that blanks separate, counted from 0. Error
@@ -61,14 +62,18 @@ def score(
         UsageError: options that contradict each other or ask for what the run's model cannot give.
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
-    sources, targets = _read(pairs, source, target)
-    gold = None if links is None else _read_links(links, sources, targets)
+    if (pairs is None) == (source is None) or (source is None) != (target is None):
+        raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
     check_attention_name(attention)
-    read = [path for path in (pairs, source, target, links) if path is not None]
-    check_files(read, output=None, alignment=alignment, attention=attention)
     if run is None:
         run = newest_run().path
         log.info("by %s", run)
+    data = RunDir(run).config().data
+    text = find_text(pairs or [str(source), str(target)], data.source_language, data.target_language)
+    inputs = [*text.paths, *([links] if links is not None else [])]
+    check_files(inputs, output=None, alignment=alignment, attention=attention)
+    sources, targets = _read(text)
+    gold = None if links is None else _read_links(links, sources, targets)
     translator = load(run, device)
     check_has_attention(translator, alignment=alignment, attention=attention, links=links)
     summary = _Summary(translator)
@@ -156,26 +161,11 @@ def _report_links(gold: GoldReadings) -> None:
         log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
 
 
-def _read(pairs: Path | None, source: Path | None, target: Path | None) -> tuple[list[str], list[str]]:
-    if (pairs is None) == (source is None) or (source is None) != (target is None):
-        raise UsageError("expected the pairs as one FILE.tsv, or as --source FILE --target FILE")
-    if source is not None and target is not None:
-        sides = read_pairs(source, target)
-    else:
-        assert pairs is not None
-        columns = list(_columns(pairs))
-        sides = [row[0] for row in columns], [row[1] for row in columns]
-    if not sides[0]:
-        raise UserError(f"{pairs or source}: no pairs to score; the file is empty")
-    return sides
-
-
-def _columns(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(iter_lines(path), 1):
-        source, tab, target = line.partition("\t")
-        if not tab or "\t" in target:
-            raise UserError(f"{path}, line {number}: {line.count(chr(9)) + 1} columns; expected source, tab, target")
-        yield source, target
+def _read(text: TwoFiles | Table) -> tuple[list[str], list[str]]:
+    pairs = list(text.pairs())
+    if not pairs:
+        raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
+    return [source for source, _ in pairs], [target for _, target in pairs]
 
 
 def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:

@@ -201,3 +201,22 @@ def test_a_failed_run_is_missing_from_the_report(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/none-s1.log;")
+
+
+def test_own_text_is_compared_too(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[PlannedRun] = []
+    monkeypatch.setattr(
+        "seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: seen.extend(planned) or seen
+    )
+    own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
+    assert run_command(["compare", *own, "--vary", "attention=additive,none", "--seeds", "2"]) == 1
+    assert names(seen) == [f"runs/compare-own-de-en/{arm}-s2" for arm in ("additive", "none")]
+    assert seen[1].config.data.train == "toy/train"
+    arguments = seen[1].arguments
+    sources, settings = (
+        [value for option, value in zip(arguments[::2], arguments[1::2], strict=True) if option == one]
+        for one in ("-c", "--set")
+    )
+    assert load_config(sources, settings) == seen[1].config

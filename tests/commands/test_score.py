@@ -59,6 +59,15 @@ def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys: pytest.Captur
         assert (float(log_prob), count) == (pytest.approx(float(other_log_prob), abs=1e-3), other_count)
 
 
+def test_pairs_come_in_every_form_of_own_text(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    expected, _ = score(capsys, "pairs.tsv")
+    for lines, name in ((SOURCE, "both.de"), (TARGET, "both.en")):
+        (root / name).write_text("\n".join(lines), encoding="utf-8")
+    objects = [json.dumps({"de": source, "en": target}) for source, target in zip(SOURCE, TARGET, strict=True)]
+    (root / "pairs.jsonl").write_text("\n".join(objects), encoding="utf-8")
+    assert score(capsys, "both")[0] == score(capsys, "pairs.jsonl")[0] == expected
+
+
 def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: Path) -> None:
     lines, _ = score(capsys, "pairs.tsv", "--format", "json")
     for line, pair in zip(lines, load(root / "additive", "cpu").score(SOURCE, TARGET), strict=True):
@@ -107,12 +116,12 @@ def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, r"expected the pairs as one FILE.tsv, or as --source FILE --target FILE"),
-        (["--source", "source"], 2, r"expected the pairs as one FILE.tsv"),
-        (["pairs.tsv", *FILES], 2, r"expected the pairs as one FILE.tsv"),
-        (["source"], 1, r"source, line 1: 1 columns; expected source, tab, target"),
+        ([], 2, r"expected the pairs as one TEXT, or as --source FILE --target FILE"),
+        (["--source", "source"], 2, r"expected the pairs as one TEXT"),
+        (["pairs.tsv", *FILES], 2, r"expected the pairs as one TEXT"),
+        (["one.tsv"], 1, r"one.tsv, line 1: "),
         (["absent.tsv"], 1, r"absent.tsv: no such file"),
-        (["empty"], 1, r"empty: no pairs to score; the file is empty"),
+        (["empty.tsv"], 1, r"empty.tsv: no pairs to score; the file is empty"),
         (["--source", "source", "--target", "empty"], 1, r"source has 5 lines and empty has 0"),
         ([*FILES, "--links", "empty"], 1, r"empty: 0 lines of links for 5 pairs"),
         ([*FILES, "--links", "target"], 1, r"target, line 1: alignment 'A': expected SOURCE-TARGET positions from 0"),
@@ -127,6 +136,8 @@ def test_wrong_usage(
     capsys: pytest.CaptureFixture[str], root: Path, arguments: list[str], code: int, message: str
 ) -> None:
     (root / "empty").write_text("")
+    (root / "empty.tsv").write_text("")
+    (root / "one.tsv").write_text("Ein Hund\n")
     (root / "far").write_text("0-9\n" + "0-0\n" * 4)
     assert run_command(["score", "--run", "additive", *arguments]) == code
     out, err = capsys.readouterr()

@@ -7,10 +7,28 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Config, Debug, Device, Import, Set, TrainingPrecision, as_settings
+from seq2seq_attn.commands.cli.options import (
+    Config,
+    Debug,
+    Device,
+    Import,
+    Set,
+    SourceLanguage,
+    TargetLanguage,
+    Test,
+    Train,
+    TrainingPrecision,
+    Valid,
+    as_settings,
+)
 
 
 def compare(
+    train_text: Train = None,
+    valid_text: Valid = None,
+    test_text: Test = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     config: Config = None,
     vary: Annotated[
         list[str] | None,
@@ -39,15 +57,18 @@ def compare(
     Finished runs are kept and interrupted ones resumed: after Ctrl-C the same command goes on.
     """
     from seq2seq_attn.commands.compare import compare as run_comparison
+    from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.model.variants import import_variants
 
     import_variants(imports or [])
     named = as_settings({"train.device": device, "train.precision": precision})
+    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    sources, overrides = with_own_text(text, config or [], [*(settings or []), *named])
     report = run_comparison(
-        config or [],
+        sources,
         vary=vary or [],
         seeds=seeds,
-        settings=[*(settings or []), *named],
+        settings=overrides,
         imports=imports or [],
         output=output,
         at_once=at_once,

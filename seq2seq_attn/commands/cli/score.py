@@ -12,8 +12,8 @@ from seq2seq_attn.commands.cli.options import BatchSize, Debug, Device, Format, 
 
 def score(
     pairs: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE.tsv", help="Source and target separated by a tab.", show_default=False),
+        str | None,
+        typer.Argument(metavar="TEXT", help="A prefix (two files), a .tsv or a .jsonl.", show_default=False),
     ] = None,
     source: Annotated[Path | None, typer.Option(metavar="FILE", help="Or: source sentences, one a line,")] = None,
     target: Annotated[Path | None, typer.Option(metavar="FILE", help="and the translation of each.")] = None,
