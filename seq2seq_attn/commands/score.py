@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from seq2seq_attn.commands.streams import check_files, open_output
 from seq2seq_attn.commands.translate import check_has_attention
-from seq2seq_attn.commands.writers import check_attention_name, open_attention_writers
+from seq2seq_attn.commands.writers import Format, check_attention_name, open_attention_writers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.evaluation.attention_scores import GoldReadings
@@ -28,7 +28,6 @@ from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)
 
-Format = Literal["text", "json"]
 _SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were attention one target word early"}
 
 

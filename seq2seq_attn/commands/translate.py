@@ -12,11 +12,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from seq2seq_attn.commands.notices import Notices, Progress, count_lines
 from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output
-from seq2seq_attn.commands.writers import TextWriter, Writer, check_attention_name, open_attention_writers
+from seq2seq_attn.commands.writers import (
+    Format,
+    JsonWriter,
+    TextWriter,
+    Writer,
+    check_attention_name,
+    open_attention_writers,
+)
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import newest_run
+from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
+from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.translate.choices import resolve_choices
 from seq2seq_attn.translate.translator import Choices, Translator, Unk, load
 
 log = logging.getLogger(__name__)
@@ -28,6 +38,7 @@ def translate(
     run: str | Path | None = None,
     input: str | Path | None = None,
     output: str | Path | None = None,
+    format: Format = "text",
     beam_size: int | None = None,
     n_best: int = 1,
     length_penalty: float | None = None,
@@ -38,6 +49,7 @@ def translate(
     batch_size: int | None = None,
     device: str = "auto",
     precision: str = "auto",
+    show_progress: bool = False,
 ) -> None:
     """Translate texts, or a file line by line, or standard input.
 
@@ -46,6 +58,9 @@ def translate(
         run: run directory; None: the run under `runs/` that finished last.
         input: file (plain or .gz), or "-" for standard input, which is also read where nothing else is given.
         output: file (plain or .gz), or None or "-" for standard output.
+        format: `json` writes an object per line: `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from
+            source to target positions (null without attention), `unknown` (source positions) and `is_cut`; with
+            `n_best` above 1 also `n_best`, a list of such objects without `source_tokens` and `unknown`.
         n_best: above 1, that many lines a sentence: `number ||| text ||| log_prob ||| score`, number from 0.
         alignment: file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the
             lines' blank-separated words) per line of input.
@@ -55,6 +70,7 @@ def translate(
         beam_size, length_penalty, max_length_ratio, unk, batch_size: as in `Translator.translate`.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
+        show_progress: draw a bar on stderr for an input file whose translations do not go to the terminal.
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
@@ -70,24 +86,30 @@ def translate(
         log.info("by %s", run)
     translator = load(run, device, precision=precision)
     check_has_attention(translator, alignment=alignment, attention=attention)
+    _check_can_copy(unk, RunDir(run), translator)
+    choices = Choices(
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        max_length_ratio=max_length_ratio,
+        batch_size=batch_size,
+        unk=unk,
+        keep_attention=bool(alignment or attention) or (format == "json" and translator.has_attention),
+    )
+    notices = _notices(translator, choices, n_best, None if texts else str(input or STREAM))
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
         out = stack.enter_context(open_output(output))
         side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
-        writers = [TextWriter(out, n_best), *side_writers]
+        text_writer = JsonWriter(out, n_best) if format == "json" else TextWriter(out, n_best)
+        writers = [text_writer, *side_writers, notices]
         chunks: Iterator[Sequence[str]] = iter([texts]) if reader is None else reader.chunks()
-        choices = Choices(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length_ratio=max_length_ratio,
-            batch_size=batch_size,
-            unk=unk,
-            keep_attention=bool(alignment or attention),
-        )
+        progress = stack.enter_context(_progress(input, output, show_progress))
         try:
-            _translate_chunks(translator, chunks, writers, n_best, choices)
+            _translate_chunks(translator, chunks, writers, progress, n_best, choices)
         except BrokenPipeError:  # whoever read our output has seen enough
             _forget_stdout()
+            return
+    notices.report()
     if reader is not None:
         _report_invalid(reader)
 
@@ -109,6 +131,36 @@ def check_has_attention(translator: Translator, **paths: str | Path | None) -> N
             raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
 
 
+def _check_can_copy(unk: Unk, run: RunDir, translator: Translator) -> None:
+    """Say so where `copy` has nothing to do: a model that never saw <unk> as a target never writes it."""
+    vocab = run.config().data.vocab
+    is_complete = vocab.max_size is None or len(translator.target_vocab) - len(SPECIALS) < vocab.max_size
+    if unk == "copy" and vocab.min_frequency == 1 and is_complete:
+        log.warning(
+            "--unk copy: changes nothing, because this run never writes <unk>: all words of its training had an id; "
+            "unknown source words can be copied by a run trained with data.vocab.min_frequency=2 or more"
+        )
+
+
+def _notices(translator: Translator, choices: Choices, n_best: int, name: str | None) -> Notices:
+    options = resolve_choices(choices, n_best, translator.search)
+    limit = f"{options.max_length_ratio:g} * source tokens + {options.max_length_extra}"
+    if name == STREAM:
+        name = "standard input"
+    return Notices(name, tokenizer=translator.source_tokenizer.name, length_limit=limit)
+
+
+def _progress(input: str | Path | None, output: str | Path | None, show_progress: bool) -> Progress:
+    """Of a file: a bar, unless the translations appear on the same terminal; without a terminal, lines in the log."""
+    if input is None or str(input) == STREAM:
+        return Progress(None, "nothing")
+    num_lines = count_lines(Path(input))
+    if not show_progress:
+        return Progress(num_lines, "log")
+    is_to_terminal = (output is None or str(output) == STREAM) and sys.stdout is not None and sys.stdout.isatty()
+    return Progress(num_lines, "nothing" if is_to_terminal else "bar")
+
+
 def _report_invalid(reader: LineReader) -> None:
     if not reader.num_invalid:
         return
@@ -121,7 +173,12 @@ def _report_invalid(reader: LineReader) -> None:
 
 
 def _translate_chunks(
-    translator: Translator, chunks: Iterator[Sequence[str]], writers: Sequence[Writer], n_best: int, choices: Choices
+    translator: Translator,
+    chunks: Iterator[Sequence[str]],
+    writers: Sequence[Writer],
+    progress: Progress,
+    n_best: int,
+    choices: Choices,
 ) -> None:
     number = 0
     for chunk in chunks:
@@ -131,6 +188,7 @@ def _translate_chunks(
             number += 1
         for writer in writers:
             writer.flush()
+        progress.add(len(chunk))
 
 
 def _forget_stdout() -> None:

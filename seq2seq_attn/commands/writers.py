@@ -5,12 +5,14 @@ Every writer takes the lines one by one and keeps none of them (the heat maps an
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
 from seq2seq_attn.translate.translator import Translation
 
+Format = Literal["text", "json"]
 MAX_HEAT_MAPS = 20
 """lines drawn into one picture"""
 MAX_PAGE_LINES = 1_000
@@ -63,6 +66,40 @@ class TextWriter:
     def flush(self) -> None:
         """See `Writer`."""
         self._out.flush()
+
+
+class JsonWriter:
+    """A JSON object per line: the best translation, and above `n_best` 1 all of them under `n_best`."""
+
+    def __init__(self, out: BinaryIO, n_best: int) -> None:
+        self._out = out
+        self._n_best = n_best
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        best = translations[0]
+        values = {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
+        if self._n_best > 1:
+            values["n_best"] = [_values(translation) for translation in translations]
+        self._out.write(f"{json.dumps(values, ensure_ascii=False, allow_nan=False)}\n".encode())
+
+    def flush(self) -> None:
+        """See `Writer`."""
+        self._out.flush()
+
+
+def _values(translation: Translation) -> dict[str, object]:
+    score, log_prob = (
+        round(value, 6) if math.isfinite(value) else None for value in (translation.score, translation.log_prob)
+    )
+    return {
+        "text": translation.text,
+        "score": score,
+        "log_prob": log_prob,
+        "tokens": translation.tokens,
+        "links": None if translation.heaviest is None else translation.links(),
+        "is_cut": translation.is_cut,
+    }
 
 
 class AlignmentWriter:

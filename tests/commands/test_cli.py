@@ -221,6 +221,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
+    arguments += " --format json"
     assert run(["translate", *arguments.split()]) == 0
     assert seen == {
         "texts": [],
@@ -232,6 +233,8 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
         "length_penalty": 0.5,
         "max_length_ratio": 3.0,
         "unk": "copy",
+        "format": "json",
+        "show_progress": False,
         "alignment": Path("c"),
         "attention": Path("d.npz"),
         "batch_size": 9,

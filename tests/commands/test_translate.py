@@ -85,8 +85,7 @@ def test_two_thousand_hostile_lines(
     assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
     num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
-    warnings = [record.message for record in caplog.records]
-    assert warnings == [
+    assert [message for message in caplog.messages if "UTF-8" in message] == [
         f"standard input: {num_invalid} of 2000 lines held invalid UTF-8; the bytes in question were replaced by U+FFFD"
     ]
 
@@ -268,9 +267,7 @@ def test_a_picture_shows_the_first_lines_only(
 ) -> None:
     monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_HEAT_MAPS", 2)
     translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
-    assert [record.message for record in caplog.records] == [
-        f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"
-    ]
+    assert caplog.messages[0] == f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"
 
 
 def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,9 +300,9 @@ def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
 ) -> None:
     (tmp_path / "in.de").touch()
     translate([str(tmp_path / "in.de"), "Hund", "x" * 5000], run=run.path, output=tmp_path / "out")
-    assert [record.message.split(": ", 1)[1] for record in caplog.records] == [
-        f"translated as text; to translate the lines of that file, say -i {tmp_path / 'in.de'}"
-    ]
+    name = str(tmp_path / "in.de")
+    hint = f"{name}: translated as text; to translate the lines of that file, say -i {name}"
+    assert [message for message in caplog.messages if "as text" in message] == [hint]
 
 
 # ---- what is refused ----

@@ -12,11 +12,13 @@ from seq2seq_attn.commands.cli.options import (
     BeamSize,
     Debug,
     Device,
+    Format,
     Import,
     LengthPenalty,
     MaxLengthRatio,
     TranslationPrecision,
     Unk,
+    is_terminal,
 )
 
 
@@ -31,6 +33,9 @@ def translate(
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")
     ] = None,
+    format: Annotated[
+        Format, typer.Option(metavar="text|json", help="json: an object per line, with score, tokens, links.")
+    ] = Format.TEXT,
     beam_size: BeamSize = None,
     n_best: Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")] = 1,
     length_penalty: LengthPenalty = None,
@@ -69,6 +74,7 @@ def translate(
         run=run,
         input=input,
         output=output,
+        format=format.value,
         beam_size=beam_size,
         n_best=n_best,
         length_penalty=length_penalty,
@@ -79,4 +85,5 @@ def translate(
         batch_size=batch_size,
         device=device or "auto",
         precision=precision or "auto",
+        show_progress=is_terminal(),
     )

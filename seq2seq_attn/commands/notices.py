@@ -1,0 +1,127 @@
+"""Notices of the `translate` command on stderr: which translations to distrust, and how far a long file has come."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from tqdm import tqdm
+
+from seq2seq_attn.files import open_text_bytes
+from seq2seq_attn.translate.translator import Translation
+
+BAR_AFTER_S = 1.0
+LOG_EVERY_S = 30.0
+_UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters"}
+_MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
+_BLOCK_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+class Notices:
+    """Counts source tokens unknown to the run and lines that the length limit cut. Of sentences given one by one, each
+    is told at once; of a file, all at its end."""
+
+    def __init__(self, name: str | None, *, tokenizer: str, length_limit: str) -> None:
+        """Take the name of the file (None: sentences), of the source tokenizer, and what the limit is."""
+        self._name = name
+        self._unit = _UNITS.get(tokenizer, "tokens")
+        self._length_limit = length_limit
+        self._num_lines = self._num_tokens = 0
+        self._num_cut = self._num_unknown = self._num_lines_unknown = 0
+        self._examples: dict[str, None] = {}
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        best = translations[0]
+        tokens = best.source_tokens[:-1]
+        unknown = [_shown(tokens[position]) for position in best.unknown]
+        self._num_lines += 1
+        self._num_tokens += len(tokens)
+        self._num_cut += best.is_cut
+        self._num_unknown += len(unknown)
+        self._num_lines_unknown += bool(unknown)
+        if self._name is not None:
+            self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
+        elif not tokens:
+            log.warning("line %d: blank, and so is its translation", number + 1)
+        elif unknown:
+            counts = f"{len(unknown):,} of {len(tokens):,} {self._unit}"
+            log.warning(
+                "line %d: %s unknown to this run: %s", number + 1, counts, _listed(list(dict.fromkeys(unknown)))
+            )
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def report(self) -> None:
+        """Log what was counted."""
+        prefix = "" if self._name is None else f"{self._name}: "
+        if self._name is not None and self._num_unknown:
+            counts = f"{self._num_unknown:,} of {self._num_tokens:,} {self._unit}"
+            lines = f"{self._num_lines_unknown:,} of {self._num_lines:,} lines"
+            examples = ", ".join(self._examples)
+            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, lines, examples)
+        if self._num_cut:
+            text = "%s%s of %s lines %s cut at the length limit (%s); raise it with --max-length-ratio"
+            were = "was" if self._num_cut == 1 else "were"
+            log.warning(text, prefix, f"{self._num_cut:,}", f"{self._num_lines:,}", were, self._length_limit)
+
+
+def _shown(token: str) -> str:
+    text = token.removeprefix("▁") or token
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+
+
+def _listed(words: Sequence[str]) -> str:
+    rest = len(words) - _MAX_EXAMPLES
+    return ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+class Progress:
+    """Lines translated so far: a bar on stderr, or a line in the log every half minute; of short files, nothing."""
+
+    def __init__(self, num_lines: int | None, shown_as: Literal["bar", "log", "nothing"]) -> None:
+        """Begin; `num_lines` is the number of all lines if it is known."""
+        self._total = "" if num_lines is None else f" of {num_lines:,}"
+        self._bar = tqdm(total=num_lines, unit="line", delay=BAR_AFTER_S, disable=shown_as != "bar", file=sys.stderr)
+        self._is_logged = shown_as == "log"
+        self._num_lines = 0
+        self._began_at = self._told_at = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.close()
+
+    def add(self, num_lines: int) -> None:
+        """Count lines."""
+        self._num_lines += num_lines
+        self._bar.update(num_lines)
+        now = time.monotonic()
+        if self._is_logged and now - self._told_at >= LOG_EVERY_S:
+            self._told_at = now
+            rate = self._num_lines / (now - self._began_at)
+            log.info("%s%s lines translated, %.0f per second", f"{self._num_lines:,}", self._total, rate)
+
+
+def count_lines(path: Path) -> int | None:
+    """The lines of a file, plain or .gz; None if it cannot be read twice (a pipe) or at all."""
+    if not path.is_file():
+        return None
+    num_lines, last = 0, b""
+    try:
+        with open_text_bytes(path) as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                num_lines += block.count(b"\n")
+                last = block[-1:]
+    except (OSError, EOFError):
+        return None
+    return num_lines + (last not in (b"", b"\n"))

@@ -1,0 +1,169 @@
+"""What `translate` says on stderr of translations to distrust, and its JSON lines."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.commands import notices
+from seq2seq_attn.commands.notices import Progress, count_lines
+from seq2seq_attn.commands.translate import translate
+from seq2seq_attn.run_dir import RunDir
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    """Words as tokens: those of `SOURCE` are known."""
+    return make_toy_run(tmp_path_factory.mktemp("runs") / "toy", toy_config(tokenizer="spacy"))
+
+
+# ---- words unknown to the run ----
+
+
+def test_unknown_words_of_each_sentence_are_told(
+    run: RunDir, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
+    assert caplog.messages[:3] == [
+        "line 1: 2 of 3 words unknown to this run: Hallo, Welt",
+        "line 3: blank, and so is its translation",
+        f"line 4: 1 of 1 words unknown to this run: {'x' * 29}…",
+    ]
+    assert "unknown" not in capfd.readouterr().out
+
+
+def test_unknown_words_of_a_file_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "in").write_text("Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(f"a{i}b" for i in range(20)))
+    translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", max_length_ratio=9)
+    examples = ", ".join(["Hallo", "Welt", *(f"a{i}b" for i in range(8))])
+    assert caplog.messages[0] == (
+        f"{tmp_path / 'in'}: 23 of 26 words unknown to this run, on 3 of 5 lines; for example: {examples}"
+    )
+
+
+@pytest.mark.parametrize(("tokenizer", "unit"), [("sentencepiece", "subwords"), ("characters", "characters")])
+def test_the_unit_is_that_of_the_tokenizer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, tokenizer: str, unit: str
+) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
+    translate(["Ein ✈"], run=run.path, output=tmp_path / "out")
+    assert f"1 of {len(run.source_tokenizer().tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
+
+
+def test_copying_says_when_there_is_nothing_to_copy(
+    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    translate(["Hund"], run=run.path, output=tmp_path / "out", unk="copy")
+    assert caplog.messages[0].startswith("--unk copy: changes nothing, because this run never writes <unk>")
+    caplog.clear()
+    other = make_toy_run(tmp_path / "run", toy_config(vocab={"min_frequency": 2}))
+    translate(["Hund"], run=other.path, output=tmp_path / "out", unk="copy")
+    assert "--unk" not in caplog.text
+
+
+# ---- lines that the limit cut ----
+
+
+def test_lines_cut_at_the_limit_are_counted(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "in").write_text("\n".join([*SOURCE, ""]))
+    found = load(run.path).translate(SOURCE, max_length_ratio=0.01)
+    num_cut = sum(translation.is_cut for translation in found)
+    assert num_cut > 1
+    translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", format="json", max_length_ratio=0.01)
+    assert caplog.messages == [
+        f"{tmp_path / 'in'}: {num_cut} of 5 lines were cut at the length limit (0.01 * source tokens + 4); "
+        "raise it with --max-length-ratio"
+    ]
+    objects = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [one["is_cut"] for one in objects] == [translation.is_cut for translation in found]
+
+
+# ---- JSON lines ----
+
+
+def test_a_line_of_json_has_what_a_translation_has(run: RunDir, tmp_path: Path) -> None:
+    lines = [SOURCE[0], "", "Hallo Hund"]
+    translate(lines, run=run.path, output=tmp_path / "out", format="json", n_best=2)
+    written = (tmp_path / "out").read_text(encoding="utf-8").split("\n")[:-1]
+    assert len(written) == 3
+    for line, best in zip(written, load(run.path).translate_n_best(lines, n_best=2), strict=True):
+        found = json.loads(line)
+        assert (found["text"], found["tokens"], found["source_tokens"]) == (
+            best[0].text,
+            best[0].tokens,
+            best[0].source_tokens,
+        )
+        assert found["score"] == pytest.approx(best[0].score, abs=1e-5)
+        assert (found["links"], found["unknown"]) == ([list(link) for link in best[0].links()], list(best[0].unknown))
+        assert [one["text"] for one in found["n_best"]] == [translation.text for translation in best]
+
+
+def test_without_attention_there_are_no_links(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(attention="none"))
+    translate(["Hund"], run=run.path, output=tmp_path / "out", format="json")
+    found = json.loads((tmp_path / "out").read_text())
+    assert (found["links"], "n_best" in found) == (None, False)
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_coprocess_gets_line_1_before_it_sends_line_2(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], format: str
+) -> None:
+    written = b""
+
+    class Waiting(io.BytesIO):
+        num_read = 0
+
+        def read1(self, size: int | None = -1) -> bytes:
+            nonlocal written
+            written += capfdbinary.readouterr().out
+            assert written.count(b"\n") == self.num_read
+            self.num_read += 1
+            return b"Hund\n" if self.num_read <= 3 else b""
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting()))
+    translate(run=run.path, format=format)  # type: ignore[arg-type]
+    assert written.count(b"\n") == 3
+
+
+# ---- progress ----
+
+
+def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    times = iter([0.0, 10.0, 20.0, 31.0, 50.0, 62.0])
+    monkeypatch.setattr(notices.time, "monotonic", lambda: next(times))
+    with Progress(4_000, "log") as progress:
+        for _ in range(5):
+            progress.add(310)
+    assert caplog.messages == [
+        "930 of 4,000 lines translated, 30 per second",
+        "1,550 of 4,000 lines translated, 25 per second",
+    ]
+
+
+def test_a_bar_appears_on_stderr_for_a_file_that_takes_a_while(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress(40, "bar") as progress:
+        progress.add(40)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(notices, "BAR_AFTER_S", 0.0)
+    with Progress(40, "bar") as progress:
+        progress.add(40)
+    error = capsys.readouterr().err
+    assert "40/40" in error
+    assert "line/s" in error
+
+
+@pytest.mark.parametrize(("content", "num_lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
+def test_lines_of_a_file_are_counted(tmp_path: Path, content: str, num_lines: int) -> None:
+    (tmp_path / "in").write_text(content)
+    assert count_lines(tmp_path / "in") == num_lines
+    assert count_lines(tmp_path) is None
