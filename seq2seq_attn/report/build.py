@@ -18,7 +18,8 @@ from seq2seq_attn.evaluation.texts import LineCounts, join_counts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
 from seq2seq_attn.report.conclusion import conclude
-from seq2seq_attn.report.pages import Page, drawn_sets, markdown_page, terminal_page, terminal_summary
+from seq2seq_attn.report.exports import csv_text
+from seq2seq_attn.report.pages import Page, drawn_sets, latex_page, markdown_page, terminal_page, terminal_summary
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 
@@ -67,6 +68,16 @@ class Report:
     def text(self) -> str:
         """For the terminal, in full."""
         return terminal_page(self.page)
+
+    @property
+    def csv(self) -> str:
+        """A row per score, for spreadsheets and statistics."""
+        return csv_text(self.sets)
+
+    @property
+    def latex(self) -> str:
+        """The tables, for papers."""
+        return latex_page(self.page)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
         """For a file that lies beside the named plots."""

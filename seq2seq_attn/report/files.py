@@ -28,7 +28,12 @@ class ReportFiles:
     page: Path | None = None
     """to read: `.md` is Markdown, `.html` holds sentences and attention too"""
     plots: PlotFormat | None = None
-    """plots in this format, beside the JSON, else beside the page"""
+    """plots in this format, beside the first of the other files"""
+
+    csv: Path | None = None
+    """a row per score"""
+    latex: Path | None = None
+    """tables for papers"""
 
     @property
     def is_named(self) -> bool:
@@ -64,11 +69,16 @@ class ReportFiles:
         elif self.page is not None:
             links = [relpath(plot, self.page.parent) for plot in written]
             write_text(self.page, report.markdown(links))
+        if self.csv is not None:
+            write_text(self.csv, report.csv)
+        if self.latex is not None:
+            write_text(self.latex, report.latex)
         return [*self._paths, *written]
 
     @property
     def _paths(self) -> list[Path]:
-        return [path for path in (self.json, self.page) if path is not None]
+        named = (self.json, self.page, self.csv, self.latex)
+        return [path for path in named if path is not None]
 
     def _write_plots(self, report: Report) -> list[Path]:
         """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets

@@ -17,6 +17,7 @@ from seq2seq_attn.report.arm_tables import (
 )
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
 from seq2seq_attn.report.conclusion import CLEAR_NOTE
+from seq2seq_attn.report.exports import latex_text
 from seq2seq_attn.report.tables import (
     THIN_NOTE,
     Table,
@@ -102,9 +103,7 @@ def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
             f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
             score_table(scores).to_markdown(),
         ]
-        measures = bucket_measures(list(scores.scores))
-        tables = _arm_tables(scores, page.unit, measures) + _length_tables(scores, page.unit, measures)
-        for title, table in [*tables, *_attention_tables(scores, page.unit)]:
+        for title, table in _detailed_tables(scores, page.unit):
             blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
         if lines := _count_lines(scores):
             blocks.append(_markdown_list(lines))
@@ -112,6 +111,22 @@ def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
     blocks += ["## How it was measured"]
     blocks.append(_markdown_list([*legend(page), *_signature_lines(page), page.provenance]))
     return "\n\n".join(blocks) + "\n"
+
+
+def latex_page(page: Page) -> str:
+    """The tables of `markdown_page`, for a paper."""
+    tables = []
+    for scores in page.sets:
+        title = f"{scores.name}, {scores.num_pairs:,} sentence pairs"
+        tables.append((title, score_table(scores)))
+        tables += [(f"{scores.name}: {title}", table) for title, table in _detailed_tables(scores, page.unit)]
+    return latex_text(tables)
+
+
+def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
+    measures = bucket_measures(list(scores.scores))
+    of_scores = _arm_tables(scores, unit, measures) + _length_tables(scores, unit, measures)
+    return [*of_scores, *_attention_tables(scores, unit)]
 
 
 def _markdown_list(lines: Sequence[str]) -> str:

@@ -253,9 +253,8 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
-    arguments += (
-        " --batch-size 9 --json j --report r.html --plots svg --device cpu --precision bf16 --max-length-ratio 3"
-    )
+    arguments += " --batch-size 9 --json j --report r.html --plots svg --csv s.csv --latex t.tex"
+    arguments += " --device cpu --precision bf16 --max-length-ratio 3"
     assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out.startswith("the table\n--full shows")
     assert run(["evaluate", "a", "--full"]) == 0
@@ -267,7 +266,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
             stitch=[1, 3],
             settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50),
             choices=Choices(4, 0.5, 3.0, 9, "cpu", "bf16", reuse_hypotheses=True),
-            files=ReportFiles(Path("j"), Path("r.html"), "svg"),
+            files=ReportFiles(Path("j"), Path("r.html"), "svg", Path("s.csv"), Path("t.tex")),
             judge_attention=False,
         )
     ]

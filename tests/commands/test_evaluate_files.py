@@ -43,6 +43,15 @@ def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, pl
         assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
 
 
+def test_tables_for_spreadsheets_and_papers(workshop, tmp_path):
+    before = everything_in(workshop / "additive")
+    run_evaluate(workshop, "additive", splits=["short"], csv=tmp_path / "s.csv", latex=tmp_path / "t.tex")
+    assert (tmp_path / "s.csv").read_text(encoding="utf-8").startswith("test_set,joined_pairs,length")
+    assert "\\toprule" in (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert len(everything_in(tmp_path)) == 2
+    assert everything_in(workshop / "additive") == before
+
+
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     for number, folder in enumerate(("a", "b")):
         make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)

@@ -78,10 +78,12 @@ def evaluate(
         Plots | None,
         typer.Option(
             metavar="|".join(Plots),
-            help="Plots in this format, beside the JSON or the page.",
+            help="Plots in this format, beside the report.",
             show_default="png in the run; none elsewhere",
         ),
     ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Where a table with one row per score goes.")] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Where tables for papers go (booktabs).")] = None,
     device: Device = None,
     precision: TranslationPrecision = None,
     imports: Import = None,
@@ -122,7 +124,7 @@ def evaluate(
                 reuse_hypotheses,
                 is_terminal(),
             ),
-            files=ReportFiles(json, report, plots.value if plots else None),
+            files=ReportFiles(json, report, plots.value if plots else None, csv, latex),
             judge_attention=not no_attention,
         )
     )

@@ -1,0 +1,135 @@
+"""Scores for other programs: one CSV row per score, and the tables of the page in LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from seq2seq_attn.evaluation.arms import ArmScore
+from seq2seq_attn.evaluation.scores import BucketScores, SetScores, SystemScore
+from seq2seq_attn.report.tables import Table
+
+COLUMNS = (
+    *("test_set", "joined_pairs", "length", "lower", "upper", "num_pairs", "is_thin", "measure"),
+    *("kind", "name", "num_seeds", "score", "sd", "low", "high"),
+    *("difference", "p_value", "kept", "kept_low", "kept_high"),
+)
+
+_LATEX = {
+    **{char: f"\\{char}" for char in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "±": r"$\pm$",
+    "ß": r"{\ss}",
+    "æ": r"{\ae}",
+    "Æ": r"{\AE}",
+    "ø": r"{\o}",
+    "Ø": r"{\O}",
+    "œ": r"{\oe}",
+    "ł": r"{\l}",
+    "Ł": r"{\L}",
+}
+_ACCENTS = {
+    "\u0300": "`",
+    "\u0301": "'",
+    "\u0302": "^",
+    "\u0303": "~",
+    "\u0308": '"',
+    "\u0304": "=",
+    "\u0307": ".",
+    "\u030a": "r",
+    "\u030c": "v",
+    "\u0327": "c",
+    "\u0306": "u",
+    "\u030b": "H",
+}
+
+
+def csv_text(sets: Sequence[SetScores]) -> str:
+    """A row for each test set, length bucket (and all lengths), measure, and run or arm; empty cells are not known."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for scores in sets:
+        about = {"test_set": scores.name, "joined_pairs": scores.stitch}
+        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": False}
+        for row in _rows(scores, scores):
+            writer.writerow(about | whole | row)
+        for part in scores.buckets:
+            bucket = part.bucket
+            where = {"length": bucket.label, "lower": bucket.lower, "upper": bucket.upper}
+            for row in _rows(scores, part):
+                writer.writerow(about | where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin} | row)
+    return out.getvalue()
+
+
+def _rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
+    for measure, of_runs in part.scores.items():
+        for name, score in zip(scores.systems, of_runs, strict=True):
+            yield {"measure": measure, "kind": "run", "name": name, "num_seeds": 1, **_values(score)}
+    for measure, of_arms in part.arm_scores.items():
+        for arm, arm_score in zip(scores.arms, of_arms, strict=True):
+            spread = {"num_seeds": arm_score.spread.num_seeds, "sd": arm_score.spread.standard_deviation}
+            yield {"measure": measure, "kind": "arm", "name": arm.name, **spread, **_values(arm_score)}
+
+
+def _values(score: SystemScore | ArmScore) -> dict[str, Any]:
+    interval, test, kept = score.interval, score.bootstrap, score.retention
+    values: dict[str, Any] = {"score": interval.value, "low": interval.low, "high": interval.high}
+    if test is not None:
+        values |= {"difference": test.difference, "p_value": test.p_value}
+    if kept is not None:
+        values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+    return values
+
+
+def latex_text(tables: Sequence[tuple[str, Table]]) -> str:
+    r"""A file to `\input`: each table, with its title as the caption, in booktabs' style; pure ASCII."""
+    return "\n".join(["% needs \\usepackage{booktabs}", *(_latex_table(title, table) for title, table in tables)])
+
+
+def escape_latex(text: str) -> str:
+    """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
+    return "".join(map(_latex_character, unicodedata.normalize("NFC", " ".join(text.split()))))
+
+
+def _latex_character(char: str) -> str:
+    if char in _LATEX:
+        return _LATEX[char]
+    if char.isascii():
+        return char if char.isprintable() else " "
+    parts = unicodedata.normalize("NFD", char)
+    if len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS:
+        return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
+    return f"U+{ord(char):04X}"
+
+
+def _latex_table(title: str, table: Table) -> str:
+    header, *rows = ([escape_latex(cell) for cell in line] for line in (table.header, *table.rows))
+    # A row that begins with a bracket would be read as an option of the row before.
+    lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
+    columns = "l" + "r" * (len(header) - 1)
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering",
+            rf"\caption{{{escape_latex(title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(header) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )

@@ -1,0 +1,99 @@
+"""CSV and LaTeX: every score once, and text that stays text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from seq2seq_attn.report.exports import COLUMNS, csv_text, escape_latex, latex_text
+from seq2seq_attn.report.pages import latex_page
+from seq2seq_attn.report.tables import Table
+from tests.report.conftest import score_systems
+from tests.report.test_arms import grouped  # noqa: F401
+from tests.report.test_tables import make_page
+
+HOSTILE = 'a,"b"\n<&|%$#_{}~^\\ $\\frac{1}'
+
+
+def read(text):
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert all(list(row) == list(COLUMNS) for row in rows)
+    return rows
+
+
+def test_a_row_for_each_score(two_systems):
+    rows = read(csv_text([two_systems]))
+    measures, parts = len(two_systems.scores), len(two_systems.buckets) + 1
+    assert len(rows) == 2 * measures * parts
+    [row] = [row for row in rows if (row["length"], row["measure"], row["name"]) == ("12-18", "bleu", "none")]
+    score = two_systems.buckets[2].scores["bleu"][1]
+    assert (row["lower"], row["upper"], row["num_pairs"]) == ("12", "19", str(len(two_systems.buckets[2].bucket)))
+    assert (float(row["score"]), float(row["low"])) == (score.interval.value, score.interval.low)
+    assert (float(row["difference"]), float(row["p_value"])) == (score.bootstrap.difference, score.bootstrap.p_value)
+    assert float(row["kept_high"]) == score.retention.high
+    [first] = [row for row in rows if (row["length"], row["measure"], row["name"]) == ("all", "bleu", "additive")]
+    assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == ("run", "", "", "1")
+
+
+def test_arms_have_rows_of_their_own(grouped):  # noqa: F811
+    rows = [row for row in read(csv_text([grouped])) if row["kind"] == "arm" and row["length"] == "all"]
+    assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
+        *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
+    ]
+    assert float(rows[1]["sd"]) == grouped.arm_scores["bleu"][1].spread.standard_deviation
+
+
+def test_names_survive_csv():
+    assert {row["name"] for row in read(csv_text([score_systems([HOSTILE, "none"])]))} == {HOSTILE, "none"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 5 % of $x^2$", r"a\_b \& 5 \% of \$x\textasciicircum{}2\$"),
+        ("Größe, façade, ångström, Łódź", None),
+        ("± <|>", r"$\pm$ \textless{}\textbar{}\textgreater{}"),
+        ("日\n\x07本", r"U+65E5  U+672C"),
+        ("\\input{x}", r"\textbackslash{}input\{x\}"),
+    ],
+)
+def test_text_stays_text_in_latex(text, expected):
+    escaped = escape_latex(text)
+    assert escaped.isascii()
+    assert escaped.isprintable()
+    assert expected is None or escaped == expected
+
+
+def test_every_row_has_the_columns_of_its_table(two_systems, grouped):  # noqa: F811
+    for scores in (two_systems, grouped, score_systems([HOSTILE, "none"])):
+        text = latex_page(make_page(scores))
+        tables = re.findall(r"\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
+        assert len(tables) == text.count(r"\caption{") == text.count(r"\begin{table}") > 3
+        for columns, body in tables:
+            lines = [line for line in body.splitlines() if line != r"\midrule"]
+            assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(columns)}
+            assert all(line.endswith(r" \\") for line in lines)
+
+
+def test_a_table_by_hand():
+    assert latex_text([("BLEU & co", Table(["run", "n"], [["[a]", "1"]]))]) == (
+        "% needs \\usepackage{booktabs}\n\\begin{table}[htbp]\n\\centering\n\\caption{BLEU \\& co}\n"
+        "\\begin{tabular}{lr}\n\\toprule\nrun & n \\\\\n\\midrule\n{[a]} & 1 \\\\\n\\bottomrule\n\\end{tabular}\n"
+        "\\end{table}\n"
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)")
+def test_latex_compiles(tmp_path):
+    scores = score_systems([HOSTILE, "Größe, façade, Łódź, 日本"])
+    (tmp_path / "t.tex").write_text(latex_page(make_page(scores)), encoding="ascii")
+    document = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
+    (tmp_path / "doc.tex").write_text(document, encoding="ascii")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "doc.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
