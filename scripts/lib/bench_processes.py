@@ -15,17 +15,18 @@ from bench_prepare import resident_bytes
 
 from seq2seq_attn.files import write_json
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
 
 RECORD = Path("docs/speed/processes.json")
 WINDOW = 10
 SAMPLE_EVERY_S = 3.0  # to add up a process's pages takes it, and a core, some time
 PRODUCTS_S = 3.0
-# matrix products alone, in bf16 and of a size that stays in the caches: what a core can do without the rest of training
+# matrix products alone, of a size that stays in the caches: what a core can do without the rest of training
 PRODUCTS = """
 import sys, time, torch
 torch.set_num_threads(1)
-a = b = torch.ones(512, 512, dtype=torch.bfloat16)
-starts_at, seconds = map(float, sys.argv[1:])
+a = b = torch.ones(512, 512, dtype=getattr(torch, sys.argv[3]))
+starts_at, seconds = map(float, sys.argv[1:3])
 while time.time() < starts_at:
     a @ b
 count = 0
@@ -78,7 +79,8 @@ def main():
 
 def count_products(num_processes):
     """How many matrix products that many processes, of one thread each, make in the same few seconds."""
-    arguments = [str(time.time() + 5.0), str(PRODUCTS_S)]  # both have started by then
+    dtype = "bfloat16" if cpu_multiplies_bf16() else "float32"
+    arguments = [str(time.time() + 5.0), str(PRODUCTS_S), dtype]  # both have started by then
     processes = [
         subprocess.Popen([sys.executable, "-c", PRODUCTS, *arguments], stdout=subprocess.PIPE, text=True)
         for _ in range(num_processes)

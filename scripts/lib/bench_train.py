@@ -1,13 +1,11 @@
 """See scripts/bench_train."""
 
 import argparse
-import json
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import torch
+from bench_train_report import forced_name, report
 from tutorial_model import TutorialModel, copy_weights
 
 from seq2seq_attn.config import load_config
@@ -17,8 +15,8 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import seq2seq
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.unroll import unroll, unroll_plain
-from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.precision import DTYPES, multiplies_bf16
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import build_optimizer
@@ -26,7 +24,8 @@ from seq2seq_attn.train.update import Updater
 
 TUTORIAL = "tutorial"
 RANDOM, BUCKETED = "random batches", "bucketed batches"
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+QUICK_S = 60.0
+"""of `--quick`, for turns: two minutes less what the corpus and the matrix products take on a slow core"""
 
 
 class Contestant:
@@ -60,9 +59,14 @@ def wait(device):
         torch.cuda.synchronize(device)
 
 
-def main():
+def precisions(device):
+    """What the device multiplies by itself: bf16 that is emulated would take minutes and say nothing."""
+    return ["fp32", "bf16"] if multiplies_bf16(device) else ["fp32"]
+
+
+def main(arguments=None):
     """Time, compare, print, record."""
-    options = parse(sys.argv[1:])
+    options = parse(arguments)
     keep_primitives(4_096)  # what these batches need
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(options.threads)
@@ -84,8 +88,10 @@ def main():
     }
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     contestants = make_contestants(config, sizes, batches, options)
+    if options.quick:
+        options.batches = affordable_batches(contestants, options)
     for contestant in contestants:
-        for number in range(options.warm_up):
+        for number in range(options.warm_up * options.batches):
             contestant.turn(number)
         contestant.speeds.clear()
     peaks = {}
@@ -94,8 +100,19 @@ def main():
             peaks.setdefault(name, []).append(peak)
         for contestant in contestants:
             contestant.turn(number)
-    differences = gradient_differences(config, sizes) if options.config == TUTORIAL else {}
+    is_tutorial = options.config == TUTORIAL
+    differences = gradient_differences(config, sizes, precisions(torch.device("cpu"))) if is_tutorial else {}
     report(contestants, differences, peaks, flops, options)
+
+
+def affordable_batches(contestants, options):
+    """How many batches there is time for, on this machine: from a turn of each over the first one."""
+    began_at = time.perf_counter()
+    for contestant in contestants:
+        contestant.turn(0)
+    seconds = time.perf_counter() - began_at
+    affordable = (QUICK_S - seconds) / (seconds * (options.warm_up + 1))
+    return max(1, min(options.batches, int(affordable)))
 
 
 def gemm_peaks(options):
@@ -103,7 +120,8 @@ def gemm_peaks(options):
     found = {}
     for num_threads in options.cores or [options.threads]:
         torch.set_num_threads(num_threads)
-        for precision, dtype in DTYPES.items():
+        for precision in options.precisions:
+            dtype = DTYPES.get(precision, torch.float32)
             found[peak_name(precision, num_threads, options)] = gemm_peak(dtype, options.device)
     return found
 
@@ -151,7 +169,7 @@ def make_contestants(config, sizes, batches, options):
     updates = {
         f"ours, {name}, {precision}": our_update(config, sizes, way, precision, ratio, device)
         for name, way in ways.items()
-        for precision in DTYPES
+        for precision in options.precisions
     }
     if options.cores:
         return [
@@ -163,12 +181,14 @@ def make_contestants(config, sizes, batches, options):
                 num,
             )
             for num in options.cores
-            for name in DTYPES
+            for name in options.precisions
         ]
     if device.type == "cuda":
-        updates |= {f"ours, graphs, {name}": graphed_update(config, sizes, name, ratio, device) for name in DTYPES}
+        graphed = {name: graphed_update(config, sizes, name, ratio, device) for name in options.precisions}
+        updates |= {f"ours, graphs, {name}": update for name, update in graphed.items()}
     if ratio < 1.0:
-        updates |= {forced_name(name): our_update(config, sizes, unroll, name, 1.0, device) for name in DTYPES}
+        forced = {name: our_update(config, sizes, unroll, name, 1.0, device) for name in options.precisions}
+        updates |= {forced_name(name): update for name, update in forced.items()}
     ours = [Contestant(name, batches[BUCKETED], update, device) for name, update in updates.items()]
     if options.quick:
         return ours
@@ -177,11 +197,6 @@ def make_contestants(config, sizes, batches, options):
         for kind in (RANDOM, BUCKETED)
     ]
     return tutorials + ours
-
-
-def forced_name(precision):
-    """What ours is called that is never fed back its own tokens."""
-    return f"ours, fast, teacher forcing 1, {precision}"
 
 
 def graphed_update(config, sizes, precision, ratio, device):
@@ -234,7 +249,7 @@ def tutorial_update(sizes, packed, ratio, device):
     return update
 
 
-def gradient_differences(config, sizes):
+def gradient_differences(config, sizes, of_precisions):
     """Relative difference of the loss and of all gradients to the tutorial's, teacher-forced, without dropout."""
     torch.manual_seed(2)
     model = build_model(config.model, **sizes).eval()
@@ -251,7 +266,7 @@ def gradient_differences(config, sizes):
     expected.backward()
     wanted = tutorial.output.weight.grad, tutorial.decoder.weight_hh_l0.grad, tutorial.source_embedding.weight.grad
     found = {}
-    for precision in ("fp32", "bf16"):
+    for precision in of_precisions:
         model.zero_grad()
         seq2seq.unroll = unroll
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
@@ -267,68 +282,10 @@ def gradient_differences(config, sizes):
     return found
 
 
-def report(contestants, differences, peaks, flops, options):
-    """The table, and the record."""
-    environment = describe_environment(sys.argv, options.device)
-    threads = " and ".join(map(str, options.cores or [options.threads]))
-    print(f"{environment['device_name']}, {threads} thread(s), torch {torch.__version__}, {environment['written_at']}")
-    print(f"{options.config}, teacher forcing {options.teacher_forcing}, {options.batches} paired turns")
-    medians = {name: statistics.median(values) for name, values in peaks.items()}
-    in_words = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in medians.items())
-    print(f"{flops / 1e6:.0f} MFLOP a token; matrix products {in_words}\n")
-    base = contestants[:2]
-    print(f"{'':34}{'tokens/s':>10}{'of peak':>9}" + "".join(f"   x {contestant.name}" for contestant in base))
-    rows = []
-    for contestant in contestants:
-        ratios = [paired_ratio(contestant, other) for other in base]
-        peak = next((values for name, values in peaks.items() if contestant.name.endswith(name)), peaks.get("fp32"))
-        of_peak = statistics.median(speed * flops / now for speed, now in zip(contestant.speeds, peak, strict=True))
-        print(
-            f"{contestant.name:34}{contestant.speed:>10,.0f}{100 * of_peak:>7.0f} %"
-            + "".join(f"{r:>{5 + len(o.name)}.2f}" for r, o in zip(ratios, base, strict=True))
-        )
-        rows.append(
-            {
-                "name": contestant.name,
-                "tokens_per_s": contestant.speed,
-                "share_of_gemm_peak": of_peak,
-                "ratios": dict(zip((o.name for o in base), ratios, strict=True)),
-            }
-        )
-    by_name = {contestant.name: contestant for contestant in contestants}
-    fed_back = {
-        name: paired_ratio(by_name[f"ours, fast, {name}"], by_name[forced_name(name)])
-        for name in DTYPES
-        if forced_name(name) in by_name
-    }
-    for precision, ratio in fed_back.items():
-        print(f"\nfast, {precision}: {100 * ratio:.0f} % of its speed at teacher forcing 1", end="")
-    print()
-    if differences:
-        print("\nfast against the tutorial's function, relative difference:")
-    for precision, values in differences.items():
-        print(f"  {precision}: loss {values['loss']:.1e}, gradients {values['gradients']:.1e}")
-    if options.record:
-        path = Path(f"docs/speed/{options.record}.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        about = {
-            "options": {**vars(options), "device": str(options.device)},
-            "gemm_peak": medians,
-            "flops_per_token": flops,
-        }
-        value = {**about, "rows": rows, "fed_back": fed_back, "differences": differences, "environment": environment}
-        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-
-
-def paired_ratio(a, b):
-    """Median over turns of the ratio of speeds."""
-    return statistics.median(x / y for x, y in zip(a.speeds, b.speeds, strict=True))
-
-
 def parse(arguments):
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_train", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="ours only, few batches: under two minutes")
+    parser.add_argument("--quick", action="store_true", help="ours only, within two minutes: at most four batches")
     parser.add_argument("--cores", action="store_true", help="ours only, one thread against two")
     parser.add_argument("--config", default=TUTORIAL, help="another function: with --quick or --cores")
     parser.add_argument("--threads", type=int, default=1)
@@ -343,9 +300,10 @@ def parse(arguments):
     options.cores = [1, 2] if options.cores else []
     if options.config != TUTORIAL and not (options.quick or options.cores):
         parser.error(f"--config {options.config}: the tutorial's own loop is of one function; add --quick or --cores")
-    # every shape has been met before, as most have in a training: oneDNN compiles a product for each; on a GPU twice,
-    # as a shape is recorded when it comes again
-    options.warm_up = options.batches * (2 if options.device.type == "cuda" else 1)
+    options.precisions = precisions(options.device)
+    # Rounds over all batches: every shape has been met before, as most have in a training run: oneDNN compiles a
+    # product for each. On a GPU two rounds, because a shape is recorded when it comes again.
+    options.warm_up = 2 if options.device.type == "cuda" else 1
     return options
 
 

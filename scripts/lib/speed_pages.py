@@ -48,15 +48,18 @@ def render_block(records: dict[str, Record]) -> str:
             f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
-        best = next(row for row in record["rows"] if row["name"] == "ours, fast, bf16")
+        rows = {row["name"]: row for row in record["rows"]}
+        best = rows.get("ours, fast, bf16") or rows["ours, fast, fp32"]
         ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in best["ratios"].items())
         lines.append(f"- training at the function of the well-known tutorial, one core: {ratios}")
     if record := records.get("peers"):
         for what in dict.fromkeys(row["what"] for row in record["rows"]):
-            rows = [row for row in record["rows"] if row["what"] == what and row["contestant"] == "ours, bf16"]
-            if rows:
-                ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in rows[0]["ratios"].items())
-                lines.append(f"- {what}, bf16, one core: {ratios}")
+            rows = [row for row in record["rows"] if row["what"] == what and row["contestant"].startswith("ours, ")]
+            by_precision = {row["contestant"].removeprefix("ours, "): row for row in reversed(rows)}
+            precision = "bf16" if "bf16" in by_precision else "fp32"
+            if best := by_precision.get(precision):
+                ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in best["ratios"].items())
+                lines.append(f"- {what}, {precision}, one core: {ratios}")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
     return "\n".join(lines)

@@ -51,7 +51,9 @@ class _Anchor(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, ...]:
         inputs, grads = torch.cat(ctx.tape.inputs), torch.cat(ctx.tape.grads)
-        ctx.tape.inputs, ctx.tape.grads = [], []
+        # The tape holds the anchor, whose graph holds this node. Left to the garbage collector, that cycle keeps the
+        # weight's gradient accumulator, with the stream of this pass: a CUDA graph of the next pass could not use it.
+        del ctx.tape
         grad_bias = grads.sum(dim=0, dtype=ctx.dtype) if ctx.has_bias else None
         return None, (grads.t() @ inputs).to(ctx.dtype), grad_bias
 

@@ -19,9 +19,16 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     """
     if name in get_args(Precision):
         return cast(Precision, name)
+    if multiplies_bf16(device):
+        return "bf16"
+    return "fp16" if device.type == "cuda" else "fp32"
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether the device has bf16 instructions; without them bf16 is emulated, many times slower than fp32."""
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-    return "bf16" if cpu_multiplies_bf16() else "fp32"
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return cpu_multiplies_bf16()
 
 
 def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

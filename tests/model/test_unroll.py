@@ -1,5 +1,7 @@
 """The fast unroll is the plain one: outputs, gradients, and a loss curve."""
 
+import gc
+
 import pytest
 import torch
 
@@ -72,6 +74,22 @@ def test_deferred_gradients_equal_the_plain_loops(make_model, batch, with_way, n
     deferred, deferred_gradients = loss_and_gradients(model, batch, ratio)
     torch.testing.assert_close(deferred.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
     torch.testing.assert_close(deferred_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+def test_a_deferred_pass_leaves_nothing_to_the_garbage_collector(make_model, batch, with_way):
+    model = make_model("additive")
+    with_way(unroll_deferred)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        loss_and_gradients(model, batch, 1.0)
+        gc.collect()
+        assert not [thing for thing in gc.garbage if isinstance(thing, torch.Tensor)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 def test_an_unknown_score_takes_the_deferred_way(make_model, batch, monkeypatch):
