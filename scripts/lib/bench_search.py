@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import torch
-from tutorial_model import TutorialModel, copy_weights
+from tutorial_model import copy_weights, tutorial_model
 
 from seq2seq_attn import load
 from seq2seq_attn.config import load_config
@@ -58,8 +58,8 @@ def main():
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     keep_memory_flat()  # as `seq2seq translate` does
-    tutorial, same = tutorial_pair(options.device)
-    ours = forced_model("multi30k", OUR_SIZES, options.device)
+    tutorial, same = tutorial_pair(load_config(["tutorial"]).model, TUTORIAL_SIZES, options.device)
+    ours = forced_model(load_config(["multi30k"]).model, OUR_SIZES, options.device)
     contestants = make_contestants(tutorial, same, ours, options)
     for contestant in contestants:
         contestant.turn()
@@ -86,28 +86,28 @@ def main():
 
 def forced_model(config, sizes, device):
     """A model of random weights that never ends a sentence by itself."""
-    model = build_model(load_config([config]).model, **sizes).eval()
+    model = build_model(config, **sizes).eval()
     model.decoder.output.bias[EOS] = -1e4
     return model.to(device)
 
 
-def tutorial_pair(device):
+def tutorial_pair(config, sizes, device):
     """The tutorial's model and ours with its weights: one function."""
-    same = forced_model("tutorial", TUTORIAL_SIZES, "cpu")
-    tutorial = TutorialModel(*TUTORIAL_SIZES.values(), packed=True).eval()
+    same = forced_model(config, sizes, "cpu")
+    tutorial = tutorial_model(config, sizes, packed=True).eval()
     copy_weights(tutorial, same)
     return tutorial.to(device), same.to(device)
 
 
 def make_contestants(tutorial, same, ours, options):
     """The tutorial's loop; ours at its function, then at the sizes of the `multi30k` configuration."""
-    theirs = random_sentences(options.tutorial_sentences, TUTORIAL_SIZES["num_source_ids"])
+    theirs = random_sentences(options.tutorial_sentences, num_source_ids(same))
     found = [
         Contestant("tutorial's loop", lambda sentences: tutorial_greedy(tutorial, sentences, options.device), theirs)
     ]
-    for label, model, sizes in (("its function", same, TUTORIAL_SIZES), ("multi30k", ours, OUR_SIZES)):
-        batched = random_sentences(options.sentences, sizes["num_source_ids"])
-        single = random_sentences(options.single_sentences, sizes["num_source_ids"])
+    for label, model in (("its function", same), ("multi30k", ours)):
+        batched = random_sentences(options.sentences, num_source_ids(model))
+        single = random_sentences(options.single_sentences, num_source_ids(model))
         steps = {"plain": model} | {name: step_model(model, name) for name in precisions(options.device)}
         for name, step in steps.items():
             for beam_size in (1, 5):
@@ -117,6 +117,11 @@ def make_contestants(tutorial, same, ours, options):
             one = searcher(step, 1, 1, options.device)
             found.append(Contestant(f"{label}, one at a time, {name}", one, single))
     return found
+
+
+def num_source_ids(model):
+    """The size of a model's source vocabulary."""
+    return model.encoder.embedding.num_embeddings
 
 
 def precisions(device):
@@ -168,7 +173,7 @@ def random_sentences(count, num_ids):
 def differences(tutorial, same, options):
     """Largest difference of log-probabilities to the tutorial's model, over its own translations of 16 sentences, and
     the share of tokens that both choose."""
-    sentences = random_sentences(16, TUTORIAL_SIZES["num_source_ids"])
+    sentences = random_sentences(16, num_source_ids(same))
     translations = torch.tensor(tutorial_greedy(tutorial, sentences, options.device), device=options.device)
     source = collate_source(sentences).to(torch.device(options.device))
     tgt_in = torch.cat([torch.full_like(translations[:, :1], BOS), translations[:, :-1]], dim=1)

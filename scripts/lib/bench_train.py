@@ -6,7 +6,7 @@ import time
 
 import torch
 from bench_train_report import forced_name, report
-from tutorial_model import TutorialModel, copy_weights
+from tutorial_model import copy_weights, tutorial_model
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
@@ -101,7 +101,8 @@ def main(arguments=None):
         for contestant in contestants:
             contestant.turn(number)
     is_tutorial = options.config == TUTORIAL
-    differences = gradient_differences(config, sizes, precisions(torch.device("cpu"))) if is_tutorial else {}
+    cpu = torch.device("cpu")
+    differences = gradient_differences(config, sizes, precisions(cpu), cpu) if is_tutorial else {}
     report(contestants, differences, peaks, flops, options)
 
 
@@ -184,7 +185,9 @@ def make_contestants(config, sizes, batches, options):
             for name in options.precisions
         ]
     if device.type == "cuda":
-        graphed = {name: graphed_update(config, sizes, name, ratio, device) for name in options.precisions}
+        graphed = {
+            name: run_update(config, sizes, name, ratio, device, cuda_graphs=True) for name in options.precisions
+        }
         updates |= {f"ours, graphs, {name}": update for name, update in graphed.items()}
     if ratio < 1.0:
         forced = {name: our_update(config, sizes, unroll, name, 1.0, device) for name in options.precisions}
@@ -193,16 +196,18 @@ def make_contestants(config, sizes, batches, options):
     if options.quick:
         return ours
     tutorials = [
-        Contestant(f"tutorial, {kind}", batches[kind], tutorial_update(sizes, kind == BUCKETED, ratio, device), device)
+        Contestant(
+            f"tutorial, {kind}", batches[kind], tutorial_update(config, sizes, kind == BUCKETED, ratio, device), device
+        )
         for kind in (RANDOM, BUCKETED)
     ]
     return tutorials + ours
 
 
-def graphed_update(config, sizes, precision, ratio, device):
-    """Ours as `seq2seq train --set train.cuda_graphs=true` runs it, batches rounded up ahead of time."""
+def run_update(config, sizes, precision, ratio, device, *, cuda_graphs):
+    """Ours as `seq2seq train --set train.cuda_graphs=...` runs it, batches prepared ahead of time."""
     torch.manual_seed(1)
-    settings = config.train.model_copy(update={"cuda_graphs": True})
+    settings = config.train.model_copy(update={"cuda_graphs": cuda_graphs})
     updater = Updater(build_model(config.model, **sizes).to(device), settings, device=device, precision=precision)
     prepared = {}
 
@@ -232,9 +237,9 @@ def our_update(config, sizes, way, precision, ratio, device):
     return update
 
 
-def tutorial_update(sizes, packed, ratio, device):
+def tutorial_update(config, sizes, packed, ratio, device):
     """The tutorial's own update: cross-entropy over all positions, padding ignored."""
-    model = TutorialModel(*sizes.values(), packed=packed).to(device)
+    model = tutorial_model(config.model, sizes, packed=packed).to(device)
     optimizer = torch.optim.Adam(model.parameters())
 
     def update(batch):
@@ -249,17 +254,18 @@ def tutorial_update(sizes, packed, ratio, device):
     return update
 
 
-def gradient_differences(config, sizes, of_precisions):
+def gradient_differences(config, sizes, of_precisions, device):
     """Relative difference of the loss and of all gradients to the tutorial's, teacher-forced, without dropout."""
     torch.manual_seed(2)
     model = build_model(config.model, **sizes).eval()
-    tutorial = TutorialModel(*sizes.values(), packed=True).eval()
+    tutorial = tutorial_model(config.model, sizes, packed=True).eval()
     copy_weights(tutorial, model)
+    model, tutorial = model.to(device), tutorial.to(device)
     generator = torch.Generator().manual_seed(3)
     lengths = [5, 9, 12, 7, 3, 10, 8, 12]
     source = [torch.randint(4, sizes["num_source_ids"], (n,), generator=generator).tolist() for n in lengths]
     target = [torch.randint(4, sizes["num_target_ids"], (n,), generator=generator).tolist() for n in lengths]
-    batch = collate(source, target, range(len(lengths)))
+    batch = collate(source, target, range(len(lengths))).to(device)
     logits = tutorial(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), 1.1)
     targets = batch.tgt_out_BT.t().flatten()
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction="sum")
@@ -269,7 +275,7 @@ def gradient_differences(config, sizes, of_precisions):
     for precision in of_precisions:
         model.zero_grad()
         seq2seq.unroll = unroll
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
             loss = batch_loss(model, batch).loss_sum
         loss.backward()
         ours = (

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import speed_pages_gpu
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "speed"
 BEGIN = "<!-- speed: written by scripts/results, from docs/speed -->"
 END = "<!-- end of speed -->"
@@ -35,6 +37,8 @@ def render_page(records: dict[str, Record]) -> str:
     for name, section in sections.items():
         if name in records:
             lines += ["", *section(records[name])]
+    if on_a_gpu := list(speed_pages_gpu.render(records, _provenance)):
+        lines += ["", *on_a_gpu]
     return "\n".join(lines) + "\n"
 
 

@@ -60,6 +60,12 @@ class TutorialModel(nn.Module):
         return self.output(joined), hidden.squeeze(0)
 
 
+def tutorial_model(config, sizes, *, packed):
+    """The tutorial's model in the sizes of a configuration of the same function."""
+    own = {"embedding_size": config.embedding_size, "hidden_size": config.hidden_size}
+    return TutorialModel(**sizes, **own, packed=packed)
+
+
 def copy_weights(tutorial, model):
     """Give the tutorial's model the weights of ours (config `tutorial`): the same function."""
     layer, decoder = model.encoder.layers[0], model.decoder

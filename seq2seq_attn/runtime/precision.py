@@ -27,7 +27,7 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
 def multiplies_bf16(device: torch.device) -> bool:
     """Whether the device has bf16 instructions; without them bf16 is emulated, many times slower than fp32."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return cpu_multiplies_bf16()
 
 

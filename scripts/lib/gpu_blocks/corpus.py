@@ -1,0 +1,41 @@
+"""What the blocks work on: Multi30k and the models of its configurations, or for a rehearsal tiny stand-ins."""
+
+from __future__ import annotations
+
+import random
+
+from gpu_blocks.plan import Settings
+from seq2seq_attn.config import ModelConfig, load_config
+
+SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
+TARGET = "dog cat man woman child ball house tree".split()
+_TINY = ["model.embedding_size=16", "model.hidden_size=16", "model.encoder.hidden_size=16"]
+TINY_MODELS = {
+    "tutorial": _TINY,
+    "multi30k": [*_TINY, "model.readout_size=16", "model.attention.options.attention_size=16"],
+}
+
+
+def model_config(name: str, settings: Settings) -> ModelConfig:
+    """The model of a configuration, for a rehearsal a tiny one of the same function."""
+    return load_config([name], TINY_MODELS[name] if settings.is_rehearsal else []).model
+
+
+def data_settings(settings: Settings) -> list[str]:
+    """What `--set` must say of the data, beside `-c multi30k`; a rehearsal's files are written."""
+    if not settings.is_rehearsal:
+        return []
+    folder = settings.work / "toy"
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = random.Random(1)
+    for split, num_pairs in (("train", 64), ("valid", 8)):
+        pairs = [[generator.randrange(8) for _ in range(generator.randint(1, 4))] for _ in range(num_pairs)]
+        for language, words in (("de", SOURCE), ("en", TARGET)):
+            lines = "".join(" ".join(words[i] for i in pair) + "\n" for pair in pairs)
+            (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
+    return [
+        "data.corpus=files",
+        f"data.data_dir={folder}",
+        *(f"data.{split}={folder / split}" for split in ("train", "valid")),
+        "data.tokenizer.name=characters",
+    ]

@@ -1,0 +1,92 @@
+"""The blocks, their settings, their time and their records. Needs the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs" / "speed"
+WORK = ROOT / "build" / "gpu"
+"""Run directories of unfinished training, and what `--from` unpacks."""
+BUNDLE_ABOUT = WORK / "bundle.json"
+BLOCKS = {
+    "tests": "the device tests and the golden loss curves",
+    "training": "training speed, eager and with CUDA graphs, in fp32, TF32 and bf16, against the tutorial's loop",
+    "translation": "translation speed: greedy, beam 5, one sentence at a time",
+    "bleu": "`seq2seq train` on Multi30k with CUDA graphs, to 35 and to 40 BLEU",
+    "bleu-eager": "the same without CUDA graphs",
+}
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all blocks are told."""
+
+    device: str
+    minutes: float
+    records: Path
+    work: Path
+    is_rehearsal: bool = False
+
+    def record_path(self, name: str) -> Path:
+        """Where a block's record is written."""
+        return self.records / f"gpu-{name}.json"
+
+    def read_record(self, name: str) -> Record | None:
+        """A block's record, from the records' folder or, outside a rehearsal, from docs/speed."""
+        folders = [self.records] if self.is_rehearsal else [self.records, DOCS]
+        for folder in folders:
+            path = folder / f"gpu-{name}.json"
+            if path.is_file():
+                record: Record = json.loads(path.read_text(encoding="utf-8"))
+                return record
+        return None
+
+    def is_done(self, name: str) -> bool:
+        """Whether a block has come to its end."""
+        record = self.read_record(name)
+        return record is not None and bool(record["is_finished"])
+
+
+class Budget:
+    """The time that a block may take."""
+
+    def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ends_at = clock() + 60 * minutes
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, at least 0."""
+        return max(0.0, self._ends_at - self._clock())
+
+    def share(self, fraction: float) -> Budget:
+        """A part of what is left."""
+        return Budget(fraction * self.left_s / 60, self._clock)
+
+
+def write_record(settings: Settings, name: str, *, is_finished: bool, values: Record) -> None:
+    """Write a block's record, with versions, device, date and commit."""
+    from seq2seq_attn.files import write_json
+    from seq2seq_attn.runtime.environment import describe_environment
+
+    environment = describe_environment(["scripts/gpu", name], settings.device)
+    if environment["git"] is None and BUNDLE_ABOUT.is_file():  # no checkout, but a copy of one
+        environment["git"] = json.loads(BUNDLE_ABOUT.read_text(encoding="utf-8"))["git"]
+    settings.records.mkdir(parents=True, exist_ok=True)
+    value = {"block": name, "is_finished": is_finished, **values, "environment": environment}
+    write_json(settings.record_path(name), value)
+
+
+def child_environment(num_threads: int | None = None) -> dict[str, str]:
+    """The environment of a process that a block starts: it finds the package of this checkout."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    threads = {} if num_threads is None else {"OMP_NUM_THREADS": str(num_threads)}
+    return {**os.environ, "PYTHONPATH": path, **threads}

@@ -1,0 +1,92 @@
+"""From the records of scripts/gpu to their section of docs/speed. Needs the standard library alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Record = dict[str, Any]
+PREFIX = "gpu-"
+
+
+def render(records: dict[str, Record], provenance: Callable[[Record, str], str]) -> Iterator[str]:
+    """The lines of the section; none without records."""
+    sections = {"tests": _tests, "bleu": _bleu, "bleu-eager": _bleu, "training": _training, "translation": _translation}
+    found = {name: records[PREFIX + name] for name in sections if PREFIX + name in records}
+    if not found:
+        return
+    yield "## On a GPU"
+    for name, record in found.items():
+        yield from ("", provenance(record, f"gpu {name}"), "")
+        yield from sections[name](record)
+
+
+def _tests(record: Record) -> Iterator[str]:
+    failed = record["failed"]
+    counts = f"{record['passed']} passed, {len(failed)} failed, {record['skipped']} skipped"
+    yield f"Device tests and golden curves: {counts}."
+    if failed:
+        yield ""
+    yield from (f"- `{test['name']}`: {test['message']}" for test in failed)
+
+
+def _bleu(record: Record) -> Iterator[str]:
+    way = "with CUDA graphs" if record["cuda_graphs"] else "without CUDA graphs"
+    state = "" if record["is_finished"] else ", not at its end"
+    yield f"`seq2seq train -c {record['config']}` {way}{state}:"
+    yield ""
+    for target, minutes in record["minutes_to_bleu"].items():
+        reached = "not reached" if minutes is None else f"{minutes:.1f} minutes"
+        yield f"- {target} BLEU on the validation set (greedy): {reached}"
+    used = "not known" if record["utilization"] is None else f"{100 * record['utilization']:.0f} %"
+    peak = "" if record["peak_mib"] is None else f", peak {record['peak_mib']:,} MiB"
+    yield (
+        f"- {record['tokens_per_s']:,.0f} target tokens/s, GPU utilization {used}{peak}, "
+        f"{100 * record['validation_share']:.0f} % of the time in validation"
+    )
+    yield f"- `{record['signature']}`"
+
+
+def _training(record: Record) -> Iterator[str]:
+    peaks = dict(record["peaks"])
+    bandwidth = peaks.pop("bytes")
+    products = ", ".join(f"{name} {peak / 1e12:.0f} TFLOP/s" for name, peak in peaks.items())
+    yield f"Measured on the device: matrix products {products}; copies {bandwidth / 1e12:.1f} TB/s."
+    for function in record["functions"]:
+        names = list(function["rows"][0]["ratios"])
+        yield ""
+        yield (
+            f"Sizes of `{function['config']}`, batches of {function['batch_size']}, teacher forcing "
+            f"{function['teacher_forcing']:g}, {function['turns']} paired turns; a token costs "
+            f"{function['flops_per_token'] / 1e6:.0f} MFLOP:"
+        )
+        yield ""
+        yield from _header(["", "tokens/s", *(f"x {name}" for name in names), "bound"])
+        for row in function["rows"]:
+            ratios = [f"{row['ratios'][name]:.2f}" for name in names]
+            yield _row([row["name"], f"{row['tokens_per_s']:,.0f}", *ratios, row["bound"]])
+        if function["differences"]:
+            yield ""
+        for precision, found in function["differences"].items():
+            loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
+            yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+
+
+def _translation(record: Record) -> Iterator[str]:
+    yield (
+        f"Translation of {record['sentences']:,} sentences, {record['steps']} steps each, batches of "
+        f"{record['batch_size']}, random weights:"
+    )
+    yield ""
+    yield from _header(["", "sentences/s", "x tutorial's loop", "bound"])
+    for row in record["rows"]:
+        yield _row([row["name"], f"{row['sentences_per_s']:,.0f}", f"{row['ratio']:.1f}", row["bound"]])
+
+
+def _header(cells: list[str]) -> Iterator[str]:
+    yield _row(cells)
+    yield "|" + "---|" * len(cells)
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
