@@ -64,8 +64,9 @@ class VocabConfig(Section):
 
 
 class DataConfig(Section):
-    """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`, plain or .gz) or a
-    `[source file, target file]` pair; they are read when `corpus` is `files`."""
+    """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`), a
+    `[source file, target file]` pair, a `.tsv` or a `.jsonl`, each plain or .gz; they are read when `corpus` is
+    `files`. Without `valid`, a tenth of the training pairs is set aside, at most 1,000."""
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"

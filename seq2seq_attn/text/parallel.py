@@ -157,12 +157,12 @@ def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[
 def _languages_of(spec: Spec) -> tuple[list[str], bool]:
     """Language codes that the files show, and whether their order tells source from target."""
     if not isinstance(spec, str):
-        return [code for path in spec if (code := _suffix(Path(path)))], True
+        return [code for path in spec if (code := _language(Path(path)))], True
     if not _is_table(spec):
         prefix = Path(spec)
         siblings = sorted(prefix.parent.glob("*")) if prefix.parent.is_dir() else []
         named = [path for path in siblings if _stem(path) == prefix.name]
-        return list(dict.fromkeys(code for path in named if (code := _suffix(path)))), False
+        return list(dict.fromkeys(code for path in named if (code := _language(path)))), False
     path = Path(spec)
     first = next(iter_lines(path), "")
     codes = list(_json_texts(path, 1, first)) if _is_json(path) and first else _header(first.split("\t"))
@@ -188,7 +188,7 @@ def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
     path = Path(prefix)
     if path.is_dir():
         raise UsageError(f"{prefix}: a folder; name the files in it by {KINDS}{_example(path)}")
-    if path.is_file() and (_suffix(path) or path.suffix.removeprefix(".") in languages):
+    if path.is_file() and (_language(path) or _suffix(path) in languages):
         stem = str(path.with_name(_stem(path)))
         raise UsageError(f"{prefix}: one side only; drop the {prefix.removeprefix(stem)!r} to name both: {stem}")
     if path.is_file():
@@ -203,7 +203,7 @@ def _example(folder: Path) -> str:
         stem = str(path.with_name(_stem(path)))
         if _is_table(str(path)):
             return f", for example {path}"
-        if _suffix(path) and len(_languages_of(stem)[0]) > 1:
+        if _language(path) and len(_languages_of(stem)[0]) > 1:
             return f", for example {stem}"
     return ""
 
@@ -218,10 +218,14 @@ def _stem(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).stem
 
 
-def _suffix(path: Path) -> str | None:
+def _suffix(path: Path) -> str:
+    """What follows the last dot of a file's name without `.gz`."""
+    return Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
+
+
+def _language(path: Path) -> str | None:
     """The language code that a file's name ends in."""
-    code = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
-    return code if _CODE.fullmatch(code) else None
+    return code if _CODE.fullmatch(code := _suffix(path)) else None
 
 
 def _is_table(spec: str) -> bool:

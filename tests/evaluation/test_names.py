@@ -27,7 +27,10 @@ def configs(*settings: str) -> list[Config]:
             ["hidden_size=160, encoder.hidden_size=7", "hidden_size=8, encoder.hidden_size=96"],
         ),
         (
-            ("search.max_length_ratio=4", "data.max_length_ratio=3"),
+            (
+                "data.max_length_ratio=9 search.max_length_ratio=4",
+                "data.max_length_ratio=3 search.max_length_ratio=2",
+            ),
             [
                 "data.max_length_ratio=9.0, search.max_length_ratio=4.0",
                 "data.max_length_ratio=3.0, search.max_length_ratio=2.0",

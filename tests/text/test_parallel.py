@@ -95,11 +95,13 @@ def test_lines_that_are_no_pair(name: str, text: str, message: str) -> None:
 
 def test_names_that_are_nearly_right() -> None:
     write_two("corpus/train")
+    write("corpus/train.fr.gz", "x\n")
     write("corpus/train.txt", "x\n")
     write("tables/b.tsv", "x\ty\n")
     write("half.en", "x\n")
     for spec, message in (
         ("corpus/train.en", "corpus/train.en: one side only; drop the '.en' to name both: corpus/train"),
+        ("corpus/train.fr.gz", "drop the '.fr.gz' to name both: corpus/train"),
         ("corpus", "corpus: a folder; name the files in it by a prefix .*, for example corpus/train"),
         ("tables", "tables: a folder; .*, for example tables/b.tsv"),
         ("half", r"half.fr: no such file, and no half.fr.gz; though half.en is there; there are files for en"),
