@@ -103,6 +103,17 @@ def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translati
     assert without.attention_map() is None
 
 
+def test_a_translation_is_plotted(translation: seq2seq_attn.Translation, root: Path, tmp_path: Path) -> None:
+    figure = translation.plot()
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == translation.source_tokens
+    assert "".join(axes.get_title(loc="left").split()) in "".join(translation.text.split()) + "[...]"
+    figure.savefig(tmp_path / "map.pdf")
+    assert (tmp_path / "map.pdf").stat().st_size
+    with pytest.raises(ValueError, match="no attention to draw"):
+        seq2seq_attn.load(root / "runs" / "none").translate([SOURCE[0]])[0].plot()
+
+
 def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
     snippet = html_map(np.full((5, 5), 0.2), hostile, hostile, unknown=(1,))

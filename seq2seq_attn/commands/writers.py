@@ -20,9 +20,9 @@ from seq2seq_attn.commands.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.metrics.alignment import links_between_words
-from seq2seq_attn.report.figure import PLOT_SUFFIXES
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.figure import PLOT_SUFFIXES
 from seq2seq_attn.translate.packed_map import pack_map
 from seq2seq_attn.translate.translator import Translation
 
@@ -176,7 +176,7 @@ class HeatMapWriter:
 
     def draw(self) -> None:
         """Write the picture."""
-        from seq2seq_attn.report.heat_maps import plot_attention
+        from seq2seq_attn.translate.heat_maps import plot_attention
 
         if self._maps:
             plot_attention(self._path, self._maps, self._titles)

@@ -18,10 +18,6 @@ ATTENTION_NOTE = (
     f"looked at for less than {DROPPED_BELOW:g}, more than {REPEATED_ABOVE:g} of a word; missing, excess: words of the "
     "reference that the hypothesis lacks, and the other way round"
 )
-MAP_NOTE = (
-    "Each row is a token of the translation, in the order it was written; the darker a cell, the more the model looked "
-    "at that source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
-)
 GOLD_NOTE = (
     "gold links: the run reads the references; shift +1: the attention of the next target word, -1: of the one before; "
     "mass: share of the attention that falls on linked words"

@@ -24,10 +24,11 @@ import numpy.typing as npt
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.bleu import TITLES, Measure
-from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, MAP_NOTE
+from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
+from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
 
 MAP_CHARACTERS = 1_000

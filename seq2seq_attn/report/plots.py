@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.significance import Interval
-from seq2seq_attn.report.figure import new_figure, save_figure
+from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from seq2seq_attn.report.attention_tables import MAP_NOTE
 from seq2seq_attn.report.tables import display_width, pad
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 _SHADES = " ░▒▓█"
 _STEPS = (0.05, 0.2, 0.4, 0.7)  # the smallest weight of each shade after the first

@@ -12,6 +12,10 @@ import numpy.typing as npt
 from seq2seq_attn.translate.snippet import html_map
 
 EOS_LABEL = "<eos>"
+MAP_NOTE = (
+    "Each row is a token of the translation, in the order it was written; the darker a cell, the more the model looked "
+    "at that source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 MAX_CELLS = 10_000
 """of a table: larger ones make a notebook slow"""
-_LOW, _HIGH = np.array((244, 246, 249)), np.array((10, 60, 122))
-"""the colours of weight 0 and 1, linear between them"""
-_UNKNOWN = "color:#b04020;font-style:italic;"
+MAP_COLORS = ("#f4f6f9", "#0a3c7a")
+"""of weight 0 and 1 in every picture of attention, as on the HTML pages; linear between them"""
+UNKNOWN_COLOR = "#b04020"
+_UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 
 
 def html_map(
@@ -44,7 +45,8 @@ def html_map(
 
 def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
     weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0)
-    colors_S3 = np.rint(_LOW + weights_S[:, None] * (_HIGH - _LOW)).astype(int).tolist()
+    low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
+    colors_S3 = np.rint(low + weights_S[:, None] * (high - low)).astype(int).tolist()
     size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
     return "".join(
         f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'

@@ -8,12 +8,16 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EOS_TOKEN = SPECIALS[EOS]
 MAX_ATTENTION_CELLS = 1_000_000
@@ -68,6 +72,17 @@ class Translation:
         if self.attention is None or not self.tokens:
             return None
         return AttentionMap.of(self.source_tokens, self.tokens, self.attention, self.unknown)
+
+    def plot(self) -> Figure:
+        """The attention as a heat map; `plot().savefig("map.pdf")` writes it.
+
+        Raises:
+            ValueError: there is no attention to draw.
+        """
+        from seq2seq_attn.translate.heat_maps import attention_figure
+
+        found = self.attention_map()
+        return attention_figure([] if found is None else [found], [self.text])
 
     def __repr__(self) -> str:
         shape = "none" if self.attention is None else " x ".join(map(str, self.attention.shape))

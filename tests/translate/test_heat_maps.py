@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seq2seq_attn.report.attention_tables import MAP_NOTE
-from seq2seq_attn.report.heat_maps import plot_attention
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
+from seq2seq_attn.translate.heat_maps import plot_attention
 from tests.report.conftest import make_map
 from tests.report.test_plots import figures, size_of  # noqa: F401
 

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from seq2seq_attn.report.attention_tables import MAP_NOTE
-from seq2seq_attn.report.figure import any_script, new_figure, save_figure
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
+from seq2seq_attn.translate.figure import any_script, new_figure, save_figure
+from seq2seq_attn.translate.snippet import MAP_COLORS, UNKNOWN_COLOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLORS = ("#f4f6f9", "#0a3c7a")
-"""of weight 0 and 1, as on the HTML pages; linear between them"""
-_UNKNOWN_COLOR = "#b04020"
 _CELL = 0.21
 """inches: a label of 8 points fits"""
 _GAP = 0.3
@@ -73,7 +70,16 @@ class _Grid(NamedTuple):
 
 
 def plot_attention(path: Path, maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> None:
-    """Write heat maps: source tokens on top, target tokens at the left, the title (the sentence) above each.
+    """Write `attention_figure` in the format that the file's name ends in.
+
+    Raises:
+        ValueError: no map at all.
+    """
+    save_figure(attention_figure(maps, titles), path)
+
+
+def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
+    """Heat maps: source tokens on top, target tokens at the left, the title (the sentence) above each.
 
     Raises:
         ValueError: no map at all.
@@ -89,7 +95,7 @@ def plot_attention(path: Path, maps: Sequence[AttentionMap], titles: Sequence[st
         boxes = [_measure(figure, axes) for axes in every]
     candidates = [_Grid(num_columns, boxes) for num_columns in range(1, len(maps) + 1)]
     _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size()[0] / _ASPECT, grid.size()[1])))
-    save_figure(figure, path)
+    return figure
 
 
 def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
@@ -98,7 +104,7 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     num_target, num_source = attention.weights_TS.shape
     width, height = figure.get_size_inches()
     axes = figure.add_axes((0, 0, _CELL * num_source / width, _CELL * num_target / height))
-    colors = LinearSegmentedColormap.from_list("attention", _COLORS)
+    colors = LinearSegmentedColormap.from_list("attention", MAP_COLORS)
     axes.imshow(attention.weights_TS, cmap=colors, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
@@ -120,9 +126,9 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
 def _mark_unknown(axes: Axes, unknown: Sequence[int]) -> None:
     """Show which source tokens the model does not know, and say so."""
     for position in unknown:
-        axes.get_xticklabels()[position].set(color=_UNKNOWN_COLOR, fontstyle="italic")
+        axes.get_xticklabels()[position].set(color=UNKNOWN_COLOR, fontstyle="italic")
     if unknown:
-        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=_UNKNOWN_COLOR)
+        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=UNKNOWN_COLOR)
 
 
 def _measure(figure: Figure, axes: Axes) -> _Box:
