@@ -48,7 +48,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError as error:
         return _broken_pipe(error, arguments)
     except Exception as error:
-        if is_debug and not _is_from_parser(error):
+        from seq2seq_attn.commands.cli.refusals import is_from_parser
+
+        if is_debug and not is_from_parser(error):
             traceback.print_exc()
         return _complain(error, arguments)
     return code if isinstance(code, int) else 0
@@ -94,19 +96,12 @@ def _exit_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_from_parser(error: Exception) -> bool:
-    """Whether Typer's parser refused the command line (its exception's home differs from version to version)."""
-    return hasattr(error, "format_message") and hasattr(error, "exit_code")
-
-
 def _complain(error: Exception, arguments: Sequence[str]) -> int:
-    from seq2seq_attn.commands.cli import PROGRAM
+    from seq2seq_attn.commands.cli import COMMANDS, PROGRAM
+    from seq2seq_attn.commands.cli.refusals import explain_refusal, is_from_parser
 
-    if _is_from_parser(error):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else PROGRAM
-        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-        text, code = f"{_refused_value(error, arguments)}{message}. See '{path} --help'.", UsageError.exit_code
+    if is_from_parser(error):
+        text, code = explain_refusal(error, arguments, program=PROGRAM, commands=COMMANDS), UsageError.exit_code
     elif isinstance(error, UserError):
         text, code = str(error), error.exit_code
     elif isinstance(error, OSError):
@@ -115,22 +110,10 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
             UserError.exit_code,
         )
     else:
-        text, code = f"{type(error).__name__}: {error} (not foreseen; --debug shows where)", UserError.exit_code
+        text, code = f"{type(error).__name__}: {error} (unexpected error; rerun with --debug for a traceback)", 1
     with suppress(OSError):  # the exit code tells, even where nobody reads
         sys.stderr.write(f"error: {' '.join(text.split())}\n")
     return code
-
-
-def _refused_value(error: Exception, arguments: Sequence[str]) -> str:
-    """`--beam-size 0: ` for an option whose value the parser refused: it names the option alone. Of an option that was
-    given several times nothing says which value it was."""
-    names = getattr(getattr(error, "param", None), "opts", [])
-    found = []
-    for place, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name in names and name.startswith("-") and (equals or place + 1 < len(arguments)):
-            found.append(f"{name} {value if equals else arguments[place + 1]}: ")
-    return found[0] if len(found) == 1 else ""
 
 
 def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -61,18 +61,22 @@ def explain(error: ValidationError) -> str:
     return "; ".join(texts[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def explain_value(key: str, problems: Iterable[Mapping[str, Any]], hint: str | None = None) -> str:
+def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None = None) -> str:
     """`KEY=VALUE: expected ...` from what pydantic found wrong with a value, once for each type that it may have.
     `hint` says what is expected where the type is wrong."""
-    problems = list(problems)
     value = problems[0]["input"]
-    limits = [problem for problem in problems if not _is_of_type(problem)]
-    if hint is None or limits:
-        hint = " or ".join(dict.fromkeys(_expected(problem) for problem in limits or problems))
-    if not hint.startswith("write "):
+    if hint is None or any(not _is_of_type(problem) for problem in problems):
+        hint = expected(problems)
+    elif not hint.startswith("write "):
         hint = f"expected {hint}"
     shown = "no value given" if value is None else shorten(value)
     return f"{_shorten_key(key)}: {shown}; {hint}" if value is None else f"{_shorten_key(key)}={shown}: {hint}"
+
+
+def expected(problems: Sequence[Mapping[str, Any]]) -> str:
+    """`expected ...` from what pydantic found wrong with a value, once for each type that it may have."""
+    limits = [problem for problem in problems if not _is_of_type(problem)]
+    return f"expected {' or '.join(dict.fromkeys(_expected(problem) for problem in limits or problems))}"
 
 
 def unknown_key(key: str) -> str:
@@ -101,6 +105,8 @@ def _expected(problem: Mapping[str, Any]) -> str:
         words, name = _LIMITS[kind]
         limit = context[name]
         return f"{words} {limit:,}" if isinstance(limit, int) else f"{words} {limit:g}"
+    if kind == "value_error" and " is not one of " in str(context["error"]):  # Typer's, of an option's choices
+        return f"one of {str(context['error']).partition(' is not one of ')[2].rstrip('.')}"
     if kind == "literal_error":
         return str(context["expected"])
     if kind in ("model_type", "model_attributes_type"):

@@ -24,6 +24,7 @@ from seq2seq_attn.config.types import (
     Probability,
     Seed,
     Size,
+    VocabSize,
     Weight,
 )
 
@@ -50,7 +51,7 @@ class TokenizerConfig(Section):
 
     name: Literal["spacy", "sentencepiece", "characters"] = "sentencepiece"
     lowercase: bool = False
-    vocab_size: PositiveInt = 8_000
+    vocab_size: VocabSize = 8_000
     joint: bool = True
     model_type: Literal["unigram", "bpe"] = "unigram"
 

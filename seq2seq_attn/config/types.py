@@ -15,6 +15,8 @@ MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
 """of a layer: a recurrent matrix of this size has 13 billion weights"""
 MAX_LAYERS = 100
+MAX_VOCAB = 1_000_000
+"""subwords that SentencePiece learns; billions keep it busy for hours"""
 MAX_THREADS = 1_024
 MAX_SEED = 2**63 - 1
 MAX_BEAM_SIZE = 1_000
@@ -58,6 +60,7 @@ Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
 """of a layer"""
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
+VocabSize = Annotated[Whole, Field(ge=1, le=MAX_VOCAB)]
 Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
 BeamSize = Annotated[Whole, Field(ge=1, le=MAX_BEAM_SIZE)]
 LengthPenalty = Annotated[Real, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENALTY)]

@@ -15,6 +15,8 @@ from seq2seq_attn.files import packaged, sha256_of
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.parallel import Table, TwoFiles
 
+CAPTIONS_SPLITS = ("train", "valid", "test")
+
 
 @dataclass(frozen=True)
 class RawCorpus:
@@ -42,21 +44,21 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
     return _raw_captions(data, show_progress) if data.corpus == "captions" else _raw_files(data)
 
 
-def check_sources(data: DataConfig) -> None:
-    """Check what the settings say about the corpus, without looking for a file.
+def split_names(data: DataConfig) -> list[str]:
+    """The splits of a corpus, `train` and `valid` first, without looking for a file.
 
     Raises:
-        UsageError: they name no corpus that there can be.
+        UsageError: the settings name no corpus that there can be.
     """
+    languages = (data.source_language, data.target_language)
     if data.corpus == "multi30k":
-        multi30k.published_splits(data.source_language, data.target_language)
-    elif data.corpus == "captions":
+        return list(multi30k.published_splits(*languages))
+    if data.corpus == "captions":
         from seq2seq_attn.captions import generator as captions
 
-        languages = (data.source_language, data.target_language)
         captions.check_request(data.captions.min_length, data.captions.max_length, languages)
-    else:
-        own_text.name_splits(data)
+        return [*CAPTIONS_SPLITS]
+    return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
@@ -81,16 +83,15 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     directory = data.data_dir / f"captions-{digest[:12]}"
-    splits = ("train", "valid", "test")
 
     def files() -> dict[str, tuple[Path, Path]]:
         captions.write_corpus(directory, **options, show_progress=show_progress)
         return {
             split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
-            for split in splits
+            for split in CAPTIONS_SPLITS
         }
 
-    return RawCorpus(identity, files, lambda: {split: directory / f"{split}.links" for split in splits})
+    return RawCorpus(identity, files, lambda: {split: directory / f"{split}.links" for split in CAPTIONS_SPLITS})
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq_attn.captions.generator import tokenize_caption
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
@@ -16,6 +17,8 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, stitch_groups, stitch_lines, stitch_links
 from seq2seq_attn.text.corpus import read_lines, read_pairs
 
+NUM_FIXED_SPLITS = 2
+"""train and valid; the others are test sets"""
 STITCH_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
 
@@ -111,13 +114,36 @@ def _find_sets(
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
         return [set_of_files(source, reference)]
+    for run, config in zip(runs, configs, strict=True):
+        _check_splits(config.data, splits)
+        if _surely_different(config.data, configs[0].data):
+            raise _different(run, runs[0])
     sets = _sets_of_corpus(runs[0], configs[0], splits, show_progress)
     for run, config in zip(runs[1:], configs[1:], strict=True):
         if _sets_of_corpus(run, config, splits, show_progress) != sets:
-            raise UsageError(
-                f"{run.path} and {runs[0].path} have different test sets; give both --source FILE --reference FILE"
-            )
+            raise _different(run, runs[0])
     return sets
+
+
+def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
+    """Before the corpus is prepared, which can take minutes."""
+    names = split_names(data)
+    for split in splits:
+        if split not in names:
+            raise UsageError(f"--split {split!r}: this corpus has {', '.join(names)}")
+    if not splits and len(names) == NUM_FIXED_SPLITS:
+        raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
+
+
+def _surely_different(one: DataConfig, other: DataConfig) -> bool:
+    """Corpora whose test sets differ, by their settings alone; of files only the text can tell."""
+    if (one.source_language, one.target_language) != (other.source_language, other.target_language):
+        return True
+    return one.corpus != other.corpus and "files" not in (one.corpus, other.corpus)
+
+
+def _different(run: RunDir, first: RunDir) -> UsageError:
+    return UsageError(f"{run.path} and {first.path} have different test sets; give both --source FILE --reference FILE")
 
 
 def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
@@ -127,12 +153,7 @@ def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_pro
         prepared = prepare_corpus(config, also_in=above, show_progress=show_progress)
     except UserError as error:  # a run may be far from the text that it was trained on
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
-    for split in splits:
-        if split not in prepared.splits:
-            raise UsageError(f"--split {split!r}: this corpus has {', '.join(prepared.splits)}")
     chosen = list(dict.fromkeys(splits)) or prepared.test_splits
-    if not chosen:
-        raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
     return [_split_of(prepared, split) for split in chosen]
 
 

@@ -107,6 +107,23 @@ def fetch(
     return directory
 
 
+def check_source_dir(source_dir: Path, languages: tuple[str, str]) -> None:
+    """Look whether a folder holds the files of a language pair; their content is checked when they are copied.
+
+    Raises:
+        UserError: it is no folder, or lacks a file.
+        UsageError: a language pair that the dataset does not have.
+    """
+    for pair in published_splits(*languages).values():
+        for name in pair:
+            if not (source_dir / name).is_file():
+                raise UserError(_missing(source_dir / name))
+
+
+def _missing(path: Path) -> str:
+    return f"{path}: no such file; a source folder holds the published .gz files under their own names"
+
+
 def _source_dir_from_environment() -> Path | None:
     named = os.environ.get(SOURCE_DIR_VARIABLE)
     return Path(named) if named and Path(named).is_dir() else None
@@ -123,7 +140,7 @@ def _is_verified(path: Path) -> bool:
 
 def _copy(source: Path, path: Path) -> None:
     if not source.is_file():
-        raise UserError(f"{source}: no such file; a source folder holds the published .gz files under their own names")
+        raise UserError(_missing(source))
 
     def copy(temporary: Path) -> None:
         shutil.copyfile(source, temporary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from seq2seq_attn.config import Config, ModelConfig, TrainConfig
-from seq2seq_attn.data.sources import check_sources
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import expected_tensors
 from seq2seq_attn.runtime.device import resolve_device
@@ -29,7 +29,7 @@ def check_config(config: Config) -> None:
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
-    check_sources(config.data)
+    split_names(config.data)  # refuses a corpus that cannot be
     if config.data.tokenizer.name == "spacy":
         for language in (config.data.source_language, config.data.target_language):
             SpacyTokenizer(language)

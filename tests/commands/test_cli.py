@@ -63,6 +63,12 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"seq2seq {__version__}\n"
 
 
+def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Exit codes: 0: done. 2: the command line or the configuration is wrong; change it. 1: something else" in out
+
+
 @pytest.mark.parametrize("arguments", [["--help"], []])
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert run(arguments) == 0
@@ -94,16 +100,22 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "No such command 'trian'"),
-        (["train", "--sed", "3"], "No such option: --sed"),
-        (["train", "--seed", "-3"], "error: --seed -3: Invalid value for '--seed'"),
-        (["translate", "--beam-size", "0", "Hund"], "error: --beam-size 0: Invalid value for '--beam-size'"),
-        (["translate", "--length-penalty=abc", "Hund"], "error: --length-penalty abc: Invalid value"),
-        (["translate", "--unk", "drop", "Hund"], "Invalid value for '--unk'"),
-        (["evaluate", "--length-of", "both"], "Invalid value for '--length-of'"),
-        (["evaluate", "--metric", "rouge"], "Invalid value for '--metric'"),
-        (["evaluate", "--stitch", "0"], "error: --stitch 0: Invalid value for '--stitch'"),
-        (["evaluate", "--stitch", "1", "--stitch", "0"], "error: Invalid value for '--stitch'"),
+        (["trian"], "No such command 'trian'. Did you mean 'train'? See 'seq2seq --help'."),
+        (["train", "--seed"], "Option '--seed' requires an argument. See 'seq2seq train --help'."),
+        (["translate", "--beam-size=99999999999999999999", "Hund"], "expected at most 1,000"),
+        (["translate", "--length-penalty", "nan", "Hund"], "error: --length-penalty nan: expected"),
+        (["train", "--sed", "3"], "No such option: --sed; did you mean --seed or --set? See"),
+        (["train", "--seed", "-3"], "error: --seed -3: expected at least 0. See 'seq2seq train --help'"),
+        (
+            ["translate", "--beam-size", "0", "Hund"],
+            "error: --beam-size 0: expected at least 1. See",
+        ),
+        (["translate", "--length-penalty=abc", "Hund"], "error: --length-penalty abc: expected a number"),
+        (["translate", "--unk", "drop", "Hund"], "error: --unk drop: expected one of 'keep', 'copy', 'forbid'. See"),
+        (["evaluate", "--length-of", "both"], "--length-of both: expected one of 'source', 'reference'"),
+        (["evaluate", "--metric", "rouge"], "--metric rouge: expected one of 'bleu'"),
+        (["evaluate", "--stitch", "0"], "error: --stitch 0: expected at least 1"),
+        (["evaluate", "--stitch", "1", "--stitch", "0"], "error: --stitch 0: expected at least 1"),
         (["train", "-c", "multi30"], "did you mean 'multi30k'"),
         (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
         (["train", "--precision", "fp8"], "train.precision='fp8'"),
@@ -152,7 +164,7 @@ def test_an_unforeseen_error_is_one_line_too(
 
     monkeypatch.setattr("seq2seq_attn.config.load_config", fail)
     code, error = fails(capsys, "prepare")
-    assert (code, error) == (1, "error: ValueError: two lines (not foreseen; --debug shows where)")
+    assert (code, error) == (1, "error: ValueError: two lines (unexpected error; rerun with --debug for a traceback)")
     monkeypatch.setattr("seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text())
     assert fails(capsys, "prepare") == (1, "error: no/such: No such file or directory")
 
@@ -328,7 +340,7 @@ def test_closed_streams_are_one_line_too() -> None:
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == 1, what
         assert done.stderr.startswith("error: "), what
-        assert "not foreseen" not in done.stderr
+        assert "unexpected error" not in done.stderr
 
 
 def test_a_closed_pipe_is_quiet() -> None:
@@ -384,3 +396,11 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
     assert capsys.readouterr() == ("", "")
     code = "import sys, seq2seq_attn.__main__; sys.exit('typer' in sys.modules)"  # before `run` watches, that is
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_prepare_looks_into_the_source_folder_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wrong").mkdir()
+    code, error = fails(capsys, "prepare", "multi30k", "--source-dir", "wrong")
+    assert (code, "wrong/train.de.gz: no such file; a source folder holds the published" in error) == (1, True)
+    code, error = fails(capsys, "prepare", "captions", "--source-dir", "wrong")
+    assert (code, "--source-dir wrong: for multi30k only, not captions" in error) == (2, True)

@@ -266,7 +266,8 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
 
 
 def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
-    config = toy_config(corpus="files", data_dir=str(tmp_path), train="gone/train", valid="gone/valid")
+    places = {split: f"gone/{split}" for split in ("train", "valid")}
+    config = toy_config(corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"})
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
         evaluate(make_request([tmp_path / "run"]))

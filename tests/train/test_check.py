@@ -9,6 +9,7 @@ import pytest
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
 
 BASES = [name for name in packaged_config_names() if not name.startswith(("attention/", "tokenizer/"))]
@@ -105,3 +106,34 @@ def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_confi
     for mismatch in (["-c", "multi30k"], ["--seed", "9"]):
         assert run(["train", "--resume", "--run-dir", "r", *mismatch]) == 2
         assert run(["train", "--resume", "--run-dir", "r", *mismatch, "--dump-config"]) == 2
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> list[str]:
+    for name, config in (("a", "multi30k"), ("b", "quickstart")):
+        RunDir(tmp_path / name).path.mkdir()
+        RunDir(tmp_path / name).save_config(load_config([config]))
+    return ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["a", "b"], "b and a have different test sets"),
+        (["a", "--split", "tset"], "--split 'tset': this corpus has train, valid, test_2016_flickr"),
+        (["a", "--by-length", "12,9"], "--by-length '12,9': expected rising first lengths"),
+        (["a", "--by-length", "quantiles:999999999"], "at most 100 buckets"),
+        (["a", "--device", "gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
+        (["a", "--precision", "fp8"], "precision 'fp8': expected auto, fp32, bf16, int8"),
+    ],
+)
+def test_evaluate_checks_its_options_before_data_is_prepared(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    two_runs: list[str],
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.setattr("seq2seq_attn.evaluation.test_sets.prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
+    assert run(["evaluate", *options]) == 2
+    assert message in capsys.readouterr().err

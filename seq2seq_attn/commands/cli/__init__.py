@@ -19,6 +19,10 @@ from seq2seq_attn.commands.cli.train import train
 from seq2seq_attn.commands.cli.translate import translate
 
 PROGRAM = "seq2seq"
+_EXIT_CODES = (
+    "Exit codes: 0: done. 2: the command line or the configuration is wrong; change it. 1: something else failed (a "
+    "file, a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP; train saves its state first."
+)
 
 app = typer.Typer(
     name=PROGRAM,
@@ -26,7 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     help="Neural machine translation with recurrent networks and attention: train, measure, translate.",
-    epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'",
+    epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'\n\n"
+    + _EXIT_CODES,
 )
 
 
@@ -40,5 +45,8 @@ def _options(
         raise typer.Exit
 
 
-for command in (prepare, train, evaluate, translate, score, compare):
+_COMMANDS = (prepare, train, evaluate, translate, score, compare)
+COMMANDS = [command.__name__ for command in _COMMANDS]
+
+for command in _COMMANDS:
     app.command()(command)

@@ -130,11 +130,14 @@ BeamSize = Annotated[
     ),
 ]
 LengthPenalty = Annotated[
-    float | None, typer.Option(metavar="A", help="Scores are log P / length ** A.", show_default="the run's")
+    float | None,
+    typer.Option(min=-10, max=10, metavar="A", help="Scores are log P / length ** A.", show_default="the run's"),
 ]
 MaxLengthRatio = Annotated[
     float | None,
     typer.Option(
+        min=0.001,
+        max=1000,
         metavar="R",
         help="At most R target tokens per source token, plus a few.",
         show_default="the run's",
@@ -143,7 +146,11 @@ MaxLengthRatio = Annotated[
 BatchSize = Annotated[
     int | None,
     typer.Option(
-        min=1, metavar="N", help="Sentences translated at once; changes speed, not results.", show_default="the run's"
+        min=1,
+        max=100_000,
+        metavar="N",
+        help="Sentences translated at once; changes speed, not results.",
+        show_default="the run's",
     ),
 ]
 TranslationPrecision = Annotated[

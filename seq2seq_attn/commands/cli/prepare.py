@@ -52,7 +52,9 @@ def prepare(
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+    from seq2seq_attn.data.sources import split_names
     from seq2seq_attn.model.variants import import_variants
+    from seq2seq_attn.text.multi30k import check_source_dir
 
     import_variants(imports or [])
     overrides = [*(settings or []), *as_settings({"data.data_dir": data_dir, "data.source_dir": source_dir})]
@@ -60,7 +62,13 @@ def prepare(
         raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     sources, overrides = with_own_text(text, config or [], overrides)
-    prepared = prepare_corpus(load_config(_prepare_sources(corpus, sources), overrides), show_progress=is_terminal())
+    resolved = load_config(_prepare_sources(corpus, sources), overrides)
+    split_names(resolved.data)  # refuses a corpus that cannot be
+    if source_dir is not None:
+        if resolved.data.corpus != "multi30k":
+            raise UsageError(f"--source-dir {source_dir}: for multi30k only, not {resolved.data.corpus}")
+        check_source_dir(source_dir, (resolved.data.source_language, resolved.data.target_language))
+    prepared = prepare_corpus(resolved, show_progress=is_terminal())
     typer.echo(audit_report(prepared))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -13,6 +14,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.base import Side
+
+log = logging.getLogger(__name__)
 
 SPACE = "▁"
 """How SentencePiece writes a blank (U+2581)."""
@@ -31,6 +34,11 @@ class SentencePieceTokenizer:
         self.lowercase = lowercase
         self.model = model
         self._processor: Any = SentencePieceProcessor(model_proto=model)
+
+    @property
+    def num_subwords(self) -> int:
+        """The subwords that the model knows."""
+        return int(self._processor.get_piece_size())
 
     def tokenize(self, text: str) -> list[str]:
         """The subwords of one line."""
@@ -91,12 +99,16 @@ def train_sentencepiece(
     try:
         SentencePieceTrainer.train(sentence_iterator=chain([first], normalized), model_writer=written, **options)
     except RuntimeError as error:
-        reason = " ".join(str(error).split())
+        needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
+        reason = f"it has {needed[1]} different characters; set at least that" if needed else "choose another size"
         raise UsageError(
-            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} model of that size on "
-            f"this text ({reason}); choose another size or data.tokenizer.name=characters"
+            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot learn a {model_type} model of that size "
+            f"from this text; {reason}, or take data.tokenizer.name=characters"
         ) from None
-    return SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
+    tokenizer = SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
+    if (found := tokenizer.num_subwords) < vocab_size:
+        log.info("SentencePiece: %d subwords, as this text gives no more (vocab_size=%d)", found, vocab_size)
+    return tokenizer
 
 
 def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer:

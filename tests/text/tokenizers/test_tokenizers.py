@@ -296,7 +296,7 @@ def test_sentencepiece_of_a_small_text(model_type):
 
 
 def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
-    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5: SentencePiece cannot train"):
+    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5: SentencePiece cannot learn"):
         train_sentencepiece(ENGLISH, vocab_size=5)
 
 
@@ -307,3 +307,14 @@ def test_sentencepiece_without_text():
 
 def test_characters_show_the_blank():
     assert CharacterTokenizer().tokenize("Ä  b") == ["Ä", "▁", "b"]
+
+
+def test_a_text_too_small_for_the_vocabulary_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    train_sentencepiece(["a b c d e f g h"] * 5, vocab_size=1000)
+    assert "subwords, as this text gives no more (vocab_size=1000)" in caplog.text
+    with pytest.raises(
+        UsageError, match=r"vocab_size=5: .*; it has 10 different characters; set at least that"
+    ) as caught:
+        train_sentencepiece(["a b c d e f g h"] * 5, vocab_size=5)
+    assert "INTERNAL" not in str(caught.value)

@@ -1,0 +1,59 @@
+"""Words for what the parser refuses: the option, the value, what is allowed, where to read on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+_MAX_VALUE = 100
+
+
+def is_from_parser(error: Exception) -> bool:
+    """Whether Typer's parser refused the command line (its exception's home differs from version to version)."""
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def explain_refusal(error: Any, arguments: Sequence[str], *, program: str, commands: Collection[str]) -> str:
+    """The parser's error in one line."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        path = context.command_path
+    else:
+        path = f"{program} {arguments[0]}" if arguments and arguments[0] in commands else program
+    message = _wrong_value(error, arguments) or _unknown_option(error) or error.format_message().rstrip(".")
+    return f"{message}{'' if message.endswith('?') else '.'} See '{path} --help'."
+
+
+def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
+    """The option, the value and what is allowed, where that is what the parser found wrong."""
+    parameter = getattr(error, "param", None)
+    if parameter is None or not hasattr(error, "param_hint"):
+        return None
+    given = {argument.partition("=")[0] for argument in arguments}
+    name = next((one for one in parameter.opts if one in given), parameter.opts[0])
+    problems: Any = getattr(error.__cause__, "errors", None)
+    if problems is None:  # a Typer that has messages of its own
+        return f"{name} {_value_of(parameter.opts, arguments)}: {error.message.rstrip('.')}"
+    from seq2seq_attn.config.explain import expected, shorten
+
+    found = problems(include_url=False)
+    value = found[0]["input"]
+    shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
+    return f"{name} {shown}: {expected(found)}"
+
+
+def _value_of(names: Sequence[str], arguments: Sequence[str]) -> str:
+    """The value of an option that was given once; the parser names the option only."""
+    found = []
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name in names and (equals or place + 1 < len(arguments)):
+            found.append(value if equals else arguments[place + 1])
+    return found[0] if len(found) == 1 else ""
+
+
+def _unknown_option(error: Any) -> str | None:
+    if not hasattr(error, "possibilities"):
+        return None
+    near = list(error.possibilities or [])
+    return f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
