@@ -146,3 +146,21 @@ def test_mistakes_are_told_at_once(arguments: list[str], capsys) -> None:
         command.main(arguments)
     assert stopped.value.code == 2
     assert arguments[-1] in capsys.readouterr().err
+
+
+def test_a_block_that_overstays_is_killed_with_all_that_it_started(settings: Settings, monkeypatch, capsys) -> None:
+    pid_file = settings.work / "pid"
+    settings.work.mkdir()
+    script = f"""
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+pathlib.Path({str(pid_file)!r}).write_text(str(child.pid))
+time.sleep(60)
+"""
+    start = subprocess.Popen
+    monkeypatch.setattr(command.subprocess, "Popen", lambda args, **how: start([sys.executable, "-c", script], **how))
+    monkeypatch.setattr(command, "GRACE_S", -55.0)
+    assert not command.run_apart("tests", settings)
+    assert "tests: killed" in capsys.readouterr().err
+    status = Path(f"/proc/{pid_file.read_text()}/stat")
+    assert not status.exists() or status.read_text().split(")")[1].split()[0] == "Z"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,14 +86,18 @@ def run_apart(name: str, settings: Settings) -> bool:
     command = [sys.executable, "-m", "gpu_blocks", "--block", name, "--minutes", str(settings.minutes)]
     command += ["--records", str(settings.records), "--work", str(settings.work)]
     command += ["--rehearse"] if settings.is_rehearsal else []
+    # tiny sizes gain nothing from threads
+    environment = child_environment(num_threads=1 if settings.is_rehearsal else None)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
-        # tiny sizes gain nothing from threads
-        environment = child_environment(num_threads=1 if settings.is_rehearsal else None)
-        done = subprocess.run(command, cwd=ROOT, env=environment, timeout=60 * settings.minutes + GRACE_S)
+        return process.wait(60 * settings.minutes + GRACE_S) == 0
     except subprocess.TimeoutExpired:
         print(f"{name}: killed after {settings.minutes:g} minutes and {GRACE_S:.0f} s", file=sys.stderr)
         return False
-    return done.returncode == 0
+    finally:
+        with suppress(ProcessLookupError):  # what the block started goes too: it would hold the GPU
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def run_here(name: str, settings: Settings) -> int:
