@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class RunLog:
-    """The record of one run, as a context manager. `metrics.jsonl` has one JSON object a line, with `event` (`train`,
+    """The record of one run, as a context manager. `metrics.jsonl` has one JSON object per line, with `event` (`train`,
     `validation`, `bad_update`, `end`), `update` and `epoch`, both counting what is complete (the log and the bar name
     the running epoch, from 1); a number that is not finite is null there.
 
@@ -109,8 +109,9 @@ class RunLog:
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, all of it safely on disk."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        with naming(self._directory / METRICS):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
         return self._stream.tell()
 
 

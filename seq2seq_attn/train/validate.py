@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):
-    """Somebody asked to stop; a validation is not worth finishing, it can be made again."""
+    """Training was asked to stop: a validation is not worth finishing, as the resume makes it again."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Validator:
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of a model as it is now; its training mode and random numbers are untouched. Each rank
-        takes its share of the sentences, all return the same.
+        takes its share of the sentences; all return the same, but the samples are the first rank's.
 
         Raises:
             Interrupted: `should_stop` said so to one of the ranks.
