@@ -16,7 +16,7 @@ from seq2seq_attn.commands.translate import check_has_attention
 from seq2seq_attn.commands.writers import Format, check_attention_name, open_attention_writers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
-from seq2seq_attn.evaluation.attention_scores import GoldReadings
+from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.metrics.alignment import Link, Weights, parse_pharaoh
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
@@ -90,7 +90,7 @@ def score(
         out.flush()
     summary.report()
     if gold is not None:
-        _report_links(GoldReadings(weights, gold))
+        _report_links(GoldAttention(weights, gold))
 
 
 class ScoreWriter:
@@ -152,7 +152,7 @@ class _Summary:
         log.info(message, len(self.log_probs), self.num_tokens, nll, perplexity)
 
 
-def _report_links(gold: GoldReadings) -> None:
+def _report_links(gold: GoldAttention) -> None:
     scores = gold.scores()
     for shift, assumption in _SHIFTED.items():
         found = scores[shift]

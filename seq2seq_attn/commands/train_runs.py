@@ -137,5 +137,5 @@ def _how_it_ended(one: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
         return f"validation BLEU {float(one.run.best_metadata()['bleu']):.1f}, {seconds / 60:.1f} minutes"
     lines = one.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "no word")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
     return f"failed with exit code {code}, log in {one.log_path}: {last}"

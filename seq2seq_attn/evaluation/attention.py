@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.attention_scores import GoldLinks, GoldReadings, Judgement
+from seq2seq_attn.evaluation.attention_scores import GoldLinks, GoldAttention, Judgement
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
@@ -54,11 +54,11 @@ class Judge:
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
         return Judgement(statistics, self._gold(translator, batch_size))
 
-    def _gold(self, translator: Translator, batch_size: int | None) -> GoldReadings | None:
+    def _gold(self, translator: Translator, batch_size: int | None) -> GoldAttention | None:
         one = self._set
         if one.gold is None:
             return None
-        return read_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
+        return decode_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
 
 
 def judge_alignment(
@@ -77,21 +77,21 @@ def judge_alignment(
         UserError: links that are none.
         ValueError: a model without attention over source positions.
     """
-    return read_gold(translator, sources, targets, gold, batch_size=batch_size).scores()
+    return decode_gold(translator, sources, targets, gold, batch_size=batch_size).scores()
 
 
-def read_gold(
+def decode_gold(
     translator: Translator,
     sources: Sequence[str],
     targets: Sequence[str],
     gold: GoldLinks,
     *,
     batch_size: int | None = None,
-) -> GoldReadings:
+) -> GoldAttention:
     """What `judge_alignment` scores, pair by pair."""
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     weights = [word_weights(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
-    return GoldReadings(weights, [parse_pharaoh(line) for line in gold.links])
+    return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
 
 
 def word_weights(

@@ -33,17 +33,17 @@ class GoldLinks:
 
 
 @dataclass(frozen=True, eq=False)
-class GoldReadings:
+class GoldAttention:
     """The attention with which a run read the references, over the words that gold links are numbered in."""
 
     weights: Sequence[Weights]
     """[target words, source words] of each pair"""
     links: Sequence[Sequence[Link]]
 
-    def subset(self, indices: npt.NDArray[np.int64]) -> GoldReadings:
+    def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
         """Those of some of the sentence pairs."""
         chosen = indices.tolist()
-        return GoldReadings([self.weights[place] for place in chosen], [self.links[place] for place in chosen])
+        return GoldAttention([self.weights[place] for place in chosen], [self.links[place] for place in chosen])
 
     def scores(self) -> dict[int, AlignmentScore]:
         """Against the links, for each shift."""
@@ -55,7 +55,7 @@ class Judgement:
     """What one run did on one set, sentence pair by sentence pair."""
 
     statistics: AttentionStatistics
-    gold: GoldReadings | None = None
+    gold: GoldAttention | None = None
     """None: no attention over source positions, or no gold links"""
 
     def score(self, indices: npt.NDArray[np.int64] | None = None) -> JudgedScore:
@@ -102,7 +102,7 @@ class AttentionScores:
 def join_judgements(parts: Sequence[Judgement]) -> Judgement:
     """Those of several sets pooled; with gold links if all parts have them."""
     gold = [part.gold for part in parts if part.gold is not None]
-    joined = GoldReadings(
+    joined = GoldAttention(
         [weights for one in gold for weights in one.weights], [links for one in gold for links in one.links]
     )
     return Judgement(

@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from seq2seq_attn.evaluation.arms import named_arms
-from seq2seq_attn.evaluation.attention_scores import GoldReadings, Judgement
+from seq2seq_attn.evaluation.attention_scores import GoldAttention, Judgement
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
@@ -74,7 +74,7 @@ def made_up_judgement(one: EvaluationSet, lines: list[str], draw: np.random.Gene
         weights_TS /= weights_TS.sum(axis=1, keepdims=True)
         links.append([(int(source), target) for target, source in enumerate(diagonal)])
     counts_N5 = draw.uniform(size=(len(weights), 5)) * [20.0, 0.0, 2.0, 1.0, 0.0] + [0.0, 13.0, 0.0, 0.0, 12.0]
-    return Judgement(AttentionStatistics(overlap_N4, counts_N5), GoldReadings(weights, links))
+    return Judgement(AttentionStatistics(overlap_N4, counts_N5), GoldAttention(weights, links))
 
 
 def make_report(

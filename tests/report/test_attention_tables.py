@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.arms import named_arms
-from seq2seq_attn.evaluation.attention_scores import GoldReadings, Judgement, join_judgements, score_attentions
+from seq2seq_attn.evaluation.attention_scores import GoldAttention, Judgement, join_judgements, score_attentions
 from seq2seq_attn.metrics.alignment import score_attention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import make_buckets
@@ -26,7 +26,7 @@ def make_judgement(seed: int, *, with_attention: bool = True) -> Judgement:
         return Judgement(AttentionStatistics(words))
     weights = [draw.dirichlet([0.3] * 4, size=3) for _ in range(150)]
     statistics = AttentionStatistics(words, draw.random((150, 5)) + np.array([0, 3, 0, 0, 5]))
-    return Judgement(statistics, GoldReadings(weights, [((0, 0), (2, 1), (3, 2))] * 150))
+    return Judgement(statistics, GoldAttention(weights, [((0, 0), (2, 1), (3, 2))] * 150))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_pooled_sets_are_judged_on_all_their_pairs():
 
 def test_values_for_json_have_no_missing_numbers(judged):
     scores, _ = judged
-    unlinked = Judgement(make_judgement(5).statistics, GoldReadings([np.eye(2)], [()]))
+    unlinked = Judgement(make_judgement(5).statistics, GoldAttention([np.eye(2)], [()]))
     assert unlinked.score().to_dict()["gold"][1]["mass"] is None
     values = scores.attention.to_dict(scores.systems, [row.bucket.label for row in scores.buckets])
     assert [run["run"] for run in values["buckets"][0]["runs"]] == scores.systems
