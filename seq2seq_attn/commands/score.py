@@ -103,7 +103,7 @@ class ScoreWriter:
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         [pair] = translations
-        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else json.dumps(_values(pair))
+        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else _as_json(pair)
         self._out.write(f"{text}\n".encode())
 
     def flush(self) -> None:
@@ -116,10 +116,15 @@ def num_scored(pair: Translation) -> int:
     return len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
 
 
-def _values(pair: Translation) -> dict[str, object]:
-    values = {"log_prob": round(pair.log_prob, 4), "num_tokens": num_scored(pair), "tokens": pair.tokens}
-    links = None if pair.heaviest is None else pair.links()
-    return {**values, "source_tokens": pair.source_tokens, "links": links}
+def _as_json(pair: Translation) -> str:
+    values = {
+        "log_prob": round(pair.log_prob, 4) if math.isfinite(pair.log_prob) else None,
+        "num_tokens": num_scored(pair),
+        "tokens": pair.tokens,
+        "source_tokens": pair.source_tokens,
+        "links": None if pair.heaviest is None else pair.links(),
+    }
+    return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.attention_scores import GoldLinks, GoldAttention, Judgement
+from seq2seq_attn.evaluation.attention_scores import GoldAttention, GoldLinks, Judgement
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts

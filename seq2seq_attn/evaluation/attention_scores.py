@@ -34,7 +34,7 @@ class GoldLinks:
 
 @dataclass(frozen=True, eq=False)
 class GoldAttention:
-    """The attention with which a run read the references, over the words that gold links are numbered in."""
+    """A run's attention on the references, by forced decoding, over the words that gold links are numbered in."""
 
     weights: Sequence[Weights]
     """[target words, source words] of each pair"""

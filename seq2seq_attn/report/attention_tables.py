@@ -19,8 +19,8 @@ ATTENTION_NOTE = (
     "reference that the hypothesis lacks, and the other way round"
 )
 GOLD_NOTE = (
-    "gold links: the run reads the references; shift +1: the attention of the next target word, -1: of the one before; "
-    "mass: share of the attention that falls on linked words"
+    "gold links: forced decoding of the references; shift +1: the attention of the next target word, -1: of the one "
+    "before; mass: share of the attention that falls on linked words"
 )
 _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 

@@ -82,7 +82,7 @@ class Translator:
 
     @property
     def model(self) -> StepModel[Any]:
-        """What translates; `forced.py` reads given pairs with it."""
+        """What translates; `scoring.py` forces given pairs through it."""
         return self._model
 
     @property
