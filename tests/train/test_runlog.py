@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import math
-import os
 from pathlib import Path
 
 import numpy as np
@@ -100,11 +99,12 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
 
 
 def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -> None:
-    for position in (None, 0):  # killed after the state of update 0 was saved, and resumed
+    for session, position in enumerate((None, 0)):  # killed after the state of update 0 was saved, and resumed
         with RunLog(tmp_path, position=position, update=0) as run_log:
             for update in (1, 2):
                 run_log.event("train", update=update, epoch=0, loss=1.0)
-        os.rename(*(next(tmp_path.glob("events.*")), tmp_path / f"events.out.tfevents.{position or 9}.x"))
+        (written,) = tmp_path.glob("events.out.tfevents.*.*")
+        written.rename(tmp_path / f"events.out.tfevents.{session}")  # read in the order of their names
     assert [point.step for point in tensorboard(tmp_path).Scalars("train/loss")] == [1, 2]
 
 
