@@ -47,7 +47,7 @@ class _Part:
     def is_clear(self, place: int) -> bool:
         """Whether neither the choice of sentences nor the seeds explain the difference to the first."""
         first, other = self.scores[0], self.scores[place]
-        if other.p_value is None or other.p_value >= CLEAR_P:
+        if other.p_value is None or other.p_value >= CLEAR_P or not _is_visible(self.difference(place)):
             return False
         have_seeds = first.least < first.most and other.least < other.most
         return not have_seeds or other.least > first.most or other.most < first.least
@@ -75,6 +75,11 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
         return _many(names, title, overall, overall.sentences, lowest_is_best=measure == "ter")
     longest = f"sentences of {ends[1].sentences} {unit}"
     return _many(names, title, ends[1], longest, lowest_is_best=measure == "ter")
+
+
+def _is_visible(difference: float) -> bool:
+    """Whether it is more than 0.0 with one decimal."""
+    return abs(difference) >= 0.05
 
 
 def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
@@ -111,13 +116,15 @@ def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]
     short, long = (part.scores[0] for part in ends)
     labels = [part.sentences for part in ends]
     scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
-    if short.low > long.high or long.low > short.high:
+    is_clear = short.low > long.high or long.low > short.high
+    if is_clear and _is_visible(short.value - long.value):
         return f"{name} scores {scores}."
-    return f"The length of a sentence makes no clear difference: {name} scores {scores}, and the intervals overlap."
+    overlap = "" if is_clear else ", and the intervals overlap"
+    return f"The length of a sentence makes no clear difference: {name} scores {scores}{overlap}."
 
 
 def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
-    if all(part.difference(1) == 0 for part in (overall, *ends)):
+    if not any(_is_visible(part.difference(1)) for part in (overall, *ends)):
         return f"{names[0]} and {names[1]} score the same: {overall.scores[0].value:.1f} {title}."
     clear = [part for part in ends if part.is_clear(1)]
     if not clear:

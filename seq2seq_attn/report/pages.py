@@ -70,11 +70,13 @@ def terminal_summary(page: Page) -> str:
         blocks.append("\n".join(cautions))
     blocks.append(textwrap.fill(page.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
     notes = ["[low, high]: 95 % bootstrap interval"]
+    if len(drawn[0].systems) == 2 and not drawn[0].arms:
+        notes.append(f"difference, p, kept: against {drawn[0].systems[0]}; kept = share of its score")
     if len(drawn[0].systems) > 1:
         notes.append(CLEAR_NOTE)
     if any(has_thin_bucket(scores) for scores in drawn):
         notes.append(THIN_NOTE)
-    blocks.append(f"{'; '.join(notes)}\n{TITLES[measure]}: {drawn[0].signatures[measure]}")
+    blocks.append("\n".join([*notes, f"{TITLES[measure]}: {drawn[0].signatures[measure]}"]))
     return "\n\n".join(blocks)
 
 

@@ -22,12 +22,13 @@ def score(value, baseline=None, *, p=0.001, width=2.0):
     return SystemScore(interval, PairedTest("bootstrap", value - baseline, p, 1000, 1))
 
 
-def scores_of(names, rows, *, p=0.001, measure="bleu", thin=()):
+def scores_of(names, rows, *, p=0.001, measure="bleu", thin=(), width=2.0):
     """`rows`: bounds of a bucket, or "all", to the value of each run; `p`: of all differences, or by row."""
 
     def row_scores(key):
         values, p_value = rows[key], p[key] if isinstance(p, dict) else p
-        return {measure: [score(values[0]), *(score(value, values[0], p=p_value) for value in values[1:])]}
+        others = [score(value, values[0], p=p_value, width=width) for value in values[1:]]
+        return {measure: [score(values[0], width=width), *others]}
 
     buckets = [
         BucketScores(Bucket(*bounds, np.arange(5 if bounds in thin else 100)), row_scores(bounds))
@@ -75,6 +76,8 @@ def test_two_runs_that_do_not_differ():
     )
     same = {SHORT: (0.0, 0.0), LONG: (0.0, 0.0), "all": (0.0, 0.0)}
     assert conclude(scores_of(["a", "b"], same, p=1.0)) == "a and b score the same: 0.0 BLEU."
+    next_to_nothing = {SHORT: (0.01, 0.03), LONG: (0.02, 0.01), "all": (0.01, 0.02)}
+    assert conclude(scores_of(["a", "b"], next_to_nothing)) == "a and b score the same: 0.0 BLEU."
 
 
 def test_one_run():
@@ -86,6 +89,11 @@ def test_one_run():
     assert conclude(scores_of(["a"], flat)) == (
         "The length of a sentence makes no clear difference: a scores 35.0 BLEU on sentences of up to 8 source tokens, "
         "33.0 on those of 26 and more, and the intervals overlap."
+    )
+    nothing = scores_of(["a"], {SHORT: (0.01,), LONG: (0.02,), "all": (0.01,)}, width=0.001)
+    assert conclude(nothing) == (
+        "The length of a sentence makes no clear difference: a scores 0.0 BLEU on sentences of up to 8 source tokens, "
+        "0.0 on those of 26 and more."
     )
 
 

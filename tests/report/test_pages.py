@@ -27,7 +27,8 @@ def test_the_short_form_of_one_run_fits_a_screen(one_system):
 
 def test_the_short_form_compares_runs_and_arms(two_systems, grouped):  # noqa: F811
     text = terminal_summary(make_page(two_systems))
-    assert text.count("difference") == 3  # two tables and what is called clear
+    assert text.splitlines()[0].split() == ["BLEU", "n", "additive", "none", "difference", "p"]
+    assert "kept: against additive; kept = share of its score" in text
     assert "a difference is clear if p < 0.025" in text
     of_arms = terminal_summary(make_page(grouped))
     assert "±" in of_arms
