@@ -6,7 +6,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -85,7 +85,7 @@ class EvaluatedRun:
             "attention": self._config.model.attention.name,
             "seed": self._config.seed,
             "lowercases": self._config.data.tokenizer.lowercase,
-            "model": {key: _as_number(value) for key, value in self._run.best_metadata().items()},
+            "model": _with_numbers(self._run.best_metadata()),
             "training_environment": self._run.environment(),
             "search": self._search,
             "precision": self._arithmetic,
@@ -195,15 +195,18 @@ class EvaluatedRun:
         }
 
 
-def _as_number(text: str) -> int | float | str:
-    """A number where the text is one: the header of a safetensors file holds strings only."""
-    for kind in (int, float):
+def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
+    """What training measured as numbers: the header of a safetensors file holds strings only."""
+    kinds = {"update": int, "epoch": int, "bleu": float, "perplexity": float}
+    found: dict[str, int | float | str] = dict(metadata)
+    for key in kinds.keys() & metadata.keys():
         try:
-            value = kind(text)
+            value = kinds[key](metadata[key])
         except ValueError:
             continue
-        return value if math.isfinite(value) else text
-    return text
+        if math.isfinite(value):  # JSON has no infinity
+            found[key] = value
+    return found
 
 
 def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:

@@ -72,10 +72,10 @@ def test_two_runs_side_by_side(workshop, tmp_path):
 
 def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
     run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
-    about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "commit": "12ab"}
+    about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "commit": "12"}
     run.save_best(run.load_best(), about)
     model = run_evaluate(tmp_path, "run", splits=["short"]).data["runs"][0]["model"]
-    assert {key: model[key] for key in about} == {"update": 40, "perplexity": 204.1, "bleu": "inf", "commit": "12ab"}
+    assert {key: model[key] for key in about} == {"update": 40, "perplexity": 204.1, "bleu": "inf", "commit": "12"}
 
 
 def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
