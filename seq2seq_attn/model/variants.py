@@ -78,6 +78,8 @@ def find_build(axis: Axis, name: str, sizes: Sequence[str]) -> Callable[..., Any
         return _checked(key, _imported[module_name], function if colon else "build", sizes)
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
+    if not _is_module_name(module_name):
+        raise UsageError(f"{key}: no such variant; {hint.removesuffix(';')}")
     raise UnknownVariant(key, module_name, hint)
 
 
@@ -122,8 +124,12 @@ def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(build).parameters
 
 
+def _is_module_name(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
 def _import(name: str) -> ModuleType:
-    if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
+    if name.endswith(".py") or not _is_module_name(name):
         raise UsageError(f"--import {name}: expected the name of a module, for example my_module for my_module.py")
     folder = str(Path.cwd())
     sys.path.insert(0, folder)  # the installed command does not look there

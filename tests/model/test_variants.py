@@ -76,6 +76,14 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
         attention("mine:Bag")
 
 
+@pytest.mark.parametrize("name", ["", ":", "x; rm -rf *", "\x1b[2Jcosine", "../cosine", "a\nb:build", "a..b"])
+def test_a_name_that_no_module_can_have_is_not_asked_for(name):
+    with pytest.raises(UsageError, match="no such variant; ") as found:
+        attention(name)
+    assert "--import" not in str(found.value)
+    assert str(found.value).isprintable()
+
+
 def test_what_a_variant_builds_is_checked(folder):
     write(folder, "wrong", "def build(*, query_size, memory_size, depth=1):\n    return depth\n")
     import_variants("wrong")
