@@ -91,8 +91,9 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    BLEU and chrF with their signatures, and BLEU by sentence length with intervals; several runs are compared with the
-    first, and those that differ in their seed alone as one. What attention does is judged too, on gold links if any.
+    Prints BLEU and BLEU by sentence length with intervals, and what they show; the report has every measure with its
+    signature, and what the attention does. Several runs are compared with the first; those that differ in their seed
+    alone count as one. Where a file is named, no run is written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
     from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
