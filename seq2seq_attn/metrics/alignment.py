@@ -7,6 +7,7 @@ translation", section 3.5, found models whose attention is off by one target pos
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 
+_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 _BLANK = "▁"  # SentencePiece's, which character tokens have too
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 
@@ -47,14 +49,15 @@ def parse_pharaoh(line: str) -> tuple[Link, ...]:
     """The links of a line `0-0 1-2`.
 
     Raises:
-        UserError: a field is not two numbers joined by a hyphen.
+        UserError: a field is not two numbers, of at most nine digits, joined by a hyphen.
     """
     links = []
     for field in line.split():
-        source, _, target = field.partition("-")
-        if not (source.isdecimal() and target.isdecimal()):
-            raise UserError(f"alignment {field!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
-        links.append((int(source), int(target)))
+        found = _PHARAOH.fullmatch(field)
+        if found is None:
+            shown = field if len(field) <= 40 else f"{field[:39]}…"
+            raise UserError(f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
+        links.append((int(found[1]), int(found[2])))
     return tuple(links)
 
 
