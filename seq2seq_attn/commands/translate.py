@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Unpack
 
 from seq2seq_attn.commands.notices import Notices, Progress, count_lines
 from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output
@@ -27,7 +28,7 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.translate.choices import resolve_choices
-from seq2seq_attn.translate.translator import Choices, Translator, Unk, load
+from seq2seq_attn.translate.translator import Choices, Translator, load
 
 log = logging.getLogger(__name__)
 
@@ -39,17 +40,13 @@ def translate(
     input: str | Path | None = None,
     output: str | Path | None = None,
     format: Format = "text",
-    beam_size: int | None = None,
     n_best: int = 1,
-    length_penalty: float | None = None,
-    max_length_ratio: float | None = None,
-    unk: Unk = "keep",
     alignment: str | Path | None = None,
     attention: str | Path | None = None,
-    batch_size: int | None = None,
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
+    **choices: Unpack[Choices],
 ) -> None:
     """Translate texts, or a file line by line, or standard input.
 
@@ -67,10 +64,10 @@ def translate(
         attention: file for the attention: `.png`, `.svg` or `.pdf` (heat maps of the first 20 lines), `.html` (a page
             with the maps of the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for
             line I from 0).
-        beam_size, length_penalty, max_length_ratio, unk, batch_size: as in `Translator.translate`.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
         show_progress: draw a bar on stderr for an input file whose translations do not go to the terminal.
+        choices: `beam_size`, `length_penalty`, `max_length_ratio`, `batch_size`, `unk` of `Translator.translate`.
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
@@ -86,15 +83,9 @@ def translate(
         log.info("by %s", run)
     translator = load(run, device, precision=precision)
     check_has_attention(translator, alignment=alignment, attention=attention)
-    _check_can_copy(unk, RunDir(run), translator)
-    choices = Choices(
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        max_length_ratio=max_length_ratio,
-        batch_size=batch_size,
-        unk=unk,
-        keep_attention=bool(alignment or attention) or (format == "json" and translator.has_attention),
-    )
+    if choices.get("unk") == "copy":
+        _check_can_copy(RunDir(run), translator)
+    choices["keep_attention"] = bool(alignment or attention) or (format == "json" and translator.has_attention)
     notices = _notices(translator, choices, n_best, None if texts else str(input or STREAM))
     with ExitStack() as stack:
         reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
@@ -131,11 +122,11 @@ def check_has_attention(translator: Translator, **paths: str | Path | None) -> N
             raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
 
 
-def _check_can_copy(unk: Unk, run: RunDir, translator: Translator) -> None:
+def _check_can_copy(run: RunDir, translator: Translator) -> None:
     """Say so where `copy` has nothing to do: a model that never saw <unk> as a target never writes it."""
     vocab = run.config().data.vocab
     is_complete = vocab.max_size is None or len(translator.target_vocab) - len(SPECIALS) < vocab.max_size
-    if unk == "copy" and vocab.min_frequency == 1 and is_complete:
+    if vocab.min_frequency == 1 and is_complete:
         log.warning(
             "--unk copy: changes nothing, because this run never writes <unk>: all words of its training had an id; "
             "unknown source words can be copied by a run trained with data.vocab.min_frequency=2 or more"
