@@ -20,6 +20,8 @@ from typing import NoReturn
 from seq2seq_attn.errors import UsageError, UserError
 
 INTERRUPTED = 128 + signal.SIGINT
+_MAX_ERROR = 800
+"""characters of an error"""
 
 
 def main() -> NoReturn:
@@ -111,8 +113,11 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         )
     else:
         text, code = f"{type(error).__name__}: {error} (unexpected error; rerun with --debug for a traceback)", 1
+    line = " ".join(text.split())
+    if len(line) > _MAX_ERROR:  # a value of any length may be named in it
+        line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"
     with suppress(OSError):  # the exit code tells, even where nobody reads
-        sys.stderr.write(f"error: {' '.join(text.split())}\n")
+        sys.stderr.write(f"error: {line}\n")
     return code
 
 
