@@ -100,15 +100,17 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
 
 
 def _identity(file: Path | TextIO | None) -> object:
-    """What two names of one file have in common, links included; of a file that is not there, its resolved path. None
-    for a stream that is no regular file."""
+    """The identity of a regular file, the same under all its names and links; of a path to anything else, the path
+    (a terminal is both read and written), resolved if nothing is there; of such a stream, None."""
+    if file is None:
+        return None
     try:
-        found = file.stat() if isinstance(file, Path) else os.fstat(file.fileno()) if file is not None else None
+        found = file.stat() if isinstance(file, Path) else os.fstat(file.fileno())
     except (OSError, ValueError):
         return file.resolve() if isinstance(file, Path) else None
-    if found is None or not (stat.S_ISREG(found.st_mode) or isinstance(file, Path)):
-        return None
-    return found.st_dev, found.st_ino
+    if stat.S_ISREG(found.st_mode):
+        return found.st_dev, found.st_ino
+    return file if isinstance(file, Path) else None
 
 
 @contextmanager
