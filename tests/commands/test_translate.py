@@ -366,7 +366,6 @@ def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
             translate(input=tmp_path / "in", run=run.path)
 
 
-@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
 def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None:
     """Both of /dev/stdin and /dev/stdout are then the same device."""
     for name in ("stdin", "stdout"):
@@ -374,6 +373,7 @@ def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None
     translate(input=tmp_path / "stdin", output=tmp_path / "stdout", run=run.path)
 
 
+@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
 def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> None:
     path = tmp_path / "nowhere" / "out.npz"
     with pytest.raises(UserError, match=rf"{path}: there is no folder {path.parent}; make it first"):
