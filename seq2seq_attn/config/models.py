@@ -16,6 +16,7 @@ from seq2seq_attn.config.types import (
     LengthRatio,
     NonNegativeFloat,
     NonNegativeInt,
+    NumCaptions,
     NumLayers,
     NumThreads,
     Options,
@@ -38,9 +39,9 @@ class Section(BaseModel):
 class CaptionsConfig(Section):
     """The embedded corpus (`text/captions.py`): how many pairs, how long (source tokens), from which seed."""
 
-    num_train: PositiveInt = 20_000
-    num_valid: PositiveInt = 500
-    num_test: PositiveInt = 1_500
+    num_train: NumCaptions = 20_000
+    num_valid: NumCaptions = 500
+    num_test: NumCaptions = 1_500
     min_length: PositiveInt = 4
     max_length: PositiveInt = 30
     seed: Seed = 1

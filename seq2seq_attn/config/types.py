@@ -18,6 +18,8 @@ MAX_LAYERS = 100
 MAX_VOCAB = 1_000_000
 """subwords that SentencePiece learns; billions keep it busy for hours"""
 MAX_THREADS = 1_024
+MAX_CAPTIONS = 1_000_000
+"""of a split: so many pairs are generated in minutes, not in days"""
 MAX_SEED = 2**63 - 1
 MAX_BEAM_SIZE = 1_000
 """more hypotheses per sentence exceed the memory without improving BLEU"""
@@ -58,6 +60,7 @@ PositiveFloat = Annotated[Real, Field(gt=0.0)]
 NonNegativeFloat = Annotated[Real, Field(ge=0.0)]
 Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
 """of a layer"""
+NumCaptions = Annotated[Whole, Field(ge=1, le=MAX_CAPTIONS)]
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
 VocabSize = Annotated[Whole, Field(ge=1, le=MAX_VOCAB)]

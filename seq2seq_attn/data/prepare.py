@@ -26,7 +26,7 @@ from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpu
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, write_json
+from seq2seq_attn.files import naming, sha256_of, write_checked_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -42,7 +42,12 @@ _STALE_AFTER_S = 24 * 3600.0
 
 
 def prepare_corpus(
-    config: Config, *, also_in: Sequence[Path] = (), show_progress: bool = False, log: Log | None = None
+    config: Config,
+    *,
+    also_in: Sequence[Path] = (),
+    may_prepare: Callable[[], None] = lambda: None,
+    show_progress: bool = False,
+    log: Log | None = None,
 ) -> PreparedCorpus:
     """The corpus of a configuration, prepared; reused from `data_dir/prepared/` if the same text was prepared the
     same way before, made otherwise.
@@ -50,6 +55,7 @@ def prepare_corpus(
     Args:
         config: its `data` section is read.
         also_in: other data folders where it may have been prepared before.
+        may_prepare: called before text is read and anything is written; raises what forbids it.
         show_progress: draw tqdm bars on stderr.
         log: takes one-line notices; None: the log.
 
@@ -67,6 +73,7 @@ def prepare_corpus(
     if prepared is not None:
         log(f"{prepared.directory}: prepared before, reused")
     else:
+        may_prepare()
         started = time.monotonic()
         _build(places[0], config.data, raw, {"hash": digest, **what}, show_progress)
         log(f"{places[0]}: prepared in {time.monotonic() - started:.1f} s")
@@ -168,10 +175,11 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 _write_links(temporary / f"{split}.links", path, draft.splits[split].kept())
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
-        sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-        write_json(
-            temporary / META_NAME, {**meta, "notes": raw.notes, "splits": list(files), "audit": audit, "files": sizes}
-        )
+        written = sorted(temporary.iterdir())
+        about = {"notes": raw.notes, "splits": list(files), "audit": audit}
+        about |= {"files": {path.name: path.stat().st_size for path in written}}
+        about |= {"hashes": {path.name: sha256_of(path) for path in written}}
+        write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
 def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> tuple[Tokenizer, Tokenizer]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from seq2seq_attn.data.array_file import ArrayWriter
 from seq2seq_attn.data.batch import Batch, IdArray, collate
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import open_regular, read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
@@ -21,6 +21,7 @@ from seq2seq_attn.text.vocab import Vocab
 FORMAT_VERSION = 1
 """Goes up when what is written here, or how text becomes tokens, changes: older folders are then not reused."""
 META_NAME = "meta.json"
+_AGAIN = "prepare the data again"
 
 
 class IdStore:
@@ -51,7 +52,7 @@ class IdStore:
     def offsets(self) -> npt.NDArray[np.int64]:
         """[sentences + 1], where in the flat array each sequence starts and ends."""
         if self._offsets is None:
-            self._offsets = np.load(f"{self._prefix}.offsets.npy", allow_pickle=False)
+            self._offsets = _load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
         return self._offsets
 
     @property
@@ -60,8 +61,20 @@ class IdStore:
         if self._ids is None:
             # an empty file cannot be mapped
             mode: Any = "r" if self.offsets[-1] else None
-            self._ids = np.load(f"{self._prefix}.ids.npy", mmap_mode=mode, allow_pickle=False)
+            self._ids = _load_array(Path(f"{self._prefix}.ids.npy"), np.int32, mode)
         return self._ids
+
+    def check(self, num_ids: int) -> None:
+        """Check that all sequences lie in the flat array and hold ids below `num_ids`.
+
+        Raises:
+            UserError: they do not.
+        """
+        offsets = _load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
+        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] != len(self.ids):
+            raise UserError(f"{self._prefix}.offsets.npy: does not fit the ids; {_AGAIN}")
+        if len(self.ids) and not (0 <= self.ids.min() and self.ids.max() < num_ids):
+            raise UserError(f"{self._prefix}.ids.npy: holds ids that no token has; {_AGAIN}")
 
     @staticmethod
     def write(prefix: Path, ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]) -> None:
@@ -138,11 +151,14 @@ class PreparedCorpus:
         """Open a folder and check that it is whole.
 
         Raises:
-            UserError: it is not a prepared corpus of this version, or a file is missing or has another size.
+            UserError: it is not a prepared corpus of this version, or a file is missing or damaged.
         """
         self.directory = directory
-        meta = read_json(directory / META_NAME)
-        if not isinstance(meta, dict) or meta.get("format") != FORMAT_VERSION:
+        try:
+            meta = read_checked_json(directory / META_NAME)
+        except UserError as error:
+            raise UserError(f"{error}; {_AGAIN}") from None
+        if meta.get("format") != FORMAT_VERSION:
             raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; prepare the data again")
         self.meta: dict[str, Any] = meta
         files = meta.get("files")
@@ -153,7 +169,11 @@ class PreparedCorpus:
             found = path.stat().st_size if path.is_file() else None
             if found != size:
                 state = "missing" if found is None else f"{found} bytes instead of {size}"
-                raise UserError(f"{path}: {state}; prepare the data again")
+                raise UserError(f"{path}: {state}; {_AGAIN}")
+        if "hashes" in meta:
+            self._check_hashes(meta["hashes"])
+        else:  # prepared by a version that wrote none
+            self._check_arrays()
 
     def __repr__(self) -> str:
         return f"PreparedCorpus({str(self.directory)!r})"
@@ -233,6 +253,21 @@ class PreparedCorpus:
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
 
+    def _check_hashes(self, hashes: dict[str, str]) -> None:
+        for name, digest in hashes.items():
+            if sha256_of(self.directory / name) != digest:
+                raise UserError(f"{self.directory / name}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
+
+    def _check_arrays(self) -> None:
+        for split in self.splits:
+            lengths = []
+            for side, vocab in zip(SIDES, (self.source_vocab, self.target_vocab), strict=True):
+                store = IdStore(self.directory / f"{split}.{side}")
+                store.check(len(vocab))
+                lengths += [len(store), len(_read_exact(self.directory / f"{split}.{side}.txt"))]
+            if len(set(lengths)) > 1:
+                raise UserError(f"{self.directory}: {split} has files of different lengths; {_AGAIN}")
+
     def _check(self, split: str) -> None:
         if split not in self.splits:
             raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
@@ -245,4 +280,18 @@ def vocab_path(directory: Path, side: Side) -> Path:
 
 def _read_exact(path: Path) -> list[str]:
     # what was written: nothing is stripped, a line may be anything without '\n'
-    return path.read_bytes().decode("utf-8").split("\n")[:-1]
+    try:
+        return read_regular(path).decode("utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: damaged ({error}); {_AGAIN}") from None
+
+
+def _load_array(path: Path, dtype: type[np.generic], mode: Any = None) -> npt.NDArray[Any]:
+    try:
+        open_regular(path).close()
+        array: npt.NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (EOFError, OSError, OverflowError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); {_AGAIN}") from None
+    if array.dtype != dtype or array.ndim != 1:
+        raise UserError(f"{path}: damaged (no flat array of {np.dtype(dtype)}); {_AGAIN}")
+    return array

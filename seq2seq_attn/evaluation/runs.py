@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import LineCounts, RunTexts
-from seq2seq_attn.files import read_json, sha256_of, write_json, write_text
+from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.corpus import read_lines
@@ -28,6 +28,8 @@ from seq2seq_attn.translate.scoring import FloatArray, summaries
 from seq2seq_attn.translate.translator import Translator, load, resolve_arithmetic
 
 log = logging.getLogger(__name__)
+
+_LINES_HASH = "hypotheses_sha256"
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class EvaluatedRun:
         if self._keep_maps:
             self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
         if self._hyps_dir is not None:
-            _save(self._hyps_dir / name, lines, {**made_by, **counts.to_dict()})
+            self._save(self._hyps_dir / name, lines, {**made_by, **counts.to_dict()})
         self._counts.append(counts)
         return lines
 
@@ -172,6 +174,17 @@ class EvaluatedRun:
                 log.info("%s: made by the same model in the same way, reused", folder / name)
                 return found
         return None
+
+    def _save(self, path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
+        is_own = self._hyps_dir == self._run.hyps_dir
+        if is_own and not path.parent.resolve().is_relative_to(self._run.path.resolve()):
+            log.warning("%s: not saved, as a link leads out of the run there", path)
+            return
+        try:
+            write_text(path, "".join(f"{line}\n" for line in lines))
+            write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
+        except OSError as error:
+            log.warning("%s: not saved (%s)", path, error.strerror)
 
     def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
         from tqdm import tqdm
@@ -209,20 +222,14 @@ def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
     return found
 
 
-def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
-    try:
-        write_text(path, "".join(f"{line}\n" for line in lines))
-        write_json(path.with_suffix(".json"), note)
-    except OSError as error:
-        log.warning("%s: not saved (%s)", path, error.strerror)
-
-
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
     try:
-        note = read_json(path.with_suffix(".json"))
-        if not isinstance(note, dict) or {key: note.get(key) for key in made_by} != made_by:
+        note = read_checked_json(path.with_suffix(".json"))
+        if {key: note.get(key) for key in made_by} != made_by:
+            return None
+        if sha256_of(path) != note.get(_LINES_HASH, sha256_of(path)):
             return None
         lines = read_lines(path)
-    except UserError:
+    except (OSError, UserError):
         return None
     return (lines, LineCounts.from_dict(note)) if len(lines) == num_lines else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -150,11 +151,36 @@ def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_pro
     # Trained in another folder, `data` lies there: beside `runs`, or wherever above the run.
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
-        prepared = prepare_corpus(config, also_in=above, show_progress=show_progress)
+        prepared = prepare_corpus(
+            config, also_in=above, may_prepare=lambda: _check_paths(run, config), show_progress=show_progress
+        )
     except UserError as error:  # a run may be far from the text that it was trained on
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
     chosen = list(dict.fromkeys(splits)) or prepared.test_splits
     return [_split_of(prepared, split) for split in chosen]
+
+
+def _check_paths(run: RunDir, config: Config) -> None:
+    """A run may come from a stranger: what its configuration names is read and written in this folder only."""
+    data = config.data
+    named = {"data_dir": [data.data_dir], "source_dir": [data.source_dir] if data.source_dir else []}
+    if data.corpus == "files":
+        texts = {"train": data.train, "valid": data.valid, **{f"test.{name}": spec for name, spec in data.test.items()}}
+        for key, spec in texts.items():
+            named[key] = [Path(part) for part in ([spec] if isinstance(spec, str) else spec or [])]
+    for key, paths in named.items():
+        for path in paths:
+            leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())
+            if leads_out or not _is_inside(path, Path.cwd()):
+                raise UserError(
+                    f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
+                    f"run, seq2seq prepare -c {run.path}/config.yaml"
+                )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    # as it is written: `data` may be a link to a larger disk
+    return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
 
 
 def _split_of(prepared: PreparedCorpus, split: str) -> EvaluationSet:

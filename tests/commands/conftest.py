@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -31,4 +33,6 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = toy_config(tokenizer="spacy", **{**data, "test": {"short": str(root / "long")}})
     other.data.tokenizer.lowercase = True
     make_toy_run(root / "other", other)
+    for name in ("additive", "other"):  # far from the current folder, evaluating prepares nothing
+        prepare_corpus(RunDir(root / name).config())
     return root

@@ -8,6 +8,7 @@ import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate
 from tests.toy_run import TARGET, make_toy_run, toy_config
@@ -107,6 +108,8 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     run_evaluate(workshop, "none", splits=["short"])
     path = workshop / "none/hyps/short.txt"
     path.write_text("".join(f"marked {line}\n" for line in TARGET), encoding="utf-8")
+    note = read_checked_json(path.with_suffix(".json"))
+    write_checked_json(path.with_suffix(".json"), {**note, "hypotheses_sha256": sha256_of(path)})
     reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].scores["bleu"][0].interval.value > 50

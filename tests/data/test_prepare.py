@@ -17,6 +17,7 @@ from seq2seq_attn.data.pipeline import chunks
 from seq2seq_attn.data.pipeline.numericalize import Draft
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_checked_json, write_checked_json
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -203,7 +204,7 @@ def damage_empty(directory):
 
 def damage_swapped(directory):
     path = directory / "meta.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"hash": "', '"hash": "0'), encoding="utf-8")
+    write_checked_json(path, {**read_checked_json(path), "hash": "0"})
     return "holds another corpus"
 
 

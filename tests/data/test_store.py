@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 
@@ -72,6 +73,7 @@ def test_a_foreign_folder_is_refused(tmp_path, meta):
 
 def test_a_folder_that_is_not_whole_is_refused(tmp_path):
     meta = {"format": 1, "config": {}, "splits": ["train"], "audit": {}, "files": {"a": 3}}
+    meta["hashes"] = {"a": hashlib.sha256(b"abc").hexdigest()}
     (tmp_path / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(UserError, match=r"a: missing; prepare the data again"):
         PreparedCorpus(tmp_path)

@@ -1,0 +1,113 @@
+"""Single-bit flips in a run directory and in a prepared corpus: each is refused with one line, or has no effect on
+anything that is used. The sample is small by default; `-m slow` takes 200 flips of each."""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.train.checkpoint import load_state
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.start import load_settings
+from seq2seq_attn.translate.translator import load
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+SENTENCES = ["Hund Katze", "Mann Frau Kind Ball", "Haus"]
+NUM_FLIPS = pytest.mark.parametrize("num_flips", [24, pytest.param(200, marks=pytest.mark.slow)])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Path]:
+    """A configuration, and the folder of a run trained with it."""
+    directory = tmp_path_factory.mktemp("flips")
+    write_toy_corpus(directory / "text")
+    changes = ["train.max_epochs=1", "data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=30"]
+    config = load_config((), [*toy_settings(directory / "text"), *changes])
+    return config, train(config, run_dir=directory / "runs/toy").path
+
+
+def flip_bits(folder: Path, num_flips: int, use: Callable[[], Any]) -> Counter[tuple[str, str]]:
+    """Flip bits one after the other, in all files in turn; count by outcome and file what `use` made of it.
+
+    A refusal is one line: an error, or a warning that names the file.
+    """
+    generator = random.Random(1)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    expected, outcomes = use(), Counter[tuple[str, str]]()
+    for number in range(num_flips):
+        path = files[number % len(files)]
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        damaged[generator.randrange(len(whole))] ^= 1 << generator.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            outcome = "without effect" if use() == expected else "WRONG"
+        except UserError as error:
+            outcome = "refused" if "\n" not in str(error) else "WRONG: several lines"
+        path.write_bytes(whole)
+        outcomes[outcome, path.name] += 1
+    return outcomes
+
+
+def check(outcomes: Counter[tuple[str, str]]) -> None:
+    counts = Counter[str]()
+    for (outcome, _), count in outcomes.items():
+        counts[outcome] += count
+    print(dict(counts), sorted({name for outcome, name in outcomes if outcome != "refused"}))
+    assert counts.keys() <= {"refused", "without effect"}, outcomes
+
+
+@NUM_FLIPS
+def test_a_run_directory(trained: tuple[Config, Path], num_flips: int, caplog: pytest.LogCaptureFixture) -> None:
+    run = RunDir(trained[1])
+
+    def use() -> Any:
+        caplog.clear()
+        translations = load(run.path, "cpu").translate(SENTENCES)
+        settings, _ = load_settings([], [], run_dir=run.path, resume=True)
+        tensors, values = load_state(run.last_dir)
+        used = [(one.text, one.score) for one in translations], settings, run.environment(), run.best_metadata()
+        newest = newest_run(run.path.parent).finished_at()
+        warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        if warnings:
+            raise UserError(warnings[0])
+        return used, newest, {name: tensor.tolist() for name, tensor in tensors.items()}, values
+
+    outcomes = flip_bits(run.path, num_flips, use)
+    check(outcomes)
+    for outcome, name in outcomes:
+        assert outcome == "refused" or not name.endswith((".safetensors", ".vocab", ".model", ".tokenizer.json")), name
+
+
+@NUM_FLIPS
+def test_a_prepared_corpus(trained: tuple[Config, Path], tmp_path: Path, num_flips: int) -> None:
+    store = shutil.copytree(prepare_corpus(trained[0]).directory, tmp_path / "store")
+
+    def use() -> Any:
+        prepared = PreparedCorpus(store)
+        meta = {key: value for key, value in prepared.meta.items() if key != "sha256"}
+        texts = [(prepared.text(split), prepared.links(split)) for split in prepared.splits]
+        ids = [
+            (pairs.source(i).tolist(), pairs.target(i).tolist())
+            for pairs in map(prepared.pairs, prepared.splits)
+            for i in range(len(pairs))
+        ]
+        vocabs = prepared.source_vocab.tokens, prepared.target_vocab.tokens
+        tokenized = prepared.source_tokenizer.tokenize_many(SENTENCES), prepared.target_tokenizer.tokenize("a dog")
+        return meta, texts, ids, vocabs, tokenized
+
+    outcomes = flip_bits(store, num_flips, use)
+    check(outcomes)
+    assert all(outcome == "refused" or name == "meta.json" for outcome, name in outcomes), outcomes

@@ -1,0 +1,108 @@
+"""Evaluating a run neither reads nor writes outside the folder that one is in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
+from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.run_dir import RunDir
+from tests.toy_run import SOURCE, TARGET, make_toy_run
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    here = tmp_path / "here"
+    write_toy_corpus(here / "text")
+    monkeypatch.chdir(here)
+    RunDir.create(here / "run")
+    return here
+
+
+def sets_of(config: Config) -> list[Any]:
+    return find_sets([RunDir("run")], [config], [], None, None)
+
+
+def settings(*changes: str) -> Config:
+    return load_config((), [*toy_settings(Path("text")), "data.data_dir=data", *changes])
+
+
+def test_a_run_is_evaluated_where_it_was_trained(here: Path) -> None:
+    assert len(sets_of(settings())[0].source) == 20
+
+
+def test_a_link_to_another_disk_is_the_users_own(here: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (here / "data").symlink_to(tmp_path / "disk")
+    assert len(sets_of(settings())[0].source) == 20
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("data_dir", "{0}/data"),
+        ("data_dir", "../elsewhere/data"),
+        ("train", "{0}/train"),
+        ("valid", "[{0}/valid.de, {0}/valid.en]"),
+        ("test", "{{test: {0}/test}}"),
+        ("source_dir", "{0}"),
+        ("data_dir", "run/link"),
+    ],
+)
+def test_what_lies_elsewhere_is_left_alone(here: Path, tmp_path: Path, key: str, value: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    write_toy_corpus(elsewhere)
+    (here / "run" / "link").symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with pytest.raises(UserError, match=rf"data.{key}.*outside the current folder; .*prepare -c run/config.yaml; or"):
+        sets_of(settings(f"data.{key}={value.format(elsewhere)}"))
+    assert sorted(elsewhere.rglob("*")) == before
+    assert not (here / "data").exists()
+
+
+def test_what_the_user_has_prepared_elsewhere_is_read(here: Path, tmp_path: Path) -> None:
+    config = settings(f"data.data_dir={tmp_path / 'elsewhere'}")
+    prepare_corpus(config)
+    assert len(sets_of(config)[0].source) == 20
+
+
+def test_the_embedded_corpus_has_a_limit() -> None:
+    with pytest.raises(UsageError, match=r"data.captions.num_train"):
+        load_config((), ["data.captions.num_train=1000000000"])
+
+
+def evaluated(path: Path) -> EvaluatedRun:
+    run = RunDir(path)
+    choices = Choices(device="cpu", reuse_hypotheses=True)
+    return EvaluatedRun(run, run.config(), choices, hyps_dir=run.hyps_dir)
+
+
+def test_translations_are_not_saved_through_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = make_toy_run(tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    run.hyps_dir.symlink_to(tmp_path / "elsewhere")
+    assert len(evaluated(run.path).translate(EvaluationSet("test", SOURCE[:2], TARGET[:2]))) == 2
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert "test.txt: not saved, as a link leads out of the run there" in caplog.text
+
+
+def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
+    lines = evaluated(run.path).translate(one)
+    path = run.hyps_path("test")
+    again = evaluated(run.path)
+    assert again.translate(one) == lines
+    assert again.describe()["is_reused"]
+    path.write_text("x" + path.read_text())
+    again = evaluated(run.path)
+    assert again.translate(one) == lines
+    assert not again.describe()["is_reused"]
