@@ -14,8 +14,8 @@ from seq2seq_attn.config.models import Config
 _MAX_PROBLEMS = 3
 _MAX_KEY = 80
 _HINTS = {
-    "data.train": "a prefix (PREFIX.de and PREFIX.en) or [source file, target file]",
-    "data.valid": "a prefix (PREFIX.de and PREFIX.en) or [source file, target file]",
+    "data.train": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
+    "data.valid": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
     "data.stitch": "write data.stitch: {K: weight}, for example {1: 1, 2: 0.5}",
     "model.attention.options": "write model.attention.options: {OPTION: value}, with a number, text, true, false, null "

@@ -40,7 +40,7 @@ def _check_model(config: ModelConfig) -> None:
     tensors = expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
     if (number := sum(tensor.numel() for tensor in tensors.values())) > MAX_PARAMETERS:
         raise UsageError(
-            f"model: {number:,} parameters without the words; take smaller sizes, {MAX_PARAMETERS:,} at most"
+            f"model: {number:,} parameters besides the vocabulary's, expected at most {MAX_PARAMETERS:,}; take smaller sizes"
         )
 
 
