@@ -39,9 +39,7 @@ def _check_model(config: ModelConfig) -> None:
     """Build the model without memory or random numbers."""
     tensors = expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
     if (number := sum(tensor.numel() for tensor in tensors.values())) > MAX_PARAMETERS:
-        raise UsageError(
-            f"model: {number:,} parameters besides the vocabulary's, expected at most {MAX_PARAMETERS:,}; take smaller sizes"
-        )
+        raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
 
 
 def _check_training(config: TrainConfig) -> None:
