@@ -8,6 +8,7 @@ import torch
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.batches import EpochBatches, built_ahead
 
 
@@ -42,6 +43,12 @@ def test_an_epoch_is_every_pair_once_in_groups() -> None:
 
 def test_the_middle_of_an_epoch_goes_on_where_it_was() -> None:
     assert indices(epoch().updates(6)) == indices(epoch().updates(0))[2:]
+
+
+@pytest.mark.parametrize("batches_done", [-1, 10**6])
+def test_a_place_that_the_epoch_does_not_have_is_refused(batches_done: int) -> None:
+    with pytest.raises(UserError, match=rf"micro-batch {batches_done} of an epoch that has \d+"):
+        epoch().updates(batches_done)
 
 
 def test_epochs_differ_and_repeat() -> None:
