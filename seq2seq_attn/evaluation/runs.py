@@ -17,8 +17,9 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import LineCounts, RunTexts
+from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
@@ -77,6 +78,7 @@ class EvaluatedRun:
         self._counts: list[LineCounts | None] = []
         self._maps: list[list[PackedMap | None]] = []
         self._vectors: list[FloatArray] = []
+        self._unknown: list[list[UnknownTokens | None]] = []
         self._no_map = "its attention does not look at source positions"
 
     def describe(self) -> dict[str, Any]:
@@ -103,7 +105,15 @@ class EvaluatedRun:
     def texts(self) -> RunTexts:
         """All that was translated, set by set, for the HTML report."""
         vectors = self._vectors if len(self._vectors) == len(self._hypotheses) else None  # None: some were reused
-        return RunTexts(self._hypotheses, self._maps, self._config.model_dump(mode="json"), self._no_map, vectors)
+        return RunTexts(
+            self._hypotheses,
+            self._maps,
+            self._config.model_dump(mode="json"),
+            self._no_map,
+            vectors,
+            self._unknown,
+            read_validations(self._run.metrics_path),
+        )
 
     def translate(self, one: EvaluationSet) -> list[str]:
         """The translation of each source line, also saved (of files under `files/`) with a note of how it was made.
@@ -132,6 +142,7 @@ class EvaluatedRun:
             lines, counted = saved
             self._counts.append(counted)
             self._maps.append([None] * len(lines))
+            self._unknown.append([None] * len(lines))
             self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
         self._is_reused = False
@@ -144,10 +155,12 @@ class EvaluatedRun:
         )
         lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
+        self._unknown.append([])
         for best, *_ in self._with_bar(found, one):
             lines.append(best.text)
             counts += LineCounts(int(best.is_cut), len(best.unknown))
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
+            self._unknown[-1].append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
         self._seconds += time.monotonic() - started
         if self._keep_maps:
             self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.translate.packed_map import PackedMap
 
 
@@ -41,6 +42,15 @@ def join_counts(parts: Sequence[LineCounts | None]) -> LineCounts | None:
     return sum(known[1:], known[0]) if known and len(known) == len(parts) else None
 
 
+class UnknownTokens(NamedTuple):
+    """The source tokens of a line that a run does not know."""
+
+    source_tokens: tuple[str, ...]
+    """all of the line's"""
+    positions: tuple[int, ...]
+    """of the unknown ones"""
+
+
 @dataclass(frozen=True)
 class RunTexts:
     """What one run made of the test sets."""
@@ -55,3 +65,7 @@ class RunTexts:
     """why a sentence has no map, to be read after the run's name and a colon"""
     vectors: Sequence[npt.NDArray[np.float32]] | None = None
     """for each set, the encoder's summary of each source line [N, M], zeros for a blank one; None: not computed"""
+    unknown: Sequence[Sequence[UnknownTokens | None]] = ()
+    """for each set, of each line; empty: not known"""
+    validations: Sequence[Validation] = ()
+    """what training measured, in its order"""

@@ -1,0 +1,54 @@
+"""The learning curve of a run: what validation measured during its training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.files import open_regular
+
+MAX_BYTES = 256 * 2**20
+"""a longer `metrics.jsonl` is not read; that of 100,000 validations has a tenth of it"""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What one validation measured; None: not this."""
+
+    update: int
+    bleu: float | None
+    perplexity: float | None
+
+
+def read_validations(path: Path) -> list[Validation]:
+    """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines that are not
+    validations are skipped, as the file may come from anybody."""
+    try:
+        with open_regular(path) as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except OSError:
+        return []
+    if len(content) > MAX_BYTES:
+        return []
+    found = [_validation(line) for line in content.splitlines() if b"validation" in line]
+    of_update = {one.update: one for one in found if one is not None}
+    return [of_update[update] for update in sorted(of_update)]
+
+
+def _validation(line: bytes) -> Validation | None:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict) or values.get("event") != "validation":
+        return None
+    update, bleu, perplexity = (_number(values.get(key)) for key in ("update", "bleu", "perplexity"))
+    return None if update is None else Validation(int(update), bleu, perplexity)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number that is not negative, else None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 1e300 else None
