@@ -13,8 +13,8 @@ from seq2seq_attn.translate.snippet import html_map
 
 EOS_LABEL = "<eos>"
 MAP_NOTE = (
-    "Each row is a token of the translation, in the order it was written; the darker a cell, the more the model looked "
-    "at that source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
+    "Each row is a token of the translation, in the order it was written; the stronger the shade of a cell, the more "
+    "the model looked at that source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
 )
 
 
