@@ -151,6 +151,7 @@ def build_report(
         "conclusion": page.conclusion,
         "runs": list(descriptions),
         **({"groups": [arm.to_dict(list(hypotheses)) for arm in arms]} if arms else {}),
+        "languages": asdict(languages),
         "length": _length_values(settings, tokenizer_name, edges_of),
         "resampling": asdict(settings.resampling),
         "sets": [scores.to_dict() for scores in scored],

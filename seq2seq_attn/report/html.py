@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
 from seq2seq_attn.translate.attention_map import MAP_NOTE
@@ -35,16 +37,23 @@ MAP_CHARACTERS = 1_000
 """what an attention map may take on average; 1,000 sentences of two runs then stay under 3 MB with their texts"""
 FLOORS = (1, 3, 8, 20, 50)
 """least weights kept, in 255ths: the first under which the maps fit"""
+MAX_VALIDATIONS = 200
+"""of a learning curve: with more, some are left out evenly"""
 
 _WEB = Path(__file__).parent / "web"
-_STYLES = ("page.css", "panels.css")
+_STYLES = ("page.css", "tables.css", "sentences.css", "maps.css", "panels.css")
 _SCRIPTS = (
     "dom.js",
+    "tables.js",
+    "words.js",
     "map.js",
+    "texts.js",
     "dialog.js",
+    "example.js",
     "chart.js",
     "scores.js",
     "arms.js",
+    "curves.js",
     "attention.js",
     "sentences.js",
     "vectors.js",
@@ -64,7 +73,8 @@ class TranslatedLine:
 
 
 def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> str:
-    """The report as a page: scores, curves, sentences with their attention and vectors, configurations.
+    """The report as a page: the finding, a map, scores, curves, sentences with their attention and vectors,
+    configurations.
 
     Args:
         sets: the sets that were scored, without the pooled one.
@@ -72,6 +82,8 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
     """
     tokens = _Interned()
     maps, floor = _fit([_joined_maps(run, sets) for run in runs])
+    chrf = _sentence_chrf(sets, runs)
+    example = choose_example(maps, chrf)
     names = report.sets[0].systems
     payload = {
         "kind": "evaluation",
@@ -82,17 +94,24 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": [
-            {"name": name, "config": dict(run.config), "no_map": run.no_map}
+            {
+                "name": name,
+                "config": dict(run.config),
+                "no_map": run.no_map,
+                "validations": _thinned(run.validations),
+            }
             for name, run in zip(names, runs, strict=True)
         ],
         "floor": floor,
+        "example": example and example._asdict(),
         "sentences": {
             "sets": [{"name": one.name, "num_pairs": len(one.references), "stitch": one.stitch} for one in sets],
             "source": _join(one.source for one in sets),
             "reference": _join(one.references for one in sets),
             "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
             "hypotheses": [_join(run.hypotheses) for run in runs],
-            "chrf": _sentence_chrf(sets, runs),
+            "chrf": chrf,
+            "unknown": [_unknown_tokens(run, tokens) for run in runs],
             "maps": [[tokens.add(one) for one in of_run] for of_run in maps],
         },
         "vectors": pack_vectors(_joined_vectors(runs, [arm.runs[0] for arm in report.sets[0].arms])),
@@ -132,9 +151,9 @@ class _Interned:
         unknown source tokens."""
         if one is None:
             return None
-        return [self._place(one.source_tokens), self._place(one.target_tokens), one.to_base64(), list(one.unknown)]
+        return [self.place(one.source_tokens), self.place(one.target_tokens), one.to_base64(), list(one.unknown)]
 
-    def _place(self, tokens: tuple[str, ...]) -> int:
+    def place(self, tokens: tuple[str, ...]) -> int:
         if tokens not in self._places:
             self._places[tokens] = len(self.lists)
             self.lists.append(tokens)
@@ -166,6 +185,26 @@ def _size(one: PackedMap | None) -> int:
 
 def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:
     return _join(run.maps) if run.maps is not None else [None] * sum(len(one.references) for one in sets)
+
+
+def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
+    """For each sentence with tokens that the run does not know: the place of its tokens, and their positions."""
+    return {
+        row: [tokens.place(one.source_tokens), list(one.positions)]
+        for row, one in enumerate(_join(run.unknown))
+        if one is not None
+    }
+
+
+def _thinned(validations: Sequence[Validation]) -> list[tuple[int, float | None, float | None]]:
+    """Update, BLEU and perplexity of each, the first and the last always among them."""
+    chosen = np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations))).round().astype(int)
+    kept = [validations[place] for place in chosen]
+    return [(one.update, _rounded(one.bleu), _rounded(one.perplexity)) for one in kept]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
 
 
 def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> list[npt.NDArray[np.float32] | None]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
 from seq2seq_attn.evaluation.arms import named_arms
 from seq2seq_attn.evaluation.attention_scores import GoldAttention, Judgement
+from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.evaluation.texts import RunTexts, UnknownTokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
 from seq2seq_attn.report.build import Report, Settings, build_report
 from seq2seq_attn.report.html import html_report
@@ -77,6 +79,11 @@ def made_up_judgement(one: EvaluationSet, lines: list[str], draw: np.random.Gene
     return Judgement(AttentionStatistics(overlap_N4, counts_N5), GoldAttention(weights, links))
 
 
+def made_up_curve(count: int = 0, *, speed: float = 1.0) -> list[Validation]:
+    """As validation might find it, every 100 updates."""
+    return [Validation(100 * n, 40 * n / (n + 3 / speed), 2 + 300 / (1 + speed * n)) for n in range(1, count + 1)]
+
+
 def make_report(
     num_sentences: int = 120,
     names: tuple[str, ...] = ("additive", "none"),
@@ -87,10 +94,13 @@ def make_report(
     with_vectors: bool = True,
     arms: tuple[str, ...] = (),
     judged: bool = False,
+    unknown: dict[int, tuple[int, ...]] | None = None,
+    validations: tuple[int, ...] = (),
 ) -> tuple[str, Report]:
     """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
     `without_maps` are the places of runs that have no attention; `arms` names the arm of each run; `judged`: with
-    attention held against gold links."""
+    attention held against gold links; `unknown`: positions of source tokens that no run knows, in sentences of the
+    first set; `validations`: how many each run had."""
     of_sets, hypotheses = [], {name: [] for name in names}
     for place, name in enumerate(sets):
         source = sentences(GERMAN, num_sentences, seed=place)
@@ -129,5 +139,12 @@ def make_report(
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
         no_map = "its attention does not look at source positions"
         vectors = [summaries_of(one.source, seed=number) for one in of_sets] if with_vectors else None
-        runs.append(RunTexts(hypotheses[name], None if number in without_maps else maps, config, no_map, vectors))
+        unknown_tokens = [[None] * num_sentences for _ in of_sets]
+        for row, positions in (unknown or {}).items():
+            tokens = maps[0][row].source_tokens
+            unknown_tokens[0][row] = UnknownTokens(tokens, positions)
+            maps[0][row] = replace(maps[0][row], unknown=positions)
+        curve = made_up_curve(*validations[number : number + 1], speed=1 + number)
+        shown = None if number in without_maps else maps
+        runs.append(RunTexts(hypotheses[name], shown, config, no_map, vectors, unknown_tokens, curve))
     return html_report(report, of_sets, runs), report

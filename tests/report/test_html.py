@@ -13,7 +13,7 @@ from seq2seq_attn.commands.evaluate import score_files
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
-from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, TranslatedLine, embedded_json, html_maps
+from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, TranslatedLine, embedded_json, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
 from tests.report.conftest import make_map
@@ -170,3 +170,37 @@ def test_saved_hypotheses_make_a_page_without_maps(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "ref", "r.json", "r.html"}
     with pytest.raises(UsageError, match=r"ends in \.md \(Markdown\) or \.html"):
         score_files(files, tmp_path / "ref", files=ReportFiles(page=tmp_path / "r.pdf"))
+
+
+def test_the_page_knows_what_it_begins_with():
+    page, report = make_report(60, ("additive", "dot"), without_maps=(0,), unknown={4: (1, 3)})
+    inside = payload(page)
+    assert inside["report"]["conclusion"] == report.data["conclusion"]
+    assert inside["report"]["languages"] == {"source": "de", "target": "en", "corpus": "files"}
+    assert inside["map_note"].startswith("Each row is a token of the translation")
+    assert inside["example"]["run"] == 1
+    scores = inside["sentences"]["chrf"][1]
+    source, target, *_ = inside["sentences"]["maps"][1][inside["example"]["row"]]
+    assert all(9 <= len(inside["tokens"][place]) <= 17 for place in (source, target))
+    assert scores[inside["example"]["row"]] > np.mean(scores)
+    assert payload(make_report(10, without_maps=(0, 1))[0])["example"] is None
+
+
+def test_unknown_source_tokens_of_runs_with_and_without_attention():
+    inside = payload(make_report(10, unknown={4: (1, 3)})[0])
+    first, second = inside["sentences"]["unknown"]
+    assert first == second
+    assert list(first) == ["4"]
+    place, positions = first["4"]
+    assert positions == [1, 3]
+    assert inside["tokens"][place] == [*inside["sentences"]["source"][4].split(), "<eos>"]
+    assert inside["sentences"]["maps"][0][4][3] == [1, 3]
+
+
+def test_learning_curves_are_thinned():
+    inside = payload(make_report(10, validations=(3, 1000))[0])
+    short, long = (run["validations"] for run in inside["runs"])
+    assert short == [[100, 10.0, 152.0], [200, 16.0, 102.0], [300, 20.0, 77.0]]
+    assert len(long) == MAX_VALIDATIONS
+    assert (long[0][0], long[-1][0]) == (100, 100_000)
+    assert [update for update, *_ in long] == sorted({update for update, *_ in long})

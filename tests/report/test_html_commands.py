@@ -60,6 +60,21 @@ def test_evaluate_keeps_the_attention_of_every_line(runs):
     assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == ["additive", "none"]
 
 
+def test_evaluate_keeps_unknown_words_and_learning_curves(runs, tmp_path):
+    for name, lines in (("src", ["Ein ✈ Hund", SOURCE[0]]), ("ref", ["A plane.", TARGET[0]])):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    measured = '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
+    (runs / "none" / "metrics.jsonl").write_text(measured, encoding="utf-8")
+    files = {"source": tmp_path / "src", "reference": tmp_path / "ref", "page": tmp_path / "page.html"}
+    evaluate(make_request([runs / "additive", runs / "none"], **files))
+    inside = payload((tmp_path / "page.html").read_text(encoding="utf-8"))
+    for of_run in inside["sentences"]["unknown"]:  # also that of the run without attention
+        [(row, (place, positions))] = of_run.items()
+        assert row == "0"
+        assert [inside["tokens"][place][position] for position in positions] == ["✈"]
+    assert [run["validations"] for run in inside["runs"]] == [[], [[20, 1.25, 33.0]]]
+
+
 def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
     evaluated(runs, "additive")
     _, inside = evaluated(runs, "additive", reuse_hypotheses=True)

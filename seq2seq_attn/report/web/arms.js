@@ -1,6 +1,5 @@
 // Arms: runs that differ in their seed alone, shown as one, with the mean of their scores and its spread.
 const arms = () => data.report.groups || [];
-const armLabel = (arm, name) => el('span', { class: 'run' }, swatch(arm), words(name));
 const spreadOf = (one) => (one.standard_deviation === null ? '' : ` ± ${fixed(one.standard_deviation)}`);
 const asComparison = ({ paired_bootstrap, retention }) => ({ paired_bootstrap, retention });
 const ARM_COMPARISON = ['Difference', 'p, bootstrap', 'Share kept'];
@@ -13,7 +12,7 @@ function armComparisonCells(one) {
 function armHeadline() {
   const [measure] = shownSet().measures;
   return el('ul', { class: 'headline', id: 'headline' }, measure.groups.map((one, arm) =>
-    el('li', {}, armLabel(arm, one.arm),
+    el('li', {}, styleLabel(arm, one.arm),
       el('p', { class: 'big' }, el('span', {}, fixed(one.mean)), el('small', {}, `${spreadOf(one)} ${data.titles[measure.name]}`)),
       el('p', { class: 'quiet' }, `95 % interval ${interval(one)}`),
       el('p', { class: 'quiet' }, one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed'),
@@ -26,7 +25,7 @@ function armTable() {
   const rows = shownSet().measures.map((measure) => measure.groups.map((one, arm) =>
     el('tr', { 'data-measure': measure.name, 'data-arm': one.arm },
       arm ? '' : el('th', { scope: 'rowgroup', rowspan: measure.groups.length }, data.titles[measure.name]),
-      el('td', {}, armLabel(arm, one.arm)),
+      el('td', {}, styleLabel(arm, one.arm)),
       el('td', { class: 'number' }, String(one.num_seeds)),
       el('td', { class: 'number' }, el('strong', {}, fixed(one.mean)), el('span', { class: 'quiet' }, interval(one))),
       el('td', { class: 'number' }, one.standard_deviation === null ? '–' : fixed(one.standard_deviation, 2)),
@@ -58,7 +57,7 @@ function armLengthTable() {
         el('td', { class: 'number' }, el('strong', {}, fixed(one.mean) + spreadOf(one)), el('span', { class: 'quiet' }, interval(one))),
         arm ? armComparisonCells(one) : '',
       ])));
-  const header = arms().map(({ name }, arm) => [armLabel(arm, name), ...(arm ? ARM_COMPARISON : [])]);
+  const header = arms().map(({ name }, arm) => [styleLabel(arm, name), ...(arm ? ARM_COMPARISON : [])]);
   const title = `${data.titles[chosen.measure]} by length, means over seeds`;
   return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: 'arm-length-table' });
 }

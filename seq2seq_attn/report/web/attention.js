@@ -12,7 +12,7 @@ function meanOf(values) {
 function judgedRows(runs) {
   if (!arms().length) return runs.map((one, run) => ({ label: runLabel(run, one.run), members: [one] }));
   return arms().map(({ name, runs: members }, arm) => ({
-    label: armLabel(arm, name),
+    label: styleLabel(arm, name),
     members: runs.filter((one) => members.includes(one.run)),
   }));
 }

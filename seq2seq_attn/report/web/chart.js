@@ -78,15 +78,15 @@ const drawLine = ({ run, name, points }, buckets, x, y) =>
   ]);
 
 // A figure that keeps to the width of its place.
-function chartFigure(title, chart) {
+function chartFigure(title, chart, draw = drawChart) {
   const place = el('div', { class: 'plot' });
   let width = 0;
   new ResizeObserver(([entry]) => {
     const now = Math.floor(entry.contentRect.width);
     if (!now || now === width) return;
     width = now;
-    place.replaceChildren(drawChart(width, chart));
+    place.replaceChildren(draw(width, chart));
   }).observe(place);
-  const names = el('ul', { class: 'key' }, chart.series.map((one) => el('li', {}, armLabel(one.run, one.name))));
+  const names = el('ul', { class: 'key' }, (chart.key || chart.series).map((one) => el('li', {}, styleLabel(one.run, one.name))));
   return el('figure', {}, el('figcaption', {}, el('h3', {}, title), names), place);
 }

@@ -35,10 +35,25 @@ function chooseRun(run) {
   showMap(`run-${run}`);
 }
 
+const SIDE_BY_SIDE = 1000; // pixels that two maps need
+
+// The run whose map is shown beside that of the chosen one, where there is room: the first other one that has a map.
+function companion(row, run) {
+  if (!data.sentences.maps[run][row] || window.innerWidth < SIDE_BY_SIDE) return null;
+  const other = data.runs.findIndex((of, i) => i !== run && data.sentences.maps[i][row]);
+  return other < 0 ? null : other;
+}
+
+function pictureOf(row, run, count, texts) {
+  const stored = data.sentences.maps[run][row];
+  if (!stored) return el('p', { class: 'note' }, words(data.runs[run].name), `: ${data.runs[run].no_map}.`);
+  const room = Math.min(window.innerWidth * 0.96, 1180) / count - (window.innerWidth < 640 ? 130 : 190);
+  return mapView(attentionOf(stored), room, pointAtWords(texts, run));
+}
+
 function showMap(focus) {
   const { row, run } = viewer;
   const one = sentenceAt(row);
-  const stored = data.sentences.maps[run][row];
   const rows = viewer.neighbours();
   const place = rows.indexOf(row);
   const kept = document.activeElement && viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
@@ -47,10 +62,10 @@ function showMap(focus) {
   );
   const button = (id, label, text, onclick, disabled) =>
     el('button', { type: 'button', id: `viewer-${id}`, 'aria-label': label, title: label, disabled, onclick }, text);
-  const room = Math.min(window.innerWidth * 0.96, 1180) - (window.innerWidth < 640 ? 130 : 190);
-  const picture = stored
-    ? mapView(attentionOf(stored), room)
-    : el('p', { class: 'note' }, words(data.runs[run].name), `: ${data.runs[run].no_map}.`);
+  const shown = [run, companion(row, run)].filter((of) => of !== null);
+  const texts = sentenceTexts(row, (of) => el('span', { class: 'quiet' }, `chrF ${fixed(one.chrf[of])}`), shown);
+  const pictures = shown.map((of) => el('figure', {},
+    shown.length > 1 ? el('figcaption', {}, runLabel(of, data.runs[of].name)) : '', pictureOf(row, of, shown.length, texts)));
   viewer.dialog.replaceChildren(
     el(
       'div',
@@ -61,14 +76,10 @@ function showMap(focus) {
       button('close', 'Close (Esc)', '✕', () => viewer.dialog.close()),
     ),
     data.runs.length > 1 ? el('div', { class: 'choice', role: 'group', 'aria-label': 'Run' }, runs) : '',
-    el('dl', { class: 'texts' }, textLine('source', one.source), textLine('reference', one.reference),
-      textLine('hypothesis', one.hypotheses[run], `chrF ${fixed(one.chrf[run])}`)),
-    picture,
-    stored && floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
+    texts,
+    el('div', { class: 'pictures' }, pictures),
+    el('p', { class: 'note' }, data.map_note, ' ', floorNote()),
   );
   const target = focus ? element(`viewer-${focus}`) : element(kept);
   if (target) (target.disabled ? element('viewer-close') : target).focus();
 }
-
-const textLine = (kind, text, extra) =>
-  el('div', {}, el('dt', {}, kind), el('dd', {}, words(text), extra ? el('span', { class: 'quiet' }, ` ${extra}`) : ''));

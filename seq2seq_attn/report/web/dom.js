@@ -33,21 +33,6 @@ const words = (text, attributes = {}) => el('bdi', { dir: 'auto', ...attributes 
 const section = (id, title, ...content) =>
   el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), content);
 
-// A table that scrolls inside its own box where the page is narrower than it.
-const scrolling = (label, table) => el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label }, table);
-
-const tableOf = (label, header, rows, attributes = {}) =>
-  scrolling(
-    label,
-    el(
-      'table',
-      attributes,
-      el('caption', { class: 'hidden' }, label),
-      el('thead', {}, el('tr', {}, header.map((cell) => el('th', { scope: 'col' }, cell)))),
-      el('tbody', {}, rows),
-    ),
-  );
-
 // The line style of a run, or of an arm: colour, dash and marker tell it apart, so that colour alone never has to. Runs
 // of one arm look alike.
 const styleOf = (run) => (data.report.groups ? data.report.groups.findIndex((arm) => arm.runs.includes(data.runs[run].name)) : run);
@@ -73,4 +58,5 @@ const swatch = (style) =>
     marker(style, 15, 6, 3.6),
   );
 
-const runLabel = (run, name) => el('span', { class: 'run' }, swatch(styleOf(run)), words(name));
+const styleLabel = (style, name) => el('span', { class: 'run', title: name }, swatch(style), words(name));
+const runLabel = (run, name) => styleLabel(styleOf(run), name);

@@ -22,28 +22,52 @@ function setChoice() {
   return el('p', { class: 'control' }, el('label', { for: 'set' }, 'Test set'), el('select', { id: 'set', onchange: change }, options));
 }
 
+function languageName(code) {
+  try {
+    return new Intl.DisplayNames(['en'], { type: 'language' }).of(code);
+  } catch {
+    return code; // the name of a file's ending, or anything else that a configuration says
+  }
+}
+
+// What was evaluated: languages, corpus, runs or arms.
+const CORPORA = { multi30k: 'Multi30k', captions: 'embedded captions' };
+function subject() {
+  const { source, target, corpus } = data.report.languages;
+  const names = (arms().length ? arms() : data.runs).map(({ name }) => words(name));
+  const listed = names.length > 4 ? `${names.length} ${arms().length ? 'arms' : 'runs'}`
+    : names.flatMap((name, i) => [i === 0 ? '' : i === names.length - 1 ? ' and ' : ', ', name]);
+  return [`${languageName(source)} to ${languageName(target)}${CORPORA[corpus] ? `, ${CORPORA[corpus]}` : ''}: `, listed];
+}
+
+const pairsScored = () => `${data.sentences.sets.map(({ name, num_pairs: count }) => `${name} (${integer(count)})`).join(', ')} sentence pairs`;
+
 function evaluationPage() {
   const { environment } = data.report;
-  const when = environment.written_at ? `${environment.written_at.slice(0, 10)}, ` : '';
+  const when = environment.written_at ? environment.written_at.slice(0, 10) : '';
   const commit = environment.git ? `, commit ${environment.git.commit.slice(0, 12)}${environment.git.is_dirty ? ' with changes' : ''}` : '';
-  element('top').append(
-    el('h1', {}, 'Evaluation'),
-    el('p', { class: 'quiet' }, `${when}seq2seq-attn ${environment.seq2seq_attn}${commit}`),
-  );
   placeSentences();
+  const version = `seq2seq-attn ${environment.seq2seq_attn}`;
+  element('top').append(
+    el('h1', {}, subject()),
+    el('p', { class: 'quiet' }, [pairsScored(), when, `${version}${commit}`].filter(Boolean).join('; ')),
+    el('p', { id: 'conclusion' }, words(data.report.conclusion)),
+  );
   const configurations = configurationContent();
   const sections = [
+    ['example', 'A translation and its attention', exampleContent(), 'Example'],
     ['scores', 'Scores', el('div', { id: 'scores-content' })],
     ['length', 'By length', el('div', { id: 'length-content' })],
+    ['curves', 'Learning curves', curveContent()],
     ['attention', 'Attention', isJudged() && el('div', { id: 'attention-content' })],
     ['sentences', 'Sentences', sentenceContent()],
-    ['vectors', 'Sentence vectors', vectorContent()],
+    ['vectors', 'Sentence vectors', vectorContent(), 'Vectors'],
     ['configurations', 'Configurations', configurations],
-    ['method', 'How it was measured', signatureContent()],
-    ['environment', 'Runs and environment', [runsTable(), environmentTable()]],
+    ['method', 'How it was measured', signatureContent(), 'Method'],
+    ['environment', 'Runs and environment', [runsTable(), environmentTable()], 'Environment'],
   ].filter(([, , content]) => content);
   element('nav').append(
-    el('ul', {}, sections.map(([id, title]) => el('li', {}, el('a', { href: `#${id}` }, title)))),
+    el('ul', {}, sections.map(([id, title, , short]) => el('li', {}, el('a', { href: `#${id}` }, short || title)))),
     setChoice(),
   );
   element('main').append(...sections.map(([id, title, content]) => section(id, title, content)));
@@ -52,6 +76,8 @@ function evaluationPage() {
 }
 
 const LINES = 20;
+const sourceTokens = ({ source, unknown }) => source.flatMap((token, i) => [i ? ' ' : '',
+  el('span', { 'data-token': `source0-${i}`, ...(unknown.includes(i) ? UNKNOWN : {}) }, token)]);
 
 function mapsPage() {
   element('top').append(el('h1', {}, words(data.title)), el('p', { class: 'quiet' }, words(data.note)));
@@ -60,11 +86,13 @@ function mapsPage() {
   const room = () => Math.min(window.innerWidth - 32, 1100) - (window.innerWidth < 640 ? 110 : 170);
   const article = ({ number, hypothesis, map }) => {
     const attention = map && attentionOf(map);
-    const view = map ? mapView(attention, room()) : el('p', { class: 'note' }, 'No map: the file would grow too large.');
+    const box = el('article', { class: 'beside', 'aria-label': `Line ${number}` });
+    const view = map ? mapView(attention, room(), pointAtWords(box, 0)) : el('p', { class: 'note' }, 'No map: the file would grow too large.');
     if (map) views.push(view);
-    return el('article', { 'aria-label': `Line ${number}` }, el('h2', {}, `Line ${integer(number)}`),
-      el('dl', { class: 'texts' }, map ? textLine('source tokens', attention.source.join(' ')) : '', textLine('translation', hypothesis)),
-      view);
+    const marks = map ? tokenMarks(hypothesis, attention.target, 'target', 0) : [];
+    box.append(el('div', { class: 'beside-text' }, el('h2', {}, `Line ${integer(number)}`),
+      el('dl', { class: 'texts' }, map ? textLine('source tokens', sourceTokens(attention)) : '', textLine('translation', marked(hypothesis, marks)))), view);
+    return box;
   };
   let shown = 0;
   const more = el('button', { type: 'button', id: 'more' }, 'Show more lines');
@@ -75,7 +103,7 @@ function mapsPage() {
     more.hidden = shown >= data.lines.length;
   };
   more.addEventListener('click', show);
-  element('main').append(floorNote() ? el('p', { class: 'note' }, floorNote()) : '', more);
+  element('main').append(el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote() ? el('p', { class: 'note' }, floorNote()) : '', more);
   show();
   onColorChange(() => views.forEach((view) => view.redraw()));
 }

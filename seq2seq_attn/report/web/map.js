@@ -13,7 +13,7 @@ function unpack(packed, size) {
 
 function attentionOf(stored) {
   const [source, target] = [data.tokens[stored[0]], data.tokens[stored[1]]];
-  return { source, target, levels: unpack(stored[2], source.length * target.length) };
+  return { source, target, levels: unpack(stored[2], source.length * target.length), unknown: stored[3] };
 }
 
 const MAX_CANVAS = 12000; // pixels on a side that every browser can hold
@@ -29,17 +29,18 @@ function mapColors() {
   const style = getComputedStyle(document.documentElement);
   const [from, to] = ['--map-low', '--map-high'].map((name) => style.getPropertyValue(name).trim().split(' ').map(Number));
   return Array.from({ length: 256 }, (_, level) => {
-    const share = (level / 255) ** 0.65; // small weights are to be seen
-    return `rgb(${from.map((low, i) => Math.round(low + share * (to[i] - low))).join(' ')})`;
+    return `rgb(${from.map((low, i) => Math.round(low + (level / 255) * (to[i] - low))).join(' ')})`;
   });
 }
 
-const labels = (kind, tokens, size) =>
+const UNKNOWN = { class: 'unknown', title: 'unknown to this run' };
+
+const labels = (kind, tokens, size, unknown = []) =>
   el(
     'div',
     { class: `map-${kind}`, 'aria-hidden': 'true' },
-    tokens.map((token) => {
-      const label = el('span', { title: token }, words(token));
+    tokens.map((token, i) => {
+      const label = el('span', { title: token }, words(token, unknown.includes(i) ? UNKNOWN : {}));
       label.style[kind === 'top' ? 'width' : 'height'] = `${size}px`;
       return label;
     }),
@@ -65,9 +66,10 @@ function drawMap(canvas, { source, target, levels }, size, cursor) {
   pen.strokeRect(cursor[1] * size + 1, cursor[0] * size + 1, size - 3, size - 3);
 }
 
-// A map with its tokens on the axes; the arrow keys and the pointer read single weights.
-function mapView(attention, room) {
-  const { source, target, levels } = attention;
+// A map with its tokens on the axes; the arrow keys and the pointer read single weights, and `onPoint` is told the cell
+// (target, source), or null when the pointer goes.
+function mapView(attention, room, onPoint = () => {}) {
+  const { source, target, levels, unknown } = attention;
   const size = cellSize(attention, room);
   const readout = el('output', { class: 'readout', 'aria-live': 'polite' }, 'Point at a cell, or use the arrow keys.');
   const canvas = el('canvas', {
@@ -79,11 +81,17 @@ function mapView(attention, room) {
   canvas.style.height = `${target.length * size}px`;
   let cursor = null;
   const draw = () => drawMap(canvas, attention, size, cursor);
+  const point = (cell) => {
+    grid.querySelectorAll('.pointed').forEach((label) => label.classList.remove('pointed'));
+    if (cell) ['.map-left', '.map-top'].forEach((axis, i) => grid.querySelector(axis).children[cell[i]].classList.add('pointed'));
+    onPoint(cell);
+  };
   const read = (t, s) => {
     cursor = [Math.max(0, Math.min(target.length - 1, t)), Math.max(0, Math.min(source.length - 1, s))];
     const weight = levels[cursor[0] * source.length + cursor[1]] / 255;
     readout.replaceChildren(words(target[cursor[0]]), ' looks at ', words(source[cursor[1]]), `: ${weight.toFixed(2)}`);
     draw();
+    point(cursor);
   };
   const pointer = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -91,6 +99,8 @@ function mapView(attention, room) {
   };
   canvas.addEventListener('pointermove', pointer);
   canvas.addEventListener('pointerdown', pointer);
+  canvas.addEventListener('pointerleave', () => point(null));
+  canvas.addEventListener('blur', () => point(null));
   canvas.addEventListener('keydown', (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!move) return;
@@ -104,11 +114,11 @@ function mapView(attention, room) {
     'div',
     { class: 'map-grid', role: 'group', 'aria-label': 'Attention map' },
     el('div', { class: 'map-corner', 'aria-hidden': 'true' }, 'target ↓ source →'),
-    labels('top', source, size),
+    labels('top', source, size, unknown),
     labels('left', target, size),
     canvas,
   );
-  const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), readout));
+  const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), unknown.length ? el('span', {}, el('span', { class: 'unknown' }, 'italic'), ': unknown to this run') : '', readout));
   view.redraw = draw;
   draw();
   return view;

@@ -100,11 +100,6 @@ const isReadable = (run) => data.sentences.maps[run].some(Boolean);
 
 function sentenceRow(row) {
   const one = sentenceAt(row);
-  const lines = one.hypotheses.map((text, run) =>
-    el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run, data.runs[run].name)),
-      el('dd', {}, words(text), ' ', isMean() ? el('span', { class: 'quiet number' }, `chrF ${fixed(one.chrf[run])} `) : '',
-        isReadable(run) ? mapButton(row, run) : '')),
-  );
   const cells = COLUMNS().filter(({ key }) => key.startsWith('chrf') || key.startsWith('difference')).map((column) => {
     const value = column.value(row);
     const isDifference = column.key.startsWith('difference');
@@ -123,7 +118,8 @@ function sentenceRow(row) {
     el('td', { class: 'number', role: 'cell' }, String(one.number),
       data.sentences.sets.length > 1 ? el('span', { class: 'quiet set', title: one.set }, one.set) : ''),
     el('td', { role: 'cell', class: 'sentence' },
-      el('dl', { class: 'texts' }, textLine('source', one.source), textLine('reference', one.reference), lines)),
+      sentenceTexts(row, (run) => [isMean() ? el('span', { class: 'quiet number' }, `chrF ${fixed(one.chrf[run])} `) : '',
+        isReadable(run) ? mapButton(row, run) : ''])),
     el('td', { class: 'number', role: 'cell', 'data-label': 'length' }, String(one.length)),
     cells,
   );
@@ -141,12 +137,22 @@ function sortHeader({ key, title, style, name }) {
   );
 }
 
+function clearFilters() {
+  element('filters').reset();
+  filterBy({ text: '', bucket: '', differing: false });
+  element('filter-text').focus();
+}
+
+const emptyRow = () =>
+  el('tr', { class: 'empty', role: 'row' }, el('td', { role: 'cell', colspan: COLUMNS().length }, 'No sentence matches these filters. ',
+    el('button', { type: 'button', id: 'clear-filters', onclick: clearFilters }, 'Clear the filters')));
+
 function renderRows() {
   list.rows = chosenRows();
   const focused = document.activeElement && document.activeElement.closest('th[data-key]');
   const total = places.length;
   element('sentence-head').replaceChildren(...COLUMNS().map(sortHeader));
-  element('sentence-rows').replaceChildren(...list.rows.slice(0, list.shown).map(sentenceRow));
+  element('sentence-rows').replaceChildren(...(list.rows.length ? list.rows.slice(0, list.shown).map(sentenceRow) : [emptyRow()]));
   element('sentence-count').textContent = `${integer(list.rows.length)} of ${integer(total)} sentences`;
   element('sentence-more').hidden = list.rows.length <= list.shown;
   if (focused) document.querySelector(`th[data-key="${focused.dataset.key}"] button`).focus();
@@ -178,7 +184,7 @@ function sentenceContent() {
     oninput: (event) => filterBy({ text: event.target.value }) });
   const without = data.runs.map((run, i) => i).filter((run) => !isReadable(run));
   return [
-    el('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
+    el('form', { class: 'filters', id: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
       el('p', { class: 'control' }, el('label', { for: 'filter-text' }, 'Contains'), input),
       el('p', { class: 'control' }, el('label', { for: 'filter-bucket' }, 'Length'),
         el('select', { id: 'filter-bucket', onchange: (event) => filterBy({ bucket: event.target.value }) })),
@@ -190,6 +196,7 @@ function sentenceContent() {
       el('p', { id: 'sentence-count', class: 'quiet', role: 'status' })),
     without.map((run) => el('p', { class: 'note' }, 'No attention maps of ', words(data.runs[run].name), `: ${data.runs[run].no_map}.`)),
     floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
+    marksLegend(),
     el('table', { class: 'sentences', role: 'table' },
       el('caption', { class: 'hidden' }, 'Sentences: buttons in the header sort'),
       el('thead', { role: 'rowgroup' }, el('tr', { id: 'sentence-head', role: 'row' })),

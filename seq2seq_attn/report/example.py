@@ -1,0 +1,57 @@
+"""Choose the sentence whose attention map a page begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seq2seq_attn.translate.packed_map import LEVELS, PackedMap
+
+MIN_TOKENS, MAX_TOKENS = 8, 16
+"""of source and of translation, without <eos>: long enough to show something, short enough to be read at a glance"""
+_EXACT = 100.0
+_NEAR = 5.0
+"""chrF: where no translation is exact, those this close to the best one are as good"""
+_DISTANCE = 3
+"""a word is reordered if another that is written before it stands at least so far behind it in the source"""
+
+
+class Example(NamedTuple):
+    """A sentence as one run translated it."""
+
+    run: int
+    row: int
+    """among the sentences of all sets"""
+
+
+def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]) -> Example | None:
+    """Among the sentences of middle length that the first run with attention translates best, one with reordered words
+    if there is any, without unknown words, and of those the one with the sharpest attention. None: no run has maps.
+
+    Args:
+        maps: of each run, of each sentence.
+        chrf: the same; 100 is an exact translation.
+    """
+    for run, (of_run, scores) in enumerate(zip(maps, chrf, strict=True)):
+        known = {row: one for row, one in enumerate(of_run) if one is not None and not one.unknown}
+        rows = [row for row, one in known.items() if _is_of_middle_length(one)] or list(known)
+        if rows:
+            best = max(scores[row] for row in rows)
+            good = [row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)]
+            return Example(run, max(good, key=lambda row: (*_shape(known[row]), -row)))
+    return None
+
+
+def _is_of_middle_length(one: PackedMap) -> bool:
+    return all(MIN_TOKENS < len(tokens) <= MAX_TOKENS + 1 for tokens in (one.source_tokens, one.target_tokens))
+
+
+def _shape(one: PackedMap) -> tuple[bool, float]:
+    """Whether words are reordered, and the mean of the largest weights of all rows."""
+    levels_TS = one.levels_TS()
+    largest_T = levels_TS.max(axis=1)
+    looked_at = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]
+    furthest = np.maximum.accumulate(looked_at)
+    return bool(np.any(furthest - looked_at >= _DISTANCE)), float(largest_T.mean())

@@ -1,0 +1,69 @@
+// Learning curves: what validation measured over the updates of each training.
+const CURVES = [['BLEU', 1, false], ['perplexity', 2, true]]; // title, place in a validation, whether the axis is logarithmic
+
+// 1, 2 and 5 times the powers of ten, from the one under the least value to the one over the greatest.
+function logTicks(least, greatest) {
+  const all = [];
+  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(greatest)); power++) {
+    all.push(...[1, 2, 5].map((factor) => factor * 10 ** power));
+  }
+  const first = all.findLastIndex((tick) => tick <= least * 1.0001);
+  const last = all.findIndex((tick) => tick >= greatest * 0.9999 && tick > all[first]);
+  const shown = all.slice(first, last + 1);
+  const few = shown.length > 8 ? shown.filter((tick, i) => i === 0 || i === shown.length - 1 || /^10*$|^0\.0*1$/.test(String(tick))) : shown;
+  return few.map((value) => ({ value, label: value < 1 ? String(value) : integer(value) }));
+}
+
+// series: [{run (its style), name, points: [[update, value]]}]
+function drawCurves(width, { series, label, isLog }) {
+  const [left, right, top, height, bottom] = [52, 14, 12, width < 480 ? 220 : 270, 44];
+  const points = series.flatMap((one) => one.points);
+  const values = points.map(([, value]) => value);
+  const ticks = isLog ? logTicks(Math.min(...values), Math.max(...values)) : ticksTo(Math.max(...values) || 1);
+  const scale = isLog ? Math.log : Number;
+  const [low, high] = [ticks[0], ticks[ticks.length - 1]].map(({ value }) => scale(value));
+  const most = Math.max(1, ...points.map(([update]) => update));
+  const x = (update) => left + (update * (width - left - right)) / most;
+  const y = (value) => top + height * (1 - (scale(value) - low) / (high - low));
+  return svg(
+    'svg',
+    { class: 'chart', width, height: top + height + bottom, viewBox: `0 0 ${width} ${top + height + bottom}`, role: 'img', 'aria-label': label },
+    ticks.map(({ value, label: text }) => [
+      svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+      svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
+    ]),
+    ticksBetween(0, most, Math.max(2, Math.floor(width / 110))).map(({ value }) =>
+      svg('text', { class: 'tick strong', x: x(value), y: top + height + 20, 'text-anchor': 'middle' }, integer(value))),
+    svg('text', { class: 'tick', x: width - right, y: top + height + 38, 'text-anchor': 'end' }, `updates${isLog ? '; logarithmic scale' : ''}`),
+    series.map(({ run, name, points: of }) => [
+      svg('polyline', { class: `line run-${run % 6}`, 'stroke-dasharray': DASHES[run % 6], points: of.map(([update, value]) => `${x(update)},${y(value)}`).join(' ') }),
+      of.map(([update, value]) =>
+        svg('g', {}, svg('title', {}, `${name}, update ${integer(update)}: ${fixed(value)}`), marker(run, x(update), y(value), of.length > 30 ? 2 : 4))),
+    ]),
+  );
+}
+
+function curveFigure([title, place, isLog]) {
+  const series = data.runs.map(({ name, validations }, run) => ({
+    run: styleOf(run),
+    name,
+    points: validations.filter((one) => one[place] !== null && (!isLog || one[place] > 0)).map((one) => [one[0], one[place]]),
+  })).filter(({ points }) => points.length);
+  if (!series.length) return '';
+  const label = `Validation ${title} over the updates of training: ` +
+    series.map(({ name, points }) => `${name} ends at ${fixed(points[points.length - 1][1])}`).join(', ');
+  const key = arms().length ? arms().map(({ name }, run) => ({ run, name })).filter(({ run }) => series.some((one) => one.run === run)) : series;
+  return chartFigure(`Validation ${title}`, { series, key, label, isLog }, drawCurves);
+}
+
+function curveContent() {
+  const figures = CURVES.map(curveFigure).filter(Boolean);
+  if (!figures.length) return null;
+  const without = data.runs.filter(({ validations }) => !validations.length);
+  return [
+    el('div', { class: 'plots' }, figures),
+    el('p', { class: 'note' }, 'Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',
+      arms().length ? ' Each seed has a line of its own.' : ''),
+    without.map(({ name }) => el('p', { class: 'note' }, 'No learning curve of ', words(name), ': it has no metrics.jsonl.')),
+  ];
+}

@@ -1,0 +1,25 @@
+// A table that scrolls inside its own box where the page is narrower than it; its edge fades while there is more to see.
+function scrolling(label, table) {
+  const box = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label }, table);
+  const look = () => {
+    box.classList.toggle('has-more', box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+    box.classList.toggle('is-scrolled', box.scrollLeft > 0);
+  };
+  box.addEventListener('scroll', look, { passive: true });
+  const observer = new ResizeObserver(look);
+  observer.observe(box);
+  observer.observe(table);
+  return box;
+}
+
+const tableOf = (label, header, rows, attributes = {}) =>
+  scrolling(
+    label,
+    el(
+      'table',
+      attributes,
+      el('caption', { class: 'hidden' }, label),
+      el('thead', {}, el('tr', {}, header.map((cell) => el('th', { scope: 'col' }, cell)))),
+      el('tbody', {}, rows),
+    ),
+  );

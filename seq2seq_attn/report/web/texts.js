@@ -1,0 +1,72 @@
+// The texts of a sentence with what stands out in them: unknown source words, and words that reference and hypotheses
+// do not share.
+const nameList = (runs) => (runs.length === data.runs.length ? (runs.length > 1 ? 'every run' : 'this run') : runs.map((run) => data.runs[run].name).join(', '));
+
+const textLine = (kind, text, ...extra) => el('div', {}, el('dt', {}, kind), el('dd', {}, words(text), extra));
+
+// Ranges of several runs as one list, in which each range names all runs that have it.
+function byRange(ofRuns, make) {
+  const runsAt = new Map();
+  ofRuns.forEach((ranges, run) => ranges.forEach(({ start, end }) => {
+    const key = `${start} ${end}`;
+    runsAt.set(key, [...(runsAt.get(key) || []), run]);
+  }));
+  return [...runsAt].map(([key, runs]) => {
+    const [start, end] = key.split(' ').map(Number);
+    return { start, end, ...make(runs) };
+  });
+}
+
+const unknownRanges = (row) =>
+  byRange(
+    data.sentences.unknown.map((of) => {
+      if (!of[row]) return [];
+      const [tokens, positions] = of[row];
+      const ranges = tokenRanges(data.sentences.source[row], data.tokens[tokens]);
+      return positions.map((position) => ranges[position]).filter(Boolean);
+    }),
+    (runs) => ({ tag: 'span', attributes: { class: 'unknown', title: `unknown to ${nameList(runs)}` } }),
+  );
+
+const missingRanges = ({ reference, hypotheses }) =>
+  byRange(
+    hypotheses.map((text) => wordsLackedBy(text, reference)),
+    (runs) => ({ tag: 'del', attributes: { class: runs.length < hypotheses.length ? 'missing some' : 'missing', title: `missing: ${nameList(runs)}` } }),
+  );
+
+const excessRanges = ({ reference, hypotheses }, run) =>
+  wordsLackedBy(reference, hypotheses[run]).map((range) => ({ ...range, tag: 'ins', attributes: { class: 'excess', title: 'not in the reference' } }));
+
+// Where the tokens of a run's map lie, so that pointing at the map can point at them.
+const tokenMarks = (text, tokens, side, run) =>
+  tokenRanges(text, tokens).flatMap((range, i) => (range ? [{ ...range, tag: 'span', attributes: { 'data-token': `${side}${run}-${i}` } }] : []));
+
+// The lines of a sentence; `extra` gives what follows a run's hypothesis, `mapped` are the runs whose maps are beside it.
+function sentenceTexts(row, extra, mapped = []) {
+  const one = sentenceAt(row);
+  const maps = mapped.map((run) => [run, data.sentences.maps[run][row]]).filter(([, stored]) => stored);
+  const ofSource = maps.flatMap(([run, [tokens]]) => tokenMarks(one.source, data.tokens[tokens], 'source', run));
+  const ofTarget = (run) => maps.filter(([of]) => of === run).flatMap(([, stored]) => tokenMarks(one.hypotheses[run], data.tokens[stored[1]], 'target', run));
+  return el('dl', { class: 'texts' },
+    textLine('source', marked(one.source, [...ofSource, ...unknownRanges(row)])),
+    textLine('reference', marked(one.reference, missingRanges(one))),
+    one.hypotheses.map((text, run) =>
+      el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run, data.runs[run].name)),
+        el('dd', {}, words(marked(text, [...ofTarget(run), ...excessRanges(one, run)])), ' ', extra(run)))));
+}
+
+// Points, in the texts of a box, at the words of the cell that a map is pointed at.
+const pointAtWords = (box, run) => (cell) => {
+  box.querySelectorAll('[data-token].pointed').forEach((node) => node.classList.remove('pointed'));
+  if (!cell) return;
+  box.querySelectorAll(`[data-token="target${run}-${cell[0]}"], [data-token="source${run}-${cell[1]}"]`)
+    .forEach((node) => node.classList.add('pointed'));
+};
+
+const marksLegend = () =>
+  el('p', { class: 'note', id: 'marks-legend' },
+    el('ins', { class: 'excess' }, 'Underlined'), ' in a translation: words that the reference lacks. ',
+    el('del', { class: 'missing' }, 'Struck out'), ` in the reference: words that ${data.runs.length > 1 ? 'every' : 'the'} translation lacks`,
+    data.runs.length > 1 ? ['; ', el('del', { class: 'missing some' }, 'dotted'), ': words that some translations lack. '] : '. ',
+    data.sentences.unknown.some((of) => Object.keys(of).length)
+      ? [el('span', { class: 'unknown' }, 'Italic'), ' in the source: words that a run does not know.'] : '');

@@ -1,0 +1,45 @@
+// Words in texts: those that two texts do not share, and where the tokens of a model lie.
+const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
+const wordsIn = (text) =>
+  [...segmenter.segment(text)].filter((one) => one.isWordLike).map(({ segment, index }) =>
+    ({ key: segment.toLowerCase(), start: index, end: index + segment.length }));
+
+// Those that another text lacks, as the tables count them: of a word that it has less often, the last ones.
+function wordsLackedBy(other, text) {
+  const left = new Map();
+  for (const { key } of wordsIn(other)) left.set(key, (left.get(key) || 0) + 1);
+  return wordsIn(text).filter(({ key }) => {
+    const count = left.get(key) || 0;
+    left.set(key, count - 1);
+    return count <= 0;
+  });
+}
+
+const SLACK = 3; // characters between two tokens, such as spaces
+const isSpecial = (token) => /^<\w+>$/.test(token);
+
+// The characters of each token in the text that the tokens were made of, or make; null where it is not found.
+function tokenRanges(text, tokens) {
+  const lower = text.toLowerCase().length === text.length ? text.toLowerCase() : text;
+  let [from, slack] = [0, SLACK];
+  return tokens.map((token) => {
+    const wanted = (lower === text ? token : token.toLowerCase()).replaceAll('▁', ' ').trim();
+    if (!wanted) return null;
+    const start = lower.indexOf(wanted, from);
+    if (start < 0 || start > from + slack) {
+      slack += isSpecial(token) ? 4 * SLACK : wanted.length + SLACK;
+      return null;
+    }
+    [from, slack] = [start + wanted.length, SLACK];
+    return { start, end: from };
+  });
+}
+
+// A text in which ranges of characters, which may overlap, are elements: [{start, end, tag, attributes}].
+function marked(text, ranges) {
+  const edges = [...new Set([0, text.length, ...ranges.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
+  return edges.slice(1).map((end, i) => {
+    const inside = ranges.filter((range) => range.start <= edges[i] && range.end >= end);
+    return inside.reduce((child, { tag, attributes }) => el(tag, attributes, child), text.slice(edges[i], end));
+  });
+}

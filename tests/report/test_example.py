@@ -1,0 +1,52 @@
+"""The sentence that a page begins with: translated well, of middle length, reordered, without unknown words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.report.example import MAX_TOKENS, MIN_TOKENS, choose_example
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.packed_map import PackedMap, pack_map
+
+
+def attention(num_tokens: int, *, order: list[int] | None = None, sharpness: float = 0.9, unknown=()) -> PackedMap:
+    """A square map with <eos>; `order`: the source position of each row."""
+    size = num_tokens + 1
+    weights_TS = np.full((size, size), (1 - sharpness) / num_tokens)
+    weights_TS[np.arange(size), order or range(size)] = sharpness
+    tokens = [*(f"w{i}" for i in range(num_tokens)), "<eos>"]
+    return pack_map(AttentionMap(tokens, tokens, weights_TS, unknown))
+
+
+VERB_LAST = [0, 1, 9, 2, 3, 4, 5, 6, 7, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("maps", "chrf", "expected"),
+    [
+        pytest.param([attention(3), attention(10), attention(30)], [100, 100, 100], 1, id="of middle length"),
+        pytest.param([attention(10), attention(10), attention(10)], [60, 100, 99], 1, id="exact"),
+        pytest.param([attention(10), attention(10, order=VERB_LAST)], [100, 100], 1, id="reordered"),
+        pytest.param([attention(10), attention(10, order=VERB_LAST)], [100, 98], 0, id="exact before reordered"),
+        pytest.param([attention(10), attention(10, order=VERB_LAST)], [80, 76], 1, id="nearly the best, reordered"),
+        pytest.param([attention(10, sharpness=0.6), attention(10)], [100, 100], 1, id="sharp"),
+        pytest.param([attention(10, unknown=(2,)), attention(10)], [100, 90], 1, id="known"),
+        pytest.param([attention(3), attention(30)], [50, 40], 0, id="no length will do: the best"),
+        pytest.param([None, attention(10), attention(10)], [100, 100, 100], 1, id="with a map, the first"),
+    ],
+)
+def test_the_choice(maps, chrf, expected):
+    assert choose_example([[None] * len(maps), maps], [chrf, chrf]) == (1, expected)
+
+
+def test_the_ends_of_middle_length():
+    lengths = [MIN_TOKENS - 1, MIN_TOKENS, MAX_TOKENS, MAX_TOKENS + 1]
+    maps = [attention(length) for length in lengths]
+    scores = [100.0, 90.0, 90.0, 100.0]
+    assert choose_example([maps], [scores]).row in (1, 2)
+
+
+@pytest.mark.parametrize("maps", [[], [[None, None]], [[attention(10, unknown=(1,))]]])
+def test_nothing_to_show(maps):
+    assert choose_example(maps, [[50.0] * len(of_run) for of_run in maps]) is None
