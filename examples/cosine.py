@@ -11,30 +11,34 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from seq2seq_attn.model.attention.base import Attention, Memory, State, start_memory, zero_padding
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Cosine(Attention):
     """The cosine of the angle between the query and a projection of each value."""
 
-    def __init__(self, query_size: int, memory_size: int, sharpness: float) -> None:
+    def __init__(self, query_size: int, memory_size: int, sharpness: float, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
-        self.sharpness = nn.Parameter(torch.tensor(sharpness))
+        self.first_sharpness = sharpness
+        self.sharpness_bias = nn.Parameter(torch.zeros(()))
+        self.normalizer = normalizer
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys of length 1, once per source batch."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
-        return start_memory(values_BSM, mask_BS, normalize(self.key_projection(values_BSM), dim=-1))
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM, encoded.mask_BS, normalize(self.key_projection(values_BSM), dim=-1)), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """Sharpness times cosine; the caller masks padding and normalizes."""
-        keys_BSA = memory.keys_BSA
-        assert keys_BSA is not None
-        query_BA = normalize(query_BH, dim=-1).to(keys_BSA.dtype)
-        return self.sharpness * torch.bmm(keys_BSA, query_BA.unsqueeze(2)).squeeze(2)
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """Sharpness times cosine, normalized."""
+        query_BA1 = normalize(query_BH, dim=-1).to(memory.keys_BSA.dtype).unsqueeze(2)
+        sharpness = self.first_sharpness + self.sharpness_bias
+        scores_BS = sharpness * torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, sharpness: float = 10.0) -> Cosine:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer, sharpness: float = 10.0) -> Cosine:
     """What `model.attention.name: cosine` builds; `sharpness` is a key of `model.attention.options`."""
-    return Cosine(query_size, memory_size, sharpness)
+    return Cosine(query_size, memory_size, sharpness, normalizer)

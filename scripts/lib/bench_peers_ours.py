@@ -46,7 +46,7 @@ def train(turns, config, prepared, model):
 def decode(turns, config, prepared, model):
     """Text to text with an untrained model that never ends a sentence: the length limit does."""
     with torch.no_grad():
-        model.decoder.output.bias[EOS] = -1e9
+        model.output.projection.bias[EOS] = -1e9
     translator = Translator(
         model.eval(),
         source_tokenizer=prepared.source_tokenizer,

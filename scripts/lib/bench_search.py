@@ -16,13 +16,13 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.fast_step import step_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.runtime.precision import multiplies_bf16
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS
 
 NUM_STEPS = 14
@@ -87,7 +87,7 @@ def main():
 def forced_model(config, sizes, device):
     """A model of random weights that never ends a sentence by itself."""
     model = build_model(config, **sizes).eval()
-    model.decoder.output.bias[EOS] = -1e4
+    model.output.projection.bias[EOS] = -1e4
     return model.to(device)
 
 
@@ -108,7 +108,7 @@ def make_contestants(tutorial, same, ours, options):
     for label, model in (("its function", same), ("multi30k", ours)):
         batched = random_sentences(options.sentences, num_source_ids(model))
         single = random_sentences(options.single_sentences, num_source_ids(model))
-        steps = {"plain": model} | {name: step_model(model, name) for name in precisions(options.device)}
+        steps = {"plain": PlainSteps(model)} | {name: step_model(model, name) for name in precisions(options.device)}
         for name, step in steps.items():
             for beam_size in (1, 5):
                 search = "greedy" if beam_size == 1 else f"beam {beam_size}"
@@ -183,8 +183,8 @@ def differences(tutorial, same, options):
         step = step_model(same, name)
         state, log_probs = step.start(source, 1), []
         for ids in tgt_in.t():
-            features, state = step.step(ids, state)
-            log_probs.append(step.logits(features).log_softmax(dim=-1))
+            tokens, state = step.step(ids, state)
+            log_probs.append(tokens.log_probs())
         ours, likely = torch.stack(log_probs), expected > -100.0  # EOS, which is forced away, has -10,000
         found[name] = {
             "log_prob": (ours - expected)[likely].abs().max().item(),

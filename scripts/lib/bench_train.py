@@ -12,9 +12,8 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.model import seq2seq
+from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.unroll import unroll, unroll_plain
 from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import DTYPES, multiplies_bf16
 from seq2seq_attn.train.batches import UpdateBatches
@@ -166,7 +165,7 @@ def make_contestants(config, sizes, batches, options):
     """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one; `--cores` has the fast
     one with one thread and with two."""
     ratio, device = options.teacher_forcing, options.device
-    ways = {"plain loop": unroll_plain, "fast": unroll}
+    ways = {"plain loop": speed.names(), "fast": []}
     updates = {
         f"ours, {name}, {precision}": our_update(config, sizes, way, precision, ratio, device)
         for name, way in ways.items()
@@ -190,7 +189,7 @@ def make_contestants(config, sizes, batches, options):
         }
         updates |= {f"ours, graphs, {name}": update for name, update in graphed.items()}
     if ratio < 1.0:
-        forced = {name: our_update(config, sizes, unroll, name, 1.0, device) for name in options.precisions}
+        forced = {name: our_update(config, sizes, [], name, 1.0, device) for name in options.precisions}
         updates |= {forced_name(name): update for name, update in forced.items()}
     ours = [Contestant(name, batches[BUCKETED], update, device) for name, update in updates.items()]
     if options.quick:
@@ -212,7 +211,6 @@ def run_update(config, sizes, precision, ratio, device, *, cuda_graphs):
     prepared = {}
 
     def update(batch):
-        seq2seq.unroll = unroll
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
         updater.make(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
@@ -220,14 +218,13 @@ def run_update(config, sizes, precision, ratio, device, *, cuda_graphs):
     return update
 
 
-def our_update(config, sizes, way, precision, ratio, device):
-    """Ours as `seq2seq train` runs it, with the unroll that is asked for."""
+def our_update(config, sizes, off, precision, ratio, device):
+    """Ours as `seq2seq train` runs it, without the fast paths that are named (`model.speed`)."""
     model = build_model(config.model, **sizes).to(device)
     optimizer = build_optimizer(model, config.train.optimizer)
 
     def update(batch):
-        seq2seq.unroll = way
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+        with speed.without(off), torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
             loss = batch_loss(model, batch.to(device), teacher_forcing_ratio=ratio)
         (loss.loss_sum / loss.num_tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -274,13 +271,12 @@ def gradient_differences(config, sizes, of_precisions, device):
     found = {}
     for precision in of_precisions:
         model.zero_grad()
-        seq2seq.unroll = unroll
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
             loss = batch_loss(model, batch).loss_sum
         loss.backward()
         ours = (
-            model.decoder.output.weight.grad,
-            model.decoder.recurrent_weight_PH.grad,
+            model.output.projection.weight.grad,
+            model.decoder.cell.recurrent_weight_PH.grad,
             model.encoder.embedding.weight.grad,
         )
         worst = max(((a - b).norm() / b.norm()).item() for a, b in zip(ours, wanted, strict=True))

@@ -68,25 +68,23 @@ def tutorial_model(config, sizes, *, packed):
 
 def copy_weights(tutorial, model):
     """Give the tutorial's model the weights of ours (config `tutorial`): the same function."""
-    layer, decoder = model.encoder.layers[0], model.decoder
+    layer, decoder, cell = model.encoder.layers[0], model.decoder, model.decoder.cell
     with torch.no_grad():
         tutorial.source_embedding.weight.copy_(model.encoder.embedding.weight)
         for direction, suffix in enumerate(("", "_reverse")):
-            projection = layer.input_projections[direction]
-            getattr(tutorial.encoder, f"weight_ih_l0{suffix}").copy_(projection.weight)
-            getattr(tutorial.encoder, f"bias_ih_l0{suffix}").copy_(projection.bias)
-            getattr(tutorial.encoder, f"weight_hh_l0{suffix}").copy_(layer.recurrent_weight_DPH[direction])
-            getattr(tutorial.encoder, f"bias_hh_l0{suffix}").copy_(layer.recurrent_bias_DP[direction])
-        tutorial.bridge.load_state_dict(decoder.bridge.state_dict())
+            getattr(tutorial.encoder, f"weight_ih_l0{suffix}").copy_(layer[direction].input_weights[0])
+            getattr(tutorial.encoder, f"bias_ih_l0{suffix}").copy_(layer[direction].input_bias_P)
+            getattr(tutorial.encoder, f"weight_hh_l0{suffix}").copy_(layer[direction].recurrent_weight_PH)
+            getattr(tutorial.encoder, f"bias_hh_l0{suffix}").copy_(layer[direction].recurrent_bias_P)
+        tutorial.bridge.load_state_dict(decoder.bridge.projection.state_dict())
         query, key = decoder.attention.query_projection, decoder.attention.key_projection
         tutorial.attention.weight.copy_(torch.cat([query.weight, key.weight], dim=1))
         tutorial.attention.bias.copy_(key.bias)
         tutorial.attention_vector.weight.copy_(decoder.attention.score_weight_A.unsqueeze(0))
-        tutorial.target_embedding.weight.copy_(decoder.embedding.weight)
-        projection = decoder.embedding_projection
+        tutorial.target_embedding.weight.copy_(model.embedding.weight)
         # the tutorial's GRU reads [embedding; context]
-        tutorial.decoder.weight_ih_l0.copy_(torch.cat([projection.weight, decoder.context_weight_PM], dim=1))
-        tutorial.decoder.bias_ih_l0.copy_(projection.bias)
-        tutorial.decoder.weight_hh_l0.copy_(decoder.recurrent_weight_PH)
-        tutorial.decoder.bias_hh_l0.copy_(decoder.recurrent_bias_P)
-        tutorial.output.load_state_dict(decoder.output.state_dict())
+        tutorial.decoder.weight_ih_l0.copy_(torch.cat(list(cell.input_weights), dim=1))
+        tutorial.decoder.bias_ih_l0.copy_(cell.input_bias_P)
+        tutorial.decoder.weight_hh_l0.copy_(cell.recurrent_weight_PH)
+        tutorial.decoder.bias_hh_l0.copy_(cell.recurrent_bias_P)
+        tutorial.output.load_state_dict(model.output.projection.state_dict())

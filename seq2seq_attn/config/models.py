@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from seq2seq_attn.config.types import (
     BeamSize,
@@ -99,17 +99,47 @@ class BatchConfig(Section):
 
 
 class EncoderConfig(Section):
-    """The encoder; `name` is a file of `model/encoder/`. `hidden_size` is that of one direction."""
+    """The encoder; `name` is a file of `model/encoder/`, or `bigru`, `bilstm`, `reversed_gru`, which say its cell too.
+    `hidden_size` is that of one direction; `cell` is a file of `model/cell/`; `options` are that variant's own."""
 
     name: str = "bigru"
+    cell: str = "gru"
     hidden_size: Size = 256
     num_layers: NumLayers = 1
+    options: Options = {}
 
 
 class AttentionConfig(Section):
-    """The attention; `name` is a file of `model/attention/`, `options` are that variant's own (see its docstring)."""
+    """The attention; `name` is a file of `model/attention/`, `normalizer` one of `model/normalizer/`, `options` are the
+    attention's own (see its docstring)."""
 
     name: str = "additive"
+    normalizer: str = "softmax"
+    options: Options = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former_name(cls, values: Any) -> Any:
+        """`fixed` was called `none`, and had to be told how the encoder's states were laid out."""
+        if not isinstance(values, dict) or values.get("name") != "none":
+            return values
+        options = {key: value for key, value in (values.get("options") or {}).items() if key != "forward_size"}
+        return {**values, "name": "fixed", "options": options}
+
+
+class DecoderConfig(Section):
+    """The decoder; `name` is a file of `model/decoder/`, `cell` one of `model/cell/`, `options` are that variant's
+    own."""
+
+    name: str = "bahdanau"
+    cell: str = "gru"
+    options: Options = {}
+
+
+class OutputConfig(Section):
+    """The output; `name` is a file of `model/output/`, `options` are that variant's own."""
+
+    name: str = "softmax"
     options: Options = {}
 
 
@@ -135,6 +165,8 @@ class ModelConfig(Section):
     tie_embeddings: Literal["none", "target", "all"] = "none"
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()
+    decoder: DecoderConfig = DecoderConfig()
+    output: OutputConfig = OutputConfig()
     dropout: DropoutConfig = DropoutConfig()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +13,66 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.attention import build_attention
-from seq2seq_attn.model.decoder import Decoder
-from seq2seq_attn.model.encoder import build_encoder
-from seq2seq_attn.model.seq2seq import Dropouts, Seq2Seq
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import build_variant, find_build
+
+ENCODER_SHORTHANDS = {
+    "bigru": ("bidirectional", "gru"),
+    "bilstm": ("bidirectional", "lstm"),
+    "reversed_gru": ("reversed", "gru"),
+}
+"""names that say encoder and cell at once"""
 
 
 def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
-    """An initialised model; draws from the global generator.
+    """An initialized model; draws from the global generator.
 
     Raises:
         UsageError: an unknown variant, or sizes that do not fit together.
     """
-    encoder = build_encoder(
-        config.encoder.name,
-        num_ids=num_source_ids,
-        embedding_size=config.embedding_size,
+    rates = config.dropout
+    embed = partial(Embedding, size=config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
+    encoder_name, cell = ENCODER_SHORTHANDS.get(config.encoder.name, (config.encoder.name, config.encoder.cell))
+    encoder = build_variant(
+        "encoder",
+        encoder_name,
+        config.encoder.options,
+        embedding=embed(num_source_ids),
+        build_cell=partial(build_variant, "cell", cell, {}),
         hidden_size=config.encoder.hidden_size,
         num_layers=config.encoder.num_layers,
-        dropout=config.dropout.encoder,
+        dropout=rates.encoder,
     )
     hidden_size = config.hidden_size or encoder.memory_size
-    attention = build_attention(
+    attention = build_variant(
+        "attention",
         config.attention.name,
+        config.attention.options,
         query_size=hidden_size,
         memory_size=encoder.memory_size,
-        options=config.attention.options,
+        normalizer=find_build("normalizer", config.attention.normalizer, (), function="weights"),
     )
-    decoder = Decoder(
-        num_target_ids,
+    decoder = build_variant(
+        "decoder",
+        config.decoder.name,
+        config.decoder.options,
+        build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
+        attention=attention,
         embedding_size=config.embedding_size,
         hidden_size=hidden_size,
-        summary_size=encoder.memory_size,
+        memory_size=encoder.memory_size,
         readout_size=config.readout_size,
-        attention=attention,
+        dropout=rates.readout,
     )
-    rates = config.dropout
-    model = Seq2Seq(encoder, decoder, Dropouts(rates.embedding, rates.token, rates.readout))
+    output = build_variant(
+        "output",
+        config.output.name,
+        config.output.options,
+        feature_size=decoder.feature_size,
+        num_ids=num_target_ids,
+    )
+    model = Seq2Seq(encoder, embed(num_target_ids), decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
@@ -79,22 +103,27 @@ class _WithoutNumbers(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
-def initialize(model: Seq2Seq) -> None:
-    """Glorot-uniform input matrices, orthogonal recurrent ones (a block a gate), zero biases, embeddings N(0, 1/E)."""
+def initialize(model: nn.Module) -> None:
+    """Embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal (a block per gate), other matrices Glorot-uniform
+    (of more axes: each of their matrices), vectors uniform between -1 and 1 over the root of their size."""
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
             continue
-        if "embedding.weight" in name:
+        kind = name.rpartition(".")[2]
+        if name.endswith("embedding.weight"):
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif "recurrent_weight" in name:
-            with torch.no_grad():
-                blocks = parameter.view(-1, parameter.shape[-1], parameter.shape[-1])
-                for block in blocks:
-                    nn.init.orthogonal_(block)
-        elif parameter.dim() == 2 and parameter.numel() > 0:
-            nn.init.xavier_uniform_(parameter)
-        elif "bias" in name:
+        elif "bias" in kind:
             nn.init.zeros_(parameter)
+        elif parameter.numel() == 0:
+            continue
+        elif kind.startswith("recurrent_weight"):
+            for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
+                nn.init.orthogonal_(block)
+        elif parameter.dim() == 1:
+            nn.init.uniform_(parameter, -(len(parameter) ** -0.5), len(parameter) ** -0.5)
+        else:
+            for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
+                nn.init.xavier_uniform_(matrix)
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -104,21 +133,26 @@ def count_parameters(model: nn.Module) -> int:
 
 def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
     """Press and Wolf 2017: the output layer's weights are the target embedding (and the source's)."""
-    decoder = model.decoder
-    if decoder.output.weight.shape != decoder.embedding.weight.shape:
+    projection, embedding = getattr(model.output, "projection", None), model.embedding
+    if not isinstance(projection, nn.Linear):
+        raise UsageError("model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none")
+    if projection.weight.shape != embedding.weight.shape:
         raise UsageError(
-            f"model.tie_embeddings needs model.readout_size={decoder.embedding.embedding_dim} (model.embedding_size): "
-            f"the output layer must have the embedding's shape; readout features are {decoder.output.in_features} wide"
+            f"model.tie_embeddings needs model.readout_size={embedding.embedding_dim} (model.embedding_size): "
+            f"the output layer must have the embedding's shape; its features are {projection.in_features} wide"
         )
-    decoder.output.weight = decoder.embedding.weight
+    projection.weight = embedding.weight
     if not tie_source:
         return
-    if model.encoder.embedding.weight.shape != decoder.embedding.weight.shape:
+    source = getattr(model.encoder, "embedding", None)
+    if not isinstance(source, Embedding):
+        raise UsageError("model.tie_embeddings=all: this encoder has no embedding to tie; set it to target or none")
+    if source.weight.shape != embedding.weight.shape:
         raise UsageError(
             "model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true "
-            f"({model.encoder.embedding.num_embeddings} source and {decoder.embedding.num_embeddings} target ids)"
+            f"({source.num_embeddings} source and {embedding.num_embeddings} target ids)"
         )
-    model.encoder.embedding.weight = decoder.embedding.weight
+    source.weight = embedding.weight
 
 
 def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:

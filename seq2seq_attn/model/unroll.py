@@ -1,79 +1,63 @@
-"""Ways through the decoder, one function: all steps of target sentences whose inputs are known.
+"""Training's way through the decoder: all steps of a batch of target sentences.
 
-`unroll_plain` is the reference, step after step, for every variant; `unroll_fast` takes what can leave the recurrence
-out of it, for the variants whose score it knows (`Attention.fast_score`); `unroll_deferred` is the plain loop with
-weight gradients at its end, for those it does not know. `unroll` chooses.
-
-Shapes: T steps, B sentence pairs, S source positions, H hidden size, M memory size, E embedding size.
+Shapes: B sentence pairs, T steps, N target tokens, rounded up.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.attention.base import FixedContext, Memory, State
-from seq2seq_attn.model.decoder import Decoder, DecoderState
-from seq2seq_attn.model.deferred import deferred_weight_gradients
-from seq2seq_attn.model.fast_unroll import unroll_attention_gru
-from seq2seq_attn.model.gru import gru_unroll
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.text.vocab import PAD
+
+if TYPE_CHECKING:
+    from seq2seq_attn.model.seq2seq import Seq2Seq
 
 
-class Unrolled(NamedTuple):
-    """What the steps made; `states_TBH[t]` is the state after step t, which predicts token t."""
+def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:
+    """Feed the reference tokens, or the model's own choices, step after step.
 
-    states_TBH: Tensor
-    contexts_TBM: Tensor
-    weights_TBS: Tensor
-
-
-def unroll(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State) -> Unrolled:
-    """The fastest way that the decoder's attention allows."""
-    way = unroll_deferred if decoder.attention.fast_score() is None else unroll_fast
-    return way(decoder, embedded_TBE, hidden_BH, memory, state)
-
-
-def unroll_plain(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State) -> Unrolled:
-    """`Decoder.step` after `Decoder.step`: what search does."""
-    decoder_state = DecoderState(hidden_BH, state)
-    states, contexts, weights = [], [], []
-    for embedded_BE in embedded_TBE:
-        context_BM, decoder_state = decoder.step(embedded_BE, decoder_state, memory)
-        states.append(decoder_state.hidden_BH)
-        contexts.append(context_BM)
-        weights.append(decoder_state.attention.weights_BS)
-    return Unrolled(torch.stack(states), torch.stack(contexts), torch.stack(weights))
+    With a ratio below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio,
+    drawn per token (Bengio et al. 2015, section 2.4). Padding stays padding.
+    """
+    memory, state = model.prepare(batch.source)
+    tgt_in_TB = batch.tgt_in_BT.t()
+    keep_TB = draw_forcing(tgt_in_TB, teacher_forcing_ratio)
+    steps: list[StepOutput] = []
+    ids_B = tgt_in_TB[0]
+    for t in range(len(tgt_in_TB)):
+        step = model.decoder.step(model.embedding(ids_B), state, memory)
+        state = step.state
+        steps.append(step._replace(state=None))
+        if t + 1 < len(tgt_in_TB):
+            ids_B = tgt_in_TB[t + 1]
+            if keep_TB is not None:
+                choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
+                ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
+    return _outputs(steps, batch, memory)
 
 
-def unroll_deferred(
-    decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State
-) -> Unrolled:
-    """The plain loop, each weight's gradient one product over all steps."""
-    with deferred_weight_gradients():
-        return unroll_plain(decoder, embedded_TBE, hidden_BH, memory, state)
+def draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
+    """Bool [T, B], True = the reference token is fed; None: always."""
+    if ratio >= 1.0:
+        return None
+    return (torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < ratio) | (tgt_in_TB == PAD)
 
 
-def unroll_fast(decoder: Decoder, embedded_TBE: Tensor, hidden_BH: Tensor, memory: Memory, state: State) -> Unrolled:
-    """The same with the work of all steps done at once wherever no step waits for another."""
-    score = decoder.attention.fast_score()
-    assert score is not None
-    gates_TBP = decoder.embedding_projection(embedded_TBE)
-    recurrent = (decoder.recurrent_weight_PH, decoder.recurrent_bias_P)
-    if isinstance(score, FixedContext):
-        context_BM, fixed = decoder.attention.attend(hidden_BH, memory, state)
-        gates_TBP = gates_TBP + decoder.project_contexts(context_BM)
-        states_TBH = gru_unroll(
-            gates_TBP.unsqueeze(1), hidden_BH.unsqueeze(0), recurrent[0].unsqueeze(0), recurrent[1].unsqueeze(0)
-        ).squeeze(1)
-        num_steps = len(states_TBH)
-        return Unrolled(states_TBH, context_BM.expand(num_steps, -1, -1), fixed.weights_BS.expand(num_steps, -1, -1))
-    assert memory.keys_BSA is not None
-    projected_BSP = decoder.project_contexts(memory.values_BSM)
-    states_TBH, weights_TBS = unroll_attention_gru(
-        score, gates_TBP, hidden_BH, memory.keys_BSA, projected_BSP, memory.mask_BS, *recurrent
+def _outputs(steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
+    features_TBF = torch.stack([step.features_BF for step in steps])
+    return Outputs(
+        features_NF=features_TBF.flatten(0, 1).index_select(0, batch.positions_N),
+        positions_N=batch.positions_N,
+        targets_N=batch.targets_N,
+        hidden_TBH=torch.stack([step.hidden_BH for step in steps]),
+        contexts_TBM=torch.stack([step.context_BM for step in steps]),
+        embedded_TBE=torch.stack([step.embedded_BE for step in steps]),
+        weights_TBS=torch.stack([step.weights_BS for step in steps]),
+        memory=memory,
     )
-    weights_BTS = weights_TBS.transpose(0, 1).to(memory.values_BSM.dtype)
-    contexts_TBM = torch.bmm(weights_BTS, memory.values_BSM).transpose(0, 1)
-    return Unrolled(states_TBH, contexts_TBM, weights_TBS)

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from seq2seq_attn.config import explain_value
 from seq2seq_attn.errors import UsageError, UserError
 
-Axis = Literal["attention", "encoder"]
+Axis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
 """a folder of variants"""
 
 _imported: dict[str, ModuleType] = {}
@@ -60,27 +60,43 @@ def packaged_variants(axis: Axis) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules([str(folder)]) if module.name != "base")
 
 
-def find_build(axis: Axis, name: str, sizes: Sequence[str]) -> Callable[..., Any]:
-    """What builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own.
+def find_build(axis: Axis, name: str, sizes: Sequence[str], *, function: str = "build") -> Callable[..., Any]:
+    """What builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own. (Of a variant
+    that is a plain function, such as a normalizer, that `function`.)
 
     Raises:
         UnknownVariant: no such variant.
         UsageError: something of that name that does not take those sizes.
     """
     key = f"model.{axis}.name={name!r}"
-    module_name, colon, function = name.partition(":")
+    module_name, _, named = name.partition(":")
     packaged = packaged_variants(axis)
     if name in packaged:
         if name in _imported:
             raise UsageError(f"{key}: both a variant of this package and your module; call yours '{name}:build'")
-        return _checked(key, importlib.import_module(f"{__package__}.{axis}.{name}"), "build", sizes)
+        return _checked(key, importlib.import_module(f"{__package__}.{axis}.{name}"), function, sizes)
     if module_name in _imported:
-        return _checked(key, _imported[module_name], function if colon else "build", sizes)
+        return _checked(key, _imported[module_name], named or function, sizes)
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
     if not _is_module_name(module_name):
         raise UsageError(f"{key}: no such variant; {hint.removesuffix(';')}")
     raise UnknownVariant(key, module_name, hint)
+
+
+def build_variant(axis: Axis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
+    """Build the variant of that name, from this package or an imported module, from what all variants of its axis are
+    given and its own options.
+
+    Raises:
+        UsageError: no such variant, an option that it does not have or of another type, sizes that it cannot work with.
+    """
+    build = find_build(axis, name, list(sizes))
+    built = build(**sizes, **checked_options(axis, name, build, list(sizes), options))
+    contract = getattr(importlib.import_module(f"{__package__}.{axis}.base"), axis.capitalize())
+    if not isinstance(built, contract):
+        raise UsageError(f"model.{axis}.name={name!r}: built {type(built).__name__}, which is no {contract.__name__}")
+    return built
 
 
 def checked_options(

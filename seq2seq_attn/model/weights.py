@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import atomic_path, open_regular
+from seq2seq_attn.model.legacy import current_names
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,9 +90,13 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     with _opened(path) as file:
         names = list(file.keys())
         if expected is not None:
-            _check_shapes(path, {name: file.get_slice(name).get_shape() for name in names}, expected)
+            import torch
+
+            shapes = {name: file.get_slice(name).get_shape() for name in names}
+            found = current_names({name: torch.empty(shape, device="meta") for name, shape in shapes.items()})
+            _check_shapes(path, {name: list(tensor.shape) for name, tensor in found.items()}, expected)
         _check_types(path, {name: file.get_slice(name).get_dtype() for name in names})
-        return {name: file.get_tensor(name) for name in names}
+        return current_names({name: file.get_tensor(name) for name in names})
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Literal, cast, get_args
 import torch
 
 Precision = Literal["fp32", "bf16", "fp16"]
+Arithmetic = Literal["fp32", "bf16", "int8"]
+"""of translating: the weights' own, rounded to bfloat16, or to whole numbers of 8 bits"""
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 

@@ -5,7 +5,7 @@ one that ends with EOS is finished and keeps its slot, so that the beam narrows 
 own decoder). K = 1 is therefore greedy search whatever the length penalty. A sentence leaves the batch when no alive
 hypothesis can come to beat the worst of its `n_best` finished ones, or when it reaches its length limit.
 
-Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, F features, J candidates of a row,
+Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, J candidates of a row,
 N hypotheses returned per sentence.
 """
 
@@ -19,9 +19,8 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.candidates import best_tokens
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.search.hypothesis import Hypothesis, StepModel, forbidden_ids
 from seq2seq_attn.text.vocab import BOS, EOS
 
 StateT = TypeVar("StateT")
@@ -71,11 +70,10 @@ def beam_search(
     state = model.start(source, beam_size)
     steps: list[Step] = []
     while True:
-        features_RF, state = model.step(beam.ids_BK.flatten(), state)
-        if not steps:  # the slots of a sentence are still the same
-            features_RF = features_RF[::beam_size]
-        best = best_tokens(model, features_RF, beam_size, forbid_unk=forbid_unk)
-        weights_RS = model.weights(state) if keep_weights else None
+        tokens, state = model.step(beam.ids_BK.flatten(), state)
+        every = 1 if steps else beam_size  # at first the slots of a sentence are the same
+        best = tokens.top(beam_size, forbidden=forbidden_ids(forbid_unk), every=every)
+        weights_RS = tokens.weights_RS if keep_weights else None
         beam, step = _advance(beam, *best, weights_RS, len(steps) + 1, length_penalty)
         steps.append(step)
         places_B = _is_open(beam, len(steps), length_penalty).nonzero().squeeze(1)

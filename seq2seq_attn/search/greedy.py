@@ -1,6 +1,6 @@
 """Greedy search: the most probable token at each step.
 
-Shapes: B sentences, R rows = sentences still in the batch, F features.
+Shapes: B sentences, R rows = sentences still in the batch.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import TypeVar
 import torch
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.candidates import best_tokens
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.search.hypothesis import Hypothesis, StepModel, forbidden_ids
 from seq2seq_attn.text.vocab import BOS, EOS
 
 StateT = TypeVar("StateT")
@@ -42,8 +41,8 @@ def greedy_search(
     state = model.start(source, 1)
     steps: list[Step] = []
     while True:
-        features_RF, state = model.step(prev_ids_R, state)
-        best_R1, ids_R1 = best_tokens(model, features_RF, 1, forbid_unk=forbid_unk)
+        tokens, state = model.step(prev_ids_R, state)
+        best_R1, ids_R1 = tokens.top(1, forbidden=forbidden_ids(forbid_unk))
         prev_ids_R, log_probs_R = ids_R1.squeeze(1), log_probs_R + best_R1.squeeze(1)
         is_ended_R = prev_ids_R == EOS
         is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
@@ -55,7 +54,7 @@ def greedy_search(
                 log_probs_BK=log_probs_R.unsqueeze(1),
                 is_ended_BK=is_ended_R.unsqueeze(1),
                 is_cut_BK=is_cut_R.unsqueeze(1),
-                weights_RS=model.weights(state) if keep_weights else None,
+                weights_RS=tokens.weights_RS if keep_weights else None,
             )
         )
         index_R = (~(is_ended_R | is_cut_R)).nonzero().squeeze(1)

@@ -1,11 +1,12 @@
 """What the searches search over, and what they find.
 
-Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, N of those rows, S source positions,
-F features, V target vocabulary.
+Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V target vocabulary,
+J candidates of a row, T target positions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -14,8 +15,28 @@ import numpy.typing as npt
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 StateT = TypeVar("StateT")
+
+
+class NextTokens(Protocol):
+    """What a step says of the next token of each row."""
+
+    @property
+    def weights_RS(self) -> Tensor | None:
+        """The attention of the step; None where the model has no choice over source positions to show (the fixed-vector
+        arms)."""
+        ...
+
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
+        """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden, best first, the
+        lower id first among equals; J = min(num_candidates, V). `every` = K: of rows 0, K, 2 K, ... only."""
+        ...
+
+    def log_probs(self) -> Tensor:
+        """`log_probs_RV` of all tokens, float32."""
+        ...
 
 
 class StepModel(Protocol[StateT]):
@@ -26,24 +47,13 @@ class StepModel(Protocol[StateT]):
         """Encode B sentences and give the state before the first step, with R = B * `rows_per_sentence` rows."""
         ...
 
-    def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Feed the previous tokens (BOS at first): `features_RF`, from which the next tokens are told, and the next
-        state."""
-        ...
-
-    def logits(self, features_NF: Tensor) -> Tensor:
-        """`logits_NV` of some rows' features, in float32: log-probabilities of all tokens up to a constant of the row.
-        Few rows at a time stay in the processor's cache, so search asks for few."""
+    def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[NextTokens, StateT]:
+        """Feed the previous tokens (BOS at first)."""
         ...
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
         """The state whose row i is the old row `index_R[i]`. Whole sentences may leave; a sentence keeps all K rows,
         and each of its rows must come from the same sentence."""
-        ...
-
-    def weights(self, state: StateT) -> Tensor | None:
-        """`weights_RS`, the attention of the step that gave this state; None where the model has no choice over source
-        positions to show (the fixed-vector arms)."""
         ...
 
 
@@ -64,3 +74,8 @@ class Hypothesis:
     weights_TS: npt.NDArray[np.float32] | None
     """attention of each step, the EOS step included (T = len(ids) + 1 when finished), over the sentence's own source
     positions (EOS included, no padding); rows sum to 1"""
+
+
+def forbidden_ids(forbid_unk: bool) -> tuple[int, ...]:
+    """What a translation never holds: PAD, BOS and, if asked, UNK."""
+    return (PAD, BOS, UNK) if forbid_unk else (PAD, BOS)

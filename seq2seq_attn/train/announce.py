@@ -8,6 +8,7 @@ import torch
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision
@@ -35,8 +36,8 @@ def announce(
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *sizes)
     num_types = len(prepared.source_vocab), len(prepared.target_vocab)
     log.info("vocabularies: %d source and %d target types", *num_types)
-    if model.decoder.attention.fast_score() is None:
-        log.info("attention %s: no fast path; running step by step", config.model.attention.name)
+    if speed.find("steps", model, "fp32") is None:
+        log.info("no fast path for this decoder, attention and output; running step by step")
     _warn_of_settings(config, device=device, precision=precision, num_valid=num_valid, num_types=sum(num_types))
 
 

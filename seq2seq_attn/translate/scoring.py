@@ -19,7 +19,6 @@ from torch import Tensor
 from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import PAD, UNK
 from seq2seq_attn.translate.batching import batches_by_length, evaluating
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
@@ -85,7 +84,7 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
         for places in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
             chosen = [rows[place] for place in places]
             source = collate_source([translator.source_vocab.ids_of(tokens_of[row]) for row in chosen])
-            summaries_NM[chosen] = _array(model.encode_source(source.to(translator.device)).final_BM)
+            summaries_NM[chosen] = _array(model.encoder(source.to(translator.device)).final_BM)
     return summaries_NM
 
 
@@ -153,20 +152,13 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
 
 def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray]:
     """`weights_BTS` and `log_probs_B` of a batch."""
-    decoder = model.decoder
-    encoded = model.encode_source(batch.source)
-    memory, state = decoder.attention.prepare(encoded.values_BSM, batch.source.mask_BS)
-    embedded_TBE = decoder.embedding(batch.tgt_in_BT.t().contiguous())
-    unrolled = unroll(decoder, embedded_TBE, decoder.start(encoded.final_BM), memory, state)
-    log_probs_B = torch.zeros(len(batch.tgt_out_BT), dtype=torch.float32, device=batch.tgt_out_BT.device)
-    for step, targets_B in enumerate(batch.tgt_out_BT.t()):  # one step at a time: never a B x T x V tensor
-        features_BF = decoder.features(unrolled.states_TBH[step], unrolled.contexts_TBM[step], embedded_TBE[step])
-        nll_B = torch.nn.functional.cross_entropy(
-            decoder.output(features_BF).float(), targets_B, ignore_index=PAD, reduction="none"
-        )
-        log_probs_B -= nll_B
-    weights_BTS = _array(unrolled.weights_TBS.transpose(0, 1)) if decoder.attention.is_positional else None
-    return weights_BTS, _array(log_probs_B)
+    outputs = model(batch)
+    num_steps, num_pairs = outputs.weights_TBS.shape[:2]
+    log_probs = torch.zeros(num_steps * num_pairs, device=batch.source.ids_BS.device)
+    is_real_N = outputs.targets_N != PAD
+    log_probs[outputs.positions_N[is_real_N]] = model.output.target_log_probs(outputs)[is_real_N].float()
+    weights_BTS = _array(outputs.weights_TBS.transpose(0, 1)) if model.shows_weights else None
+    return weights_BTS, _array(log_probs.view(num_steps, num_pairs).sum(dim=0))
 
 
 def _array(tensor: Tensor) -> FloatArray:

@@ -22,14 +22,14 @@ import torch
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.fast_step import step_model
-from seq2seq_attn.model.product import Arithmetic
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.precision import Arithmetic
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
@@ -50,7 +50,7 @@ class Translator:
 
     def __init__(
         self,
-        model: StepModel[Any],
+        model: Seq2Seq | StepModel[Any],
         *,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
@@ -81,7 +81,7 @@ class Translator:
         return other
 
     @property
-    def model(self) -> StepModel[Any]:
+    def model(self) -> Seq2Seq | StepModel[Any]:
         """What translates; `scoring.py` forces given pairs through it."""
         return self._model
 
@@ -118,10 +118,12 @@ class Translator:
     @cached_property
     def has_attention(self) -> bool:
         """Whether translations come with attention over source positions; false for the fixed-vector models."""
-        with torch.inference_mode(), evaluating(self._model):
+        if isinstance(self._model, Seq2Seq):
+            return self._model.shows_weights
+        with torch.inference_mode():
             state = self._model.start(collate_source([[UNK]]).to(self._device), 1)
-            _, state = self._model.step(torch.tensor([BOS], device=self._device), state)
-            return self._model.weights(state) is not None
+            tokens, _ = self._model.step(torch.tensor([BOS], device=self._device), state)
+            return tokens.weights_RS is not None
 
     def translate(
         self,

@@ -4,11 +4,11 @@ import pytest
 
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.files import packaged
-from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.variants import packaged_variants
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_a_variant_has_its_config(name):
     assert load_config([f"attention/{name}"]).model.attention.name == name
 

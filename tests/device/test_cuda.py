@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig, TrainConfig
-from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.fast_step import step_model
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -42,7 +42,7 @@ def gradients(model, batch):
     return loss.loss_sum.item(), {name: p.grad.cpu() for name, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("variant", variant_names())
+@pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_loss_and_gradients_are_those_of_the_cpu(variant):
     batch = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)
     model = make(variant).double()
@@ -63,16 +63,16 @@ def test_half_precision_is_close(dtype):
     assert all(torch.isfinite(gradient).all() for gradient in found.values())
 
 
-@pytest.mark.parametrize("variant", variant_names())
+@pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_searches_find_what_the_cpu_finds(variant):
     source = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=2).source
     model = make(variant).double().eval()
     limits = [12] * 16
     with torch.no_grad():
-        greedy = [hyp.ids for hyp in greedy_search(model, source, max_lengths_B=limits)]
-        beam = [hyps[0].ids for hyps in beam_search(model, source, beam_size=3, max_lengths_B=limits)]
+        greedy = [hyp.ids for hyp in greedy_search(PlainSteps(model), source, max_lengths_B=limits)]
+        beam = [hyps[0].ids for hyps in beam_search(PlainSteps(model), source, beam_size=3, max_lengths_B=limits)]
         model.to(CUDA)
-        for step in (model, step_model(model)):
+        for step in (PlainSteps(model), step_model(model)):
             assert [h.ids for h in greedy_search(step, source.to(CUDA), max_lengths_B=limits)] == greedy
             found = beam_search(step, source.to(CUDA), beam_size=3, max_lengths_B=limits)
             assert [hyps[0].ids for hyps in found] == beam
@@ -94,7 +94,7 @@ def some_batches():
     return [reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i) for i in range(12)]
 
 
-@pytest.mark.parametrize("variant", variant_names())
+@pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)

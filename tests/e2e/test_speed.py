@@ -9,8 +9,7 @@ import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.model import seq2seq
-from seq2seq_attn.model.unroll import unroll, unroll_plain
+from seq2seq_attn.model import speed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
 
@@ -24,17 +23,16 @@ NUM_TURNS = 9
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["additive", "none"])
-def test_the_fast_unroll_keeps_up_with_the_plain_one(monkeypatch, name):
-    monkeypatch.setattr(seq2seq, "unroll", unroll)  # the updates choose: put it back afterwards
+@pytest.mark.parametrize("name", ["additive", "fixed"])
+def test_the_fast_paths_keep_up_with_the_plain_one(name):
     config = load_config(["quickstart", f"attention/{name}"])
     generator = torch.Generator().manual_seed(1)
     sentences = [torch.randint(4, 500, (20,), generator=generator).tolist() for _ in range(32)]
     batch = collate(sentences, sentences, range(32))
     sizes = {"num_source_ids": 500, "num_target_ids": 500}
     fast, plain = (
-        Contestant(way.__name__, [batch], our_update(config, sizes, way, "fp32", 1.0, CPU), CPU)
-        for way in (unroll, unroll_plain)
+        Contestant(way, [batch], our_update(config, sizes, off, "fp32", 1.0, CPU), CPU)
+        for way, off in (("fast", []), ("plain", speed.names()))
     )
     for number in range(NUM_TURNS):
         for contestant in (fast, plain):

@@ -27,8 +27,8 @@ def translators(tmp_path_factory):
     root = tmp_path_factory.mktemp("judge")
     make_toy_run(root / "characters", toy_config(tokenizer="characters"))
     make_toy_run(root / "sentencepiece")
-    make_toy_run(root / "none", toy_config(attention="none"))
-    return {name: load(root / name, "cpu") for name in ("characters", "sentencepiece", "none")}
+    make_toy_run(root / "fixed", toy_config(attention="fixed"))
+    return {name: load(root / name, "cpu") for name in ("characters", "sentencepiece", "fixed")}
 
 
 def character_places(line, words):
@@ -125,13 +125,13 @@ def test_judgement_of_hypotheses_equals_plain_python(translators):
 
 def test_a_fixed_vector_model_is_judged_by_its_texts(translators):
     judge = Judge(CAPTIONS, Languages())
-    judged = judge.judge(TARGET, translators["none"])
+    judged = judge.judge(TARGET, translators["fixed"])
     score = judged.score()
     assert (score.attention.entropy, score.attention.dropped, score.gold) == (None, None, {})
     assert (score.attention.missing, score.attention.excess) == (0.0, 0.0)
     assert judge.judge(TARGET).score() == score
     with pytest.raises(ValueError, match="no source positions"):
-        judge_alignment(translators["none"], SOURCE, TARGET, CAPTIONS.gold)
+        judge_alignment(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
 
 
 def test_a_line_whose_words_are_not_its_tokens_counts_as_unaligned_with_a_warning(translators, caplog):

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.model.variants import packaged_variants
 from tests.golden.curve import loss_curve
 
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("variant", variant_names())
+@pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_the_curve_is_the_stored_one(variant):
     # 1e-4: other processors sum in another order
     assert loss_curve(variant) == pytest.approx(STORED[variant], rel=1e-4)
@@ -24,6 +24,6 @@ def test_the_same_seed_gives_the_same_curve():
 
 @pytest.mark.device
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("variant", variant_names())
+@pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_the_curve_on_a_gpu(variant):
     assert loss_curve(variant, device="cuda") == pytest.approx(STORED[variant], rel=1e-3)

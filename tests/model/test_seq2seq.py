@@ -6,8 +6,9 @@ import torch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import SourceBatch, collate, collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention import variant_names
 from seq2seq_attn.model.build import build_model, count_parameters
+from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.search.steps import PlainSteps
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
 
@@ -17,18 +18,16 @@ def widen(source, extra):
     return SourceBatch(torch.cat([source.ids_BS, padding], dim=1), source.lengths_B)
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_more_padding_changes_nothing(make_model, batch, name):
     model = make_model(name, dtype=torch.float32).eval()
     wider = batch._replace(source=widen(batch.source, 3))
-    assert torch.equal(batch_loss(model, batch).loss_sum, batch_loss(model, wider).loss_sum) or torch.allclose(
-        batch_loss(model, batch).loss_sum, batch_loss(model, wider).loss_sum, rtol=1e-6
-    )
+    torch.testing.assert_close(batch_loss(model, wider).loss_sum, batch_loss(model, batch).loss_sum, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_padding_ids_are_never_read(make_model, batch, name):
-    """The padding embedding may hold NaN: losses and gradients of everything else stay as they are, bit for bit."""
+    """The padding embedding may hold anything: all else stays as it is, bit for bit."""
     model = make_model(name, dtype=torch.float32, tie_embeddings="none").eval()
 
     def run():
@@ -39,18 +38,18 @@ def test_padding_ids_are_never_read(make_model, batch, name):
 
     with torch.no_grad():
         model.encoder.embedding.weight[PAD] = 1.0
-        model.decoder.embedding.weight[PAD] = 1.0
+        model.embedding.weight[PAD] = 1.0
     loss, gradients = run()
     with torch.no_grad():
         model.encoder.embedding.weight[PAD] = -50.0
-        model.decoder.embedding.weight[PAD] = 20.0
+        model.embedding.weight[PAD] = 20.0
     other_loss, other_gradients = run()
     assert torch.equal(loss, other_loss)
     for key, gradient in gradients.items():
         assert torch.equal(gradient, other_gradients[key]), key
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_a_batch_is_its_sentences(make_model, name):
     model = make_model(name).eval()
     source, target = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []]
@@ -61,7 +60,7 @@ def test_a_batch_is_its_sentences(make_model, name):
 
 
 def test_every_parameter_gets_a_gradient(make_model, batch):
-    for name in variant_names():
+    for name in packaged_variants("attention"):
         model = make_model(name)
         batch_loss(model, batch, label_smoothing=0.1).loss_sum.backward()
         for key, parameter in model.named_parameters():
@@ -70,38 +69,39 @@ def test_every_parameter_gets_a_gradient(make_model, batch):
 
 def test_search_steps_score_like_training(make_model, batch):
     model = make_model().eval()
-    state = model.start(batch.source, 1)
+    steps = PlainSteps(model)
+    state = steps.start(batch.source, 1)
     total = 0.0
     for t in range(batch.tgt_in_BT.shape[1]):
-        features, state = model.step(batch.tgt_in_BT[:, t], state)
-        log_probs = torch.log_softmax(model.logits(features), dim=-1)
+        tokens, state = steps.step(batch.tgt_in_BT[:, t], state)
+        log_probs = tokens.log_probs()
         wanted = batch.tgt_out_BT[:, t]
         total -= (log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1) * (wanted != PAD)).sum().item()
     assert batch_loss(model, batch).nll_sum.item() == pytest.approx(total, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_reorder_moves_rows_and_lets_sentences_leave(make_model, name):
-    model = make_model(name).eval()
+    steps = PlainSteps(make_model(name).eval())
     source = collate_source([[5, 6, 7], [8], [9, 10]])
     with torch.no_grad():
-        state = model.start(source, 2)
+        state = steps.start(source, 2)
         ids = torch.tensor([4, 5, 6, 7, 8, 9])
-        _, state = model.step(ids, state)
+        _, state = steps.step(ids, state)
         index = torch.tensor([5, 4, 1, 1])  # sentence 1 leaves, 2 comes first
         # rows of sentence 2 then of sentence 0
-        moved = model.reorder(state, index)
-        expected, _ = model.step(ids, state)
-        features, _ = model.step(ids[index], moved)
-    torch.testing.assert_close(features, expected[index])
+        moved = steps.reorder(state, index)
+        expected, _ = steps.step(ids, state)
+        found, _ = steps.step(ids[index], moved)
+    torch.testing.assert_close(found.log_probs(), expected.log_probs()[index])
 
 
 def test_weights_are_none_for_the_fixed_vector_arms(make_model):
     source = collate_source([[5, 6, 7]])
-    for name, expected in (("none", True), ("initial", True), ("uniform", False), ("additive", False)):
-        model = make_model(name).eval()
-        _, state = model.step(torch.tensor([1]), model.start(source, 1))
-        assert (model.weights(state) is None) is expected, name
+    for name, expected in (("fixed", True), ("initial", True), ("uniform", False), ("additive", False)):
+        steps = PlainSteps(make_model(name).eval())
+        tokens, _ = steps.step(torch.tensor([1]), steps.start(source, 1))
+        assert (tokens.weights_RS is None) is expected, name
 
 
 def test_dropout_is_off_in_evaluation_and_on_in_training(make_model, batch):
@@ -112,24 +112,25 @@ def test_dropout_is_off_in_evaluation_and_on_in_training(make_model, batch):
     assert len({batch_loss(model, batch).loss_sum.item() for _ in range(4)}) == 1
 
 
-def test_the_encoder_is_pytorchs_bidirectional_gru(make_model):
-    model = make_model(encoder={"hidden_size": 7, "num_layers": 1}).eval()
-    reference = torch.nn.GRU(11, 7, bidirectional=True, batch_first=True).double()
-    layer = model.encoder.layers[0]
+@pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])
+def test_the_encoder_is_pytorchs(make_model, cell, reference):
+    model = make_model(encoder={"name": "bidirectional", "cell": cell, "hidden_size": 7, "num_layers": 1}).eval()
+    theirs = reference(11, 7, bidirectional=True, batch_first=True).double()
     with torch.no_grad():
-        for direction, suffix in enumerate(("", "_reverse")):
-            projection = layer.input_projections[direction]
-            getattr(reference, f"weight_ih_l0{suffix}").copy_(projection.weight)
-            getattr(reference, f"bias_ih_l0{suffix}").copy_(projection.bias)
-            getattr(reference, f"weight_hh_l0{suffix}").copy_(layer.recurrent_weight_DPH[direction])
-            getattr(reference, f"bias_hh_l0{suffix}").copy_(layer.recurrent_bias_DP[direction].fill_(0.3))
-    embedded, lengths = torch.randn(3, 5, 11, dtype=torch.float64), torch.tensor([5, 2, 4])
-    packed = torch.nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-    packed_states, final = reference(packed)
+        for ours, suffix in zip(model.encoder.layers[0], ("", "_reverse"), strict=True):
+            getattr(theirs, f"weight_ih_l0{suffix}").copy_(ours.input_weights[0])
+            getattr(theirs, f"bias_ih_l0{suffix}").copy_(ours.input_bias_P.fill_(0.2))
+            getattr(theirs, f"weight_hh_l0{suffix}").copy_(ours.recurrent_weight_PH)
+            getattr(theirs, f"bias_hh_l0{suffix}").copy_(ours.recurrent_bias_P.fill_(0.3))
+    source = collate_source([[5, 6, 7, 8], [9], [4, 5, 6]])
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        model.encoder.embedding(source.ids_BS), source.lengths_B, batch_first=True, enforce_sorted=False
+    )
+    packed_states, final = theirs(packed)
+    final = final[0] if cell == "lstm" else final
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(packed_states, batch_first=True)
-    encoded = model.encoder(embedded, lengths)
-    mask = (torch.arange(5) < lengths.unsqueeze(1)).unsqueeze(-1)
-    torch.testing.assert_close(encoded.values_BSM * mask, states)
+    encoded = model.encoder(source)
+    torch.testing.assert_close(encoded.values_BSM * encoded.mask_BS.unsqueeze(-1), states)
     torch.testing.assert_close(encoded.final_BM, torch.cat([final[0], final[1]], dim=-1))
 
 
@@ -138,7 +139,7 @@ def test_tied_embeddings_share_and_say_what_they_need():
     untied = build_model(config, num_source_ids=30, num_target_ids=30)
     tied = build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=30, num_target_ids=30)
     assert count_parameters(untied) - count_parameters(tied) == 2 * 30 * 11
-    assert tied.encoder.embedding.weight is tied.decoder.output.weight
+    assert tied.encoder.embedding.weight is tied.output.projection.weight
     with pytest.raises(UsageError, match="readout_size=11"):
         build_model(
             config.model_copy(update={"tie_embeddings": "target", "readout_size": 12}),
@@ -154,7 +155,7 @@ def test_errors_name_the_nearest_variant():
         build_model(ModelConfig(attention={"name": "aditive"}), num_source_ids=9, num_target_ids=9)
     with pytest.raises(UsageError, match="not an option of 'dot'"):
         build_model(ModelConfig(attention={"name": "dot", "options": {"size": 3}}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match="make them equal"):
+    with pytest.raises(UsageError, match=r"set model\.hidden_size=null"):
         build_model(ModelConfig(hidden_size=100, attention={"name": "dot"}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match="encoders are bigru"):
+    with pytest.raises(UsageError, match="variants are bidirectional, reversed"):
         build_model(ModelConfig(encoder={"name": "lstm"}), num_source_ids=9, num_target_ids=9)

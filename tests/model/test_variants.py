@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.attention import build_attention
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.encoder import build_encoder
-from seq2seq_attn.model.variants import import_variants, packaged_variants
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.normalizer import softmax
+from seq2seq_attn.model.variants import build_variant, import_variants, packaged_variants
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SIZES = {"query_size": 7, "memory_size": 11}
+SIZES = {"query_size": 7, "memory_size": 11, "normalizer": softmax.weights}
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def attention(name: str, **options: object):
-    return build_attention(name, **SIZES, options=options)
+    return build_variant("attention", name, options, **SIZES)
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -48,7 +51,7 @@ def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder
     assert "mine" not in sys.modules
     path = list(sys.path)
     import_variants("mine")
-    assert attention("mine").memory_size == 11
+    assert attention("mine").context_size == 11
     assert sys.path == path
 
 
@@ -70,9 +73,9 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
     for name in ("mine:os.system", "mine:os"):
         with pytest.raises(UsageError, match="has no function or class"):
             attention(name)
-    with pytest.raises(UsageError, match=r"mine.run does not take query_size, memory_size"):
+    with pytest.raises(UsageError, match=r"mine.run does not take query_size, memory_size, normalizer"):
         attention("mine:run")
-    with pytest.raises(UsageError, match=r"mine.Bag does not take query_size, memory_size"):
+    with pytest.raises(UsageError, match=r"mine.Bag does not take query_size, memory_size, normalizer"):
         attention("mine:Bag")
 
 
@@ -85,7 +88,7 @@ def test_a_name_that_no_module_can_have_is_not_asked_for(name):
 
 
 def test_what_a_variant_builds_is_checked(folder):
-    write(folder, "wrong", "def build(*, query_size, memory_size, depth=1):\n    return depth\n")
+    write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
     import_variants("wrong")
     with pytest.raises(UsageError, match="'wrong': built int, which is no Attention"):
         attention("wrong")
@@ -102,12 +105,13 @@ def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
 
 
 def test_an_encoder_from_outside(folder):
-    write(folder, "coder", "from seq2seq_attn.model.encoder.bigru import build\n")
-    sizes = {"num_ids": 9, "embedding_size": 3, "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
-    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bigru, .*coder$"):
-        build_encoder("coder", **sizes)
+    write(folder, "coder", "from seq2seq_attn.model.encoder.bidirectional import build\n")
+    sizes = {"embedding": Embedding(9, 3), "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
+    sizes["build_cell"] = partial(build_variant, "cell", "gru", {})
+    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bidir.*coder$"):
+        build_variant("encoder", "coder", {}, **sizes)
     import_variants("coder")
-    assert build_encoder("coder", **sizes).memory_size == 10
+    assert build_variant("encoder", "coder", {}, **sizes).memory_size == 10
 
 
 def test_a_typing_error_gets_the_nearest_name():
@@ -143,9 +147,10 @@ def test_the_example_meets_the_contract(folder, monkeypatch):
     config = ModelConfig(attention={"name": "cosine", "options": {"sharpness": 2.0}})
     cosine = build_model(config, num_source_ids=9, num_target_ids=9).decoder.attention.double()
     values, mask = torch.randn(3, 5, 512, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [1], [3]])
-    memory, state = cosine.prepare(values.masked_fill(~mask.unsqueeze(2), torch.nan), mask)
-    context, state = cosine.attend(torch.randn(3, 512, dtype=torch.float64), memory, state)
-    weights = state.weights_BS
+    values = values.masked_fill(~mask.unsqueeze(2), torch.nan)
+    source = SourceBatch(torch.where(mask, 7, 0), mask.sum(dim=1))
+    memory, state = cosine.prepare(Encoded(values, mask, values[:, 0]), source)
+    context, weights, _ = cosine.step(torch.randn(3, 512, dtype=torch.float64), memory, state)
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(3, dtype=torch.float64))
     assert (weights[~mask] == 0).all()
     torch.testing.assert_close(context[1], values[1, 0])

@@ -72,12 +72,12 @@ def test_the_same_seed_twice_is_no_spread():
     [
         (["a-s1", "a-s11", "b-s1"], ["x", "x", "y"], ["a", "b"]),
         (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
-        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=none"]),
-        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=none"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=fixed"]),
+        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=fixed"]),
         (
             ["2026-11-22-x-s1", "2026-11-22-x-s11", "2026-11-23-x+none-s1"],
             ["x", "x", "x+none"],
-            ["attention=additive", "attention=none"],
+            ["attention=additive", "attention=fixed"],
         ),
     ],
 )

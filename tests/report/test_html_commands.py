@@ -25,7 +25,7 @@ def runs(tmp_path_factory):
     (root / "src").write_text("\n".join([*SOURCE, ""]) + "\n", encoding="utf-8")  # a blank line last
     (root / "ref").write_text("\n".join([*TARGET, "Nothing."]) + "\n", encoding="utf-8")
     make_toy_run(root / "additive")
-    make_toy_run(root / "none", toy_config(attention="none"), seed=4)
+    make_toy_run(root / "fixed", toy_config(attention="fixed"), seed=4)
     return root
 
 
@@ -42,7 +42,7 @@ def levels(inside, stored):
 
 
 def test_evaluate_keeps_the_attention_of_every_line(runs):
-    report, inside = evaluated(runs, "additive", "none")
+    report, inside = evaluated(runs, "additive", "fixed")
     assert inside["report"]["sets"] == report.data["sets"]
     found = load(runs / "additive", "cpu").translate([*SOURCE, ""])
     assert inside["sentences"]["hypotheses"][0] == [one.text for one in found]
@@ -52,12 +52,12 @@ def test_evaluate_keeps_the_attention_of_every_line(runs):
         np.testing.assert_array_equal(levels(inside, stored), np.rint(one.attention * 255))
     assert inside["sentences"]["maps"][1] == [None] * 6
     assert inside["vectors"]["rows"] == [0, 1, 2, 3, 4]  # not the blank line
-    for name, packed in zip(("additive", "none"), inside["vectors"]["runs"], strict=True):
+    for name, packed in zip(("additive", "fixed"), inside["vectors"]["runs"], strict=True):
         summaries_NM = summaries(load(runs / name, "cpu"), SOURCE)
         np.testing.assert_allclose(packed["points"], project(summaries_NM).points_NC, atol=1e-3)
         assert packed["nearest"] == all_nearest(summaries_NM, 8)[0].tolist()
     assert inside["runs"][1]["no_map"] == "its attention does not look at source positions"
-    assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == ["additive", "none"]
+    assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == ["additive", "fixed"]
 
 
 def test_evaluate_keeps_unknown_words_and_learning_curves(runs, tmp_path):

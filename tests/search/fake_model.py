@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch, collate_source
+from seq2seq_attn.search.steps import LogProbs
 from seq2seq_attn.text.vocab import EOS, UNK
 
 Prefix = tuple[int, ...]
@@ -62,16 +63,13 @@ class FakeModel:
         rows = [row for row in rows for _ in range(rows_per_sentence)]
         return FakeState(rows, [()] * len(rows), source.ids_BS.shape[1], rows_per_sentence)
 
-    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[Tensor, FakeState]:
+    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[LogProbs, FakeState]:
         assert len(prev_ids_R) == len(state.sources)
         self.steps_of_rows.append(len(state.sources))
         prefixes = [(*p, t) for p, t in zip(state.prefixes, prev_ids_R.tolist(), strict=True)]
         rows = [self.next_log_probs(s, p[1:]) for s, p in zip(state.sources, prefixes, strict=True)]
         next_state = FakeState(state.sources, prefixes, state.num_positions, state.rows_per_sentence)
-        return torch.from_numpy(np.stack(rows)), next_state
-
-    def logits(self, features_NF: Tensor) -> Tensor:
-        return features_NF.clone()
+        return LogProbs(torch.from_numpy(np.stack(rows)), self._weights(next_state)), next_state
 
     def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
         index = index_R.tolist()
@@ -86,7 +84,7 @@ class FakeModel:
             state.rows_per_sentence,
         )
 
-    def weights(self, state: FakeState) -> Tensor | None:
+    def _weights(self, state: FakeState) -> Tensor | None:
         if not self.has_weights:
             return None
         weights_RS = np.zeros((len(state.sources), state.num_positions), dtype=np.float32)

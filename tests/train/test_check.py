@@ -32,8 +32,11 @@ def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 @pytest.mark.parametrize("base", BASES)
-def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str) -> None:
-    check_config(load_config([base, overlay]))
+def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str, tmp_path: Path) -> None:
+    for language in ("de", "en"):
+        (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
+    text = [f"data.train={tmp_path / 'train'}"] if base.startswith("own") else []
+    check_config(load_config([base, overlay], text))
 
 
 def test_every_shipped_option_of_a_variant_is_within_its_limits() -> None:
@@ -53,7 +56,7 @@ WRONG = [
     (["model.attention.name=aditive"], "no such variant; did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads: not an option of 'additive'"),
-    (["model.attention.name=none", "model.attention.options={forward_size: 999}"], "expected at most 192"),
+    (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "expected at least 1"),
     (["model.attention.name=dot"], "set model.hidden_size=null"),
     (["model.tie_embeddings=all"], "set data.vocab.joint=true"),
     (["model.tie_embeddings=target", "model.readout_size=7"], "model.tie_embeddings needs model.readout_size=96"),

@@ -15,7 +15,7 @@ from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.translate.test_translator import fake
 
-ARMS = ("additive", "uniform", "none", "initial")
+ARMS = ("additive", "uniform", "fixed", "initial")
 SOURCES = [*SOURCE, "", "Ein Hund", "Hund " * 60, "Wiese!", "qux ✈ 你好", "Ein"]
 TARGETS = [*TARGET, "A dog.", " ", "dog " * 3, "Meadow, meadow, meadow!", "qux", "dog " * 70]
 BLANK_SOURCE, BLANK_TARGET = 5, 6
@@ -30,7 +30,7 @@ def translators(tmp_path_factory):
         for arm in ARMS
     }
     for translator in found.values():
-        translator.model.decoder.output.bias.data[EOS] += 2.0
+        translator.model.output.projection.bias.data[EOS] += 2.0
     return found
 
 
@@ -111,7 +111,7 @@ def test_summaries_are_the_encoder_s_last_states(translators, arm):
         else:
             ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(line))
             with torch.inference_mode():
-                values_SM = translator.model.encode_source(collate_source([ids])).values_BSM[0]
+                values_SM = translator.model.encoder(collate_source([ids])).values_BSM[0]
             forward, backward = np.split(summaries_NM[row], 2)
             np.testing.assert_allclose(forward, values_SM[-1, : len(forward)], atol=1e-4)
             np.testing.assert_allclose(backward, values_SM[0, len(forward) :], atol=1e-4)
@@ -119,14 +119,14 @@ def test_summaries_are_the_encoder_s_last_states(translators, arm):
 
 
 def test_the_fixed_vector_is_all_that_its_decoder_sees(translators):
-    """What `none` attends to, at every step, is the summary."""
-    translator = translators["none"]
+    """What `fixed` gives to every step is the summary."""
+    translator = translators["fixed"]
     ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(SOURCE[0]))
     with torch.inference_mode():
-        seen_BSM = translator.model.start(collate_source([ids]), 1).memory.values_BSM
+        seen_BM = translator.model.prepare(collate_source([ids]))[0].attention.context_BM
     [summary_M, *_] = summaries(translator, SOURCE)
-    assert seen_BSM.shape == (1, 1, len(summary_M))
-    np.testing.assert_allclose(summary_M, seen_BSM[0, 0], atol=1e-4)
+    assert seen_BM.shape == (1, len(summary_M))
+    np.testing.assert_allclose(summary_M, seen_BM[0], atol=1e-4)
 
 
 def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translators):
@@ -134,7 +134,7 @@ def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translator
     expected = list(force_decode(translator, SOURCE, TARGET))
     translator.model.train()
     try:
-        translator.model.dropouts = translator.model.dropouts._replace(embedding=0.5)
+        translator.model.embedding.dropout = 0.5
         assert_same(list(force_decode(translator, SOURCE, TARGET)), expected)
         np.testing.assert_array_equal(summaries(translator, SOURCE), summaries(translator, SOURCE))
         assert translator.model.training
@@ -155,10 +155,10 @@ def test_a_translator_scores_pairs(translators):
 
 def test_what_is_refused(translators):
     with pytest.raises(UsageError, match="2 source lines and 1 target lines: give one target for each source"):
-        force_decode(translators["none"], ["a", "b"], ["c"])
+        force_decode(translators["fixed"], ["a", "b"], ["c"])
     with pytest.raises(UsageError, match="batch_size=0: expected 1 or more"):
-        force_decode(translators["none"], ["a"], ["c"], batch_size=0)
+        force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
     with pytest.raises(UsageError, match="batch_size=-1: expected 1 or more"):
-        summaries(translators["none"], ["a"], batch_size=-1)
+        summaries(translators["fixed"], ["a"], batch_size=-1)
     with pytest.raises(TypeError, match="expected a translator with a Seq2Seq model, got one with FakeModel"):
         list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))

@@ -126,8 +126,7 @@ def test_scores_are_the_model_s_own_by_teacher_forcing(
             tokens = translator._source_tokenizer.tokenize(source)
             with torch.inference_mode():
                 batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
-                log_probs = torch.log_softmax(model.decoder.output(model(batch).features_NF), dim=-1)
-                log_probs = log_probs.gather(1, batch.targets_N.unsqueeze(1))
+                log_probs = model.output.target_log_probs(model(batch))
             length = len(target) + translation.is_finished
             log_prob = float(log_probs[:length].sum())
             assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)
@@ -168,7 +167,7 @@ def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
     expected = translator.translate(SOURCE[:2])
     model.train()
     try:
-        model.dropouts = model.dropouts._replace(embedding=0.5)
+        model.embedding.dropout = 0.5
         assert [key(t) for t in translator.translate(SOURCE[:2])] == [key(t) for t in expected]
         assert model.training
     finally:
@@ -180,11 +179,11 @@ def test_changed_weights_are_prepared_anew(run_path: Path) -> None:
     before = [key(t) for t in translator.translate(SOURCE)]
     model: Any = translator.model
     with torch.no_grad():
-        model.decoder.output.weight.neg_()
+        model.output.projection.weight.neg_()
     changed = [key(t) for t in translator.translate(SOURCE)]
     assert changed != before
     with torch.no_grad():
-        model.decoder.output.weight.neg_()
+        model.output.projection.weight.neg_()
     assert [key(t) for t in translator.translate(SOURCE)] == before
 
 
@@ -401,9 +400,9 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
 def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -> None:
     run = make_toy_run(tmp_path / "run")
     tensors = run.load_best()
-    tensors["decoder.output.bias"][3] = value
+    tensors["output.projection.bias"][3] = value
     run.save_best(tensors, {})
-    with pytest.raises(UserError, match=r"model.safetensors: decoder.output.bias holds values that are no numbers"):
+    with pytest.raises(UserError, match=r"model.safetensors: output.projection.bias holds values that are no numbers"):
         load(run.path)
 
 

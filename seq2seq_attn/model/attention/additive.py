@@ -12,7 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.model.attention.base import AdditiveScore, Attention, Memory, State, start_memory, zero_padding
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import (
+    Attended,
+    Attention,
+    Keys,
+    Normalizer,
+    Stateless,
+    attend,
+    zero_padding,
+)
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Additive(Attention):
@@ -22,28 +32,25 @@ class Additive(Attention):
         attention_size: A, the size of that layer.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int) -> None:
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size).uniform_(-1.0, 1.0) / attention_size**0.5)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
-        return start_memory(values_BSM, mask_BS, self.key_projection(values_BSM))
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """v . tanh(keys + W q)."""
-        assert memory.keys_BSA is not None
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """v . tanh(keys + W q), normalized."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        return hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
-
-    def fast_score(self) -> AdditiveScore:
-        """The fast unroll knows this score."""
-        return AdditiveScore(self.query_projection.weight, self.score_weight_A)
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, attention_size: Size | None = None) -> Additive:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None) -> Additive:
     """`attention_size` defaults to the query size."""
-    return Additive(query_size, memory_size, attention_size or query_size)
+    return Additive(query_size, memory_size, attention_size or query_size, normalizer)

@@ -2,7 +2,8 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-The paper's target state h_t is our query; W_a h_s is projected once per sentence, as `keys`.
+W_a h_s is projected once per sentence, as `keys`. The query is whatever the decoder asks with: h_t in the decoder
+`luong`, the previous state in `bahdanau`.
 """
 
 from __future__ import annotations
@@ -10,31 +11,30 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.attention.base import Attention, DotScore, Memory, State, start_memory, zero_padding
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Bilinear(Attention):
     """The query times a linear map of each value."""
 
-    def __init__(self, query_size: int, memory_size: int) -> None:
+    def __init__(self, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
+        self.normalizer = normalizer
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
-        return start_memory(values_BSM, mask_BS, self.key_projection(values_BSM))
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """q . W h_s."""
-        assert memory.keys_BSA is not None
-        return torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
-
-    def fast_score(self) -> DotScore:
-        """The fast unroll knows this score."""
-        return DotScore(1.0)
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """q . W h_s, normalized."""
+        scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int) -> Bilinear:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Bilinear:
     """No options."""
-    return Bilinear(query_size, memory_size)
+    return Bilinear(query_size, memory_size, normalizer)

@@ -2,8 +2,8 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The paper's target state h_t is our query, the source state h_s our value; there are no parameters, so both need one
-size.
+The source state h_s is our value; there are no parameters, so query and values need one size. The query is whatever
+the decoder asks with: h_t in the decoder `luong`, the previous state in `bahdanau`.
 """
 
 from __future__ import annotations
@@ -11,33 +11,35 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attention, DotScore, Memory, State, start_memory, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Dot(Attention):
     """The query times each value."""
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def __init__(self, memory_size: int, normalizer: Normalizer) -> None:
+        super().__init__(memory_size)
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """The values are their own keys."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
-        return start_memory(values_BSM, mask_BS, values_BSM)
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM, encoded.mask_BS, values_BSM), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """q . h_s."""
-        assert memory.keys_BSA is not None
-        return torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
-
-    def fast_score(self) -> DotScore:
-        """The fast unroll knows this score."""
-        return DotScore(1.0)
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """q . h_s, normalized."""
+        scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int) -> Dot:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Dot:
     """Raises UsageError where the sizes differ."""
     if query_size != memory_size:
         raise UsageError(
             f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but "
             f"the encoder gives {memory_size}; set model.hidden_size=null (as wide as that) or take 'bilinear'"
         )
-    return Dot(memory_size)
+    return Dot(memory_size, normalizer)

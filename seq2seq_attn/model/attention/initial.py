@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from seq2seq_attn.model.attention.base import Attention, FixedContext, Memory, State, start_memory
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class InitialOnly(Attention):
@@ -15,19 +17,16 @@ class InitialOnly(Attention):
 
     is_positional = False
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
-        """Values of size 0."""
-        return start_memory(values_BSM[:, :1, :0], mask_BS[:, :1])
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+        """A context of size 0."""
+        context_BM = encoded.final_BM[:, :0]
+        return SameContext(context_BM, encoded.final_BM.new_ones(len(context_BM), 1)), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """0 for the one position."""
-        return query_BH.new_zeros(memory.mask_BS.shape)
-
-    def fast_score(self) -> FixedContext:
-        """The context is the same (empty) at every step."""
-        return FixedContext()
+    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
+        """Nothing, whatever the query."""
+        return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, query_size: int, memory_size: int) -> InitialOnly:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> InitialOnly:
     """No options; the context's size is 0 whatever the encoder gives."""
-    return InitialOnly(memory_size=0)
+    return InitialOnly(context_size=0)

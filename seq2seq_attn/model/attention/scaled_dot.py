@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.model.attention.base import Attention, DotScore, Memory, State, start_memory, zero_padding
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class ScaledDot(Attention):
@@ -21,28 +23,27 @@ class ScaledDot(Attention):
         attention_size: A, the size both are projected to.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int) -> None:
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size, bias=False)
         self.scale = attention_size**-0.5
+        self.normalizer = normalizer
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
-        return start_memory(values_BSM, mask_BS, self.key_projection(values_BSM))
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """(W_q q) . key / sqrt(A)."""
-        assert memory.keys_BSA is not None
-        query_BA = self.query_projection(query_BH) * self.scale
-        return torch.bmm(memory.keys_BSA, query_BA.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
-
-    def fast_score(self) -> DotScore:
-        """The fast unroll knows this score."""
-        return DotScore(self.scale, self.query_projection.weight)
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """(W_q q) . key / sqrt(A), normalized."""
+        query_BA1 = (self.query_projection(query_BH) * self.scale).to(memory.keys_BSA.dtype).unsqueeze(2)
+        scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, attention_size: Size | None = None) -> ScaledDot:
+def build(
+    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+) -> ScaledDot:
     """`attention_size` defaults to the query size."""
-    return ScaledDot(query_size, memory_size, attention_size or query_size)
+    return ScaledDot(query_size, memory_size, attention_size or query_size, normalizer)

@@ -14,19 +14,21 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import (
-    AdditiveScore,
+    Attended,
     Attention,
-    Memory,
-    State,
-    masked_softmax,
-    start_memory,
+    Keys,
+    Normalizer,
+    Stateless,
+    attend,
     zero_padding,
 )
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Slots(Attention):
-    """A memory of K positions that are none of the source's.
+    """A memory of K positions, none of which is a source position.
 
     Args:
         num_slots: K, the pooled vectors.
@@ -35,38 +37,44 @@ class Slots(Attention):
 
     is_positional = False
 
-    def __init__(self, query_size: int, memory_size: int, num_slots: int, attention_size: int) -> None:
+    def __init__(
+        self, query_size: int, memory_size: int, num_slots: int, attention_size: int, normalizer: Normalizer
+    ) -> None:
         super().__init__(memory_size)
         self.pool_projection = nn.Linear(memory_size, attention_size, bias=False)
         self.pool_scores = nn.Linear(attention_size, num_slots, bias=False)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size).uniform_(-1.0, 1.0) / attention_size**0.5)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Pool the values into K slots and project those to keys, once."""
-        pool_BKS, values_BSM = self.pool(values_BSM, mask_BS)
+        pool_BKS, values_BSM = self.pool(encoded)
         slots_BKM = torch.bmm(pool_BKS.to(values_BSM.dtype), values_BSM)
-        mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=mask_BS.device)
-        return start_memory(slots_BKM, mask_BK, self.key_projection(slots_BKM))
+        mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=values_BSM.device)
+        return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), Stateless()
 
-    def pool(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
+    def pool(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
         """What each slot is made of: weights [B, K, S] over source positions, and the values with padding at 0."""
-        values_BSM = zero_padding(values_BSM, mask_BS)
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(values_BSM)))
-        return masked_softmax(scores_BSK.transpose(1, 2), mask_BS.unsqueeze(1)), values_BSM
+        return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1)), values_BSM
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """v . tanh(keys + W q), over slots."""
-        assert memory.keys_BSA is not None
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """v . tanh(keys + W q), normalized over slots."""
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        return hidden_BKA @ self.score_weight_A.to(hidden_BKA.dtype)
-
-    def fast_score(self) -> AdditiveScore:
-        """The fast unroll knows this score; it does not mind what the positions are."""
-        return AdditiveScore(self.query_projection.weight, self.score_weight_A)
+        scores_BK = hidden_BKA @ self.score_weight_A.to(hidden_BKA.dtype)
+        return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, num_slots: Size = 4, attention_size: Size | None = None) -> Slots:
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    num_slots: Size = 4,
+    attention_size: Size | None = None,
+) -> Slots:
     """`attention_size` defaults to the query size."""
-    return Slots(query_size, memory_size, num_slots, attention_size or query_size)
+    return Slots(query_size, memory_size, num_slots, attention_size or query_size, normalizer)

@@ -5,27 +5,40 @@ A control: it separates "the decoder sees more states" from "the decoder chooses
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from seq2seq_attn.model.attention.base import Attention, FixedContext, Memory, State, start_memory, zero_padding
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import (
+    Attended,
+    Attention,
+    Normalizer,
+    SameContext,
+    Stateless,
+    attend,
+    zero_padding,
+)
+from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Uniform(Attention):
     """Equal scores for all positions."""
 
-    def prepare(self, values_BSM: Tensor, mask_BS: Tensor) -> tuple[Memory, State]:
-        """Nothing to project."""
-        return start_memory(zero_padding(values_BSM, mask_BS), mask_BS)
+    def __init__(self, memory_size: int, normalizer: Normalizer) -> None:
+        super().__init__(memory_size)
+        self.normalizer = normalizer
 
-    def score(self, query_BH: Tensor, memory: Memory, state: State) -> Tensor:
-        """0 everywhere."""
-        return query_BH.new_zeros(memory.mask_BS.shape)
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+        """The mean of the values, once."""
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        scores_BS = torch.zeros(encoded.mask_BS.shape, dtype=encoded.final_BM.dtype, device=values_BSM.device)
+        return SameContext(*attend(scores_BS, values_BSM, encoded.mask_BS, self.normalizer)), Stateless()
 
-    def fast_score(self) -> FixedContext:
-        """The context is the same at every step."""
-        return FixedContext()
+    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
+        """The mean, whatever the query."""
+        return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, query_size: int, memory_size: int) -> Uniform:
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Uniform:
     """No options."""
-    return Uniform(memory_size)
+    return Uniform(memory_size, normalizer)

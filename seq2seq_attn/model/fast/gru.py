@@ -71,15 +71,6 @@ def tanh_(inputs: Tensor) -> Tensor:
     return inputs.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
 
 
-def gru_cell(inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
-    """One step as autograd sees it: the reference for `cell_forward`, and what search uses."""
-    size = hidden.shape[-1]
-    both = torch.sigmoid(inputs[..., : 2 * size] + recurrent[..., : 2 * size])
-    reset, update = both[..., :size], both[..., size:]
-    new = torch.tanh(inputs[..., 2 * size :] + reset * recurrent[..., 2 * size :])
-    return torch.lerp(new.to(hidden.dtype), hidden, update.to(hidden.dtype))
-
-
 class _Unroll(torch.autograd.Function):
     """states_TDBH of inputs_TDBP, hidden_DBH, weight_DPH, bias_DP."""
 

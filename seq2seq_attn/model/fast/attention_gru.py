@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.attention.base import AdditiveScore, DotScore
-from seq2seq_attn.model.gru import cell_backward, cell_forward, compute_dtype, low_copy
+from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
+from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
 
 
 class _Additive:

@@ -1,6 +1,6 @@
 """The decoder's step as search wants it: fast, with weights that do not change.
 
-It computes what `Decoder.step` and the readout compute (`Seq2Seq.step` is the reference), rearranged:
+It computes what `Bahdanau.step` and the output compute (`search.steps.PlainSteps` is the reference), rearranged:
 
 - what the embedding of the previous token adds to gates and readout is looked up in a table over the vocabulary;
 - the state's projections to the gates and to the query are one product;
@@ -17,60 +17,68 @@ takes besides.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveScore, DotScore, FastScore, FixedContext, Memory, State
-from seq2seq_attn.model.decoder import Decoder
-from seq2seq_attn.model.gru import tanh_
-from seq2seq_attn.model.product import Arithmetic, Product, pack
-from seq2seq_attn.model.seq2seq import SearchState, Seq2Seq
+from seq2seq_attn.model.cell.gru import GRU
+from seq2seq_attn.model.decoder.bahdanau import Bahdanau
+from seq2seq_attn.model.fast.gru import tanh_
+from seq2seq_attn.model.fast.product import Product, pack
+from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
+from seq2seq_attn.model.output.softmax import Softmax
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.speed import offer
+from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
+from seq2seq_attn.runtime.precision import Arithmetic
 
 _MAX_TABLE_NUMBERS = 1 << 26
 """of the table over the vocabulary: 256 MiB; with larger vocabularies embeddings are projected as they come"""
+_CPU_ROWS = 32
+"""rows whose logits are made and looked through together on a CPU: with 8,000 tokens a mebibyte, which stays in the
+cache, and which the C library keeps instead of asking the system for new pages at each step"""
 
 
-def step_model(model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> FastStep | PlainStep:
-    """The fastest `search.hypothesis.StepModel` that the model's attention allows, with the weights as they are now."""
-    return PlainStep(model, arithmetic) if model.decoder.attention.fast_score() is None else FastStep(model, arithmetic)
+@offer("steps")
+def offer_steps(model: Seq2Seq, arithmetic: Arithmetic) -> Callable[[], FastStep] | None:
+    """For the decoder `bahdanau` with a GRU, a known score and a softmax output."""
+    decoder, is_softmax = model.decoder, type(model.output) is Softmax
+    is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
+    if not is_known or known_score(decoder.attention) is None:
+        return None
+    return lambda: FastStep(model, arithmetic)
 
 
-class PlainStep:
-    """The model's own steps, for scores that `FastStep` does not know; only the output layer is prepared.
+class FastTokens:
+    """`search.hypothesis.NextTokens` whose logits are made a few rows at a time."""
 
-    With int8 the output layer alone is in int8.
-    """
+    def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None) -> None:
+        self._features_RF, self._output = features_RF, output
+        self.weights_RS = weights_RS
 
-    def __init__(self, model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> None:
-        self._model, self._arithmetic = model, arithmetic
-        self._output = pack(model.decoder.output.weight, model.decoder.output.bias, arithmetic)
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
+        """See `NextTokens.top`."""
+        features_RF = self._features_RF[::every]
+        num_rows = _CPU_ROWS if features_RF.device.type == "cpu" else len(features_RF)
+        found = [
+            top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
+            for some_RF in torch.split(features_RF, num_rows)
+        ]
+        if len(found) == 1:
+            return found[0]
+        log_probs, ids = zip(*found, strict=True)
+        return torch.cat(log_probs), torch.cat(ids)
 
-    def start(self, source: SourceBatch, rows_per_sentence: int) -> SearchState:
-        """See `StepModel.start`."""
-        with _autocast(self._arithmetic, source.ids_BS.device):
-            return self._model.start(source, rows_per_sentence)
+    def log_probs(self) -> Tensor:
+        """See `NextTokens.log_probs`."""
+        return self._log_probs(self._features_RF)
 
-    def step(self, prev_ids_R: Tensor, state: SearchState) -> tuple[Tensor, SearchState]:
-        """See `StepModel.step`."""
-        with _autocast(self._arithmetic, prev_ids_R.device):
-            features_RF, state = self._model.step(prev_ids_R, state)
-        return features_RF.to(state.decoder.hidden_BH.dtype), state
-
-    def logits(self, features_NF: Tensor) -> Tensor:
-        """See `StepModel.logits`."""
-        return self._output(features_NF).float()
-
-    def reorder(self, state: SearchState, index_R: Tensor) -> SearchState:
-        """See `StepModel.reorder`."""
-        return self._model.reorder(state, index_R)
-
-    def weights(self, state: SearchState) -> Tensor | None:
-        """See `StepModel.weights`."""
-        return self._model.weights(state)
+    def _log_probs(self, features_NF: Tensor) -> Tensor:
+        return torch.log_softmax(self._output(features_NF).float(), dim=-1)
 
 
 class Shared(NamedTuple):
@@ -81,39 +89,40 @@ class Shared(NamedTuple):
     step that context, projected, as the one position"""
     keys_BSA: Tensor | None
     """times what the score multiplies them by; None for a context that is the same at every step"""
-    is_padding_BS: Tensor
+    padding_BS: Tensor
+    """bool, True = padding; for a context that is the same at every step, its weights instead"""
 
 
 class FastState(NamedTuple):
     """What search carries."""
 
     hidden_RH: Tensor
-    weights_BKS: Tensor
-    """the last step's weights"""
     shared: Shared
+    rows_per_sentence: int
 
 
 class FastStep:
-    """A `search.hypothesis.StepModel` of a model whose score is known (`Attention.fast_score`).
+    """A `search.hypothesis.StepModel` of a model that `offer_steps` knows.
 
     It holds the weights as they are when it is made. The encoder is the model's own.
     """
 
     def __init__(self, model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> None:
-        decoder = model.decoder
-        score = decoder.attention.fast_score()
+        decoder = cast(Bahdanau, model.decoder)
+        score = known_score(decoder.attention)
         assert score is not None
-        self._encode, self._arithmetic = model.encode, arithmetic
-        self._attention, self._score = decoder.attention, score
-        self._num_gates = 3 * decoder.hidden_size
+        self._prepare, self._arithmetic = model.prepare, arithmetic
+        self._decoder, self._score = decoder, score
+        self._num_gates = 3 * decoder.cell.hidden_size
         self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
         parts = _split(decoder, score)
         self._from_state = pack(*parts.state, arithmetic)
         self._from_context = pack(*parts.context, arithmetic)
         self._from_embedding = pack(*parts.embedding, arithmetic)
         self._readout = None if parts.readout is None else pack(*parts.readout, arithmetic)
-        self._output = pack(decoder.output.weight, decoder.output.bias, arithmetic)
-        self._embedding_VE = decoder.embedding.weight.detach()
+        projection = cast(Softmax, model.output).projection
+        self._output = pack(projection.weight, projection.bias, arithmetic)
+        self._embedding_VE = model.embedding.weight.detach()
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * len(parts.embedding.weight_OI) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._from_embedding, self._embedding_VE)
@@ -121,12 +130,12 @@ class FastStep:
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
         """See `StepModel.start`."""
         with _autocast(self._arithmetic, source.ids_BS.device):
-            hidden_BH, memory, state = self._encode(source)
-        shared, weights_BS = self._share(memory, state, hidden_BH, rows_per_sentence)
-        weights_BKS = weights_BS.unsqueeze(1).expand(-1, rows_per_sentence, -1)
-        return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), weights_BKS, shared)
+            memory, state = self._prepare(source)
+        hidden_BH = self._decoder.cell.hidden(state.cell)
+        shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
+        return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence)
 
-    def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[Tensor, FastState]:
+    def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
         """See `StepModel.step`."""
         hidden_RH = state.hidden_RH
         from_state = self._from_state(hidden_RH)
@@ -144,51 +153,42 @@ class FastStep:
             embedded_RX += context_RX
             hidden_RH = _cell(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
             features_RF = tanh_(self._readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
-        return features_RF, FastState(hidden_RH, weights_BKS, state.shared)
-
-    def logits(self, features_NF: Tensor) -> Tensor:
-        """See `StepModel.logits`."""
-        return self._output(features_NF).float()
+        weights_RS = weights_BKS.flatten(0, 1) if self._decoder.attention.is_positional else None
+        return FastTokens(features_RF, self._output, weights_RS), state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         """See `StepModel.reorder`."""
-        num_sentences, num_rows, _ = state.weights_BKS.shape
-        shared = state.shared
+        shared, num_rows = state.shared, state.rows_per_sentence
+        num_sentences = len(shared.values_BSX)
         sentences_B = index_R[::num_rows] // num_rows
         if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
             keys_BSA = None if shared.keys_BSA is None else shared.keys_BSA.index_select(0, sentences_B)
             values_BSX = shared.values_BSX.index_select(0, sentences_B)
-            shared = Shared(values_BSX, keys_BSA, shared.is_padding_BS.index_select(0, sentences_B))
-        weights_RS = state.weights_BKS.flatten(0, 1).index_select(0, index_R)
-        weights_BKS = weights_RS.view(len(sentences_B), num_rows, -1)
-        return FastState(state.hidden_RH.index_select(0, index_R), weights_BKS, shared)
-
-    def weights(self, state: FastState) -> Tensor | None:
-        """See `StepModel.weights`."""
-        return state.weights_BKS.flatten(0, 1) if self._attention.is_positional else None
+            shared = Shared(values_BSX, keys_BSA, shared.padding_BS.index_select(0, sentences_B))
+        return FastState(state.hidden_RH.index_select(0, index_R), shared, num_rows)
 
     # ---- parts ----
 
-    def _share(self, memory: Memory, state: State, hidden_BH: Tensor, rows_per_sentence: int) -> tuple[Shared, Tensor]:
-        """The memory in the form that steps read, and the weights before the first step."""
-        values_BSM, is_padding_BS = memory.values_BSM.to(hidden_BH.dtype), ~memory.mask_BS
+    def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
+        """What the attention prepared, in the form that steps read."""
         if isinstance(self._score, FixedContext):
-            context_BM, state = self._attention.attend(hidden_BH, memory._replace(values_BSM=values_BSM), state)
-            fixed_BX = self._project(self._from_context, context_BM)
-            return Shared(fixed_BX.unsqueeze(1), None, is_padding_BS), state.weights_BS
-        assert memory.keys_BSA is not None
+            fixed_BX = self._project(self._from_context, memory.context_BM.to(hidden_BH.dtype))
+            return Shared(fixed_BX.unsqueeze(1), None, memory.weights_BS)
+        values_BSM = memory.values_BSM.to(hidden_BH.dtype)
         factor = self._score.scale if isinstance(self._score, DotScore) else -2.0
         keys_BSA = memory.keys_BSA.to(hidden_BH.dtype) * factor
         if rows_per_sentence > 1:
             flat = self._project(self._from_context, values_BSM.flatten(0, 1))
             values_BSM = flat.view(*values_BSM.shape[:2], -1)
-        return Shared(values_BSM, keys_BSA, is_padding_BS), state.weights_BS
+        return Shared(values_BSM, keys_BSA, ~memory.mask_BS)
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
         """The projected contexts, [R, X], and the weights."""
-        shared, (num_sentences, num_rows, _) = state.shared, state.weights_BKS.shape
+        shared, num_rows = state.shared, state.rows_per_sentence
+        num_sentences = len(shared.values_BSX)
         if shared.keys_BSA is None:
-            return shared.values_BSX.expand(-1, num_rows, -1).flatten(0, 1), state.weights_BKS
+            weights_BKS = shared.padding_BS.unsqueeze(1).expand(-1, num_rows, -1)
+            return shared.values_BSX.expand(-1, num_rows, -1).flatten(0, 1), weights_BKS
         query_BKA = query.view(num_sentences, num_rows, -1)
         if isinstance(self._score, DotScore):
             scores_BKS = torch.bmm(query_BKA, shared.keys_BSA.transpose(1, 2))
@@ -196,7 +196,7 @@ class FastStep:
             assert self._score_weight_A is not None
             sigmoid_BKSA = torch.add(shared.keys_BSA.unsqueeze(1), query_BKA.unsqueeze(2)).sigmoid_()
             scores_BKS = torch.mv(sigmoid_BKSA.flatten(0, 2), self._score_weight_A).view(sigmoid_BKSA.shape[:3])
-        scores_BKS.masked_fill_(shared.is_padding_BS.unsqueeze(1), -torch.inf)
+        scores_BKS.masked_fill_(shared.padding_BS.unsqueeze(1), -torch.inf)
         weights_BKS = torch.softmax(scores_BKS, dim=-1)
         mixed = torch.bmm(weights_BKS, shared.values_BSX).flatten(0, 1)
         return mixed if num_rows > 1 else self._project(self._from_context, mixed), weights_BKS
@@ -230,18 +230,18 @@ class _Parts(NamedTuple):
     """the state's part of it"""
 
 
-def _split(decoder: Decoder, score: FastScore) -> _Parts:
-    state: Tensor = decoder.recurrent_weight_PH
-    context: Tensor = decoder.context_weight_PM
-    embedding: Tensor = decoder.embedding_projection.weight
-    state_bias, embedding_bias = decoder.recurrent_bias_P, decoder.embedding_projection.bias
+def _split(decoder: Bahdanau, score: Score) -> _Parts:
+    cell = decoder.cell
+    state: Tensor = cell.recurrent_weight_PH
+    embedding, context = cell.input_weights
+    state_bias, embedding_bias = cell.recurrent_bias_P, cell.input_bias_P
     if isinstance(score, AdditiveScore):
         state = torch.cat([state, -2.0 * score.query_weight_AH])
     elif isinstance(score, DotScore) and score.query_weight_AH is not None:
         state = torch.cat([state, score.query_weight_AH])
     readout = None
     if decoder.readout is not None:
-        sizes = [decoder.hidden_size, context.shape[1], embedding.shape[1]]
+        sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
         of_state, of_context, of_embedding = torch.split(decoder.readout.weight, sizes, dim=1)
         readout = _Weights(of_state, decoder.readout.bias)
         context, embedding = torch.cat([context, of_context]), torch.cat([embedding, of_embedding])
@@ -260,7 +260,7 @@ def _autocast(arithmetic: Arithmetic, device: torch.device) -> torch.autocast:
 
 
 def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:
-    """`gru_cell`, in place in both projections."""
+    """The step of `cell/gru.py`, in place in both projections."""
     size = hidden_RH.shape[1]
     both = inputs_RP[:, : 2 * size].add_(recurrent_RP[:, : 2 * size]).sigmoid_()
     new_RH = tanh_(inputs_RP[:, 2 * size :].addcmul_(both[:, :size], recurrent_RP[:, 2 * size :]))

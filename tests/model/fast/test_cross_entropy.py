@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from seq2seq_attn.model.fast import cross_entropy as loss_module
+from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.train import loss as loss_module
-from seq2seq_attn.train.loss import chunked_cross_entropy
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from seq2seq_attn.model.aligned import aligned_empty
+from seq2seq_attn.model.fast.aligned import aligned_empty
 
 
 @pytest.mark.parametrize("num_ids", [1, 63, 64, 65, 5893])

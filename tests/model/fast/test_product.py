@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from seq2seq_attn.model import product
-from seq2seq_attn.model.product import pack
+from seq2seq_attn.model.fast import product
+from seq2seq_attn.model.fast.product import pack
 
 LARGEST_ERROR = {"fp32": 1e-6, "bf16": 5e-3, "int8": 2e-2}
 

@@ -17,16 +17,15 @@ Shapes: N rows, I input size, O output size.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from seq2seq_attn.runtime.precision import Arithmetic
+
 Product = Callable[[Tensor], Tensor]
 """inputs_NI to outputs_NO"""
-
-Arithmetic = Literal["fp32", "bf16", "int8"]
 
 _EXPECTED_ROWS = 64
 """oneDNN's hint when it arranges a weight; any number of rows may come"""

@@ -1,46 +1,23 @@
 """Which tokens a step may choose, and the best of them, the same ones on every run.
 
-Shapes: R rows in search, N of those rows, F features, V target vocabulary, J candidates of a row.
+Shapes: R rows in search, V target vocabulary, J candidates of a row.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seq2seq_attn.search.hypothesis import StepModel
-from seq2seq_attn.text.vocab import BOS, PAD, UNK
-
 _BLOCK_SIZE = 64
-_CPU_ROWS = 32
-"""rows whose logits are made and looked through together on a CPU: with 8,000 tokens a mebibyte, which stays in the
-cache, and which the C library keeps instead of asking the system for new pages at each step"""
 
 
-def best_tokens(
-    model: StepModel[Any], features_RF: Tensor, num_candidates: int, *, forbid_unk: bool
-) -> tuple[Tensor, Tensor]:
-    """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that a translation may hold, best first, the
-    lower id first among equals; J = min(num_candidates, V)."""
-    num_rows = _CPU_ROWS if features_RF.device.type == "cpu" else len(features_RF)
-    found = []
-    for features_NF in torch.split(features_RF, num_rows):
-        log_probs_NV = torch.log_softmax(model.logits(features_NF), dim=-1)
-        found.append(top_tokens(forbid_tokens(log_probs_NV, forbid_unk), num_candidates))
-    if len(found) == 1:
-        return found[0]
-    log_probs, ids = zip(*found, strict=True)
-    return torch.cat(log_probs), torch.cat(ids)
-
-
-def forbid_tokens(log_probs_RV: Tensor, forbid_unk: bool) -> Tensor:
-    """The log-probabilities with -inf for what a translation never holds: PAD, BOS and, if asked, UNK. What is left is
-    not normalised again: a hypothesis's log-probability stays the model's."""
-    # In place: the step has just made this tensor, and a copy of it would cost as much as finding the maximum.
-    for token_id in (PAD, BOS, UNK) if forbid_unk else (PAD, BOS):
+def forbid_tokens_(log_probs_RV: Tensor, forbidden: Iterable[int]) -> Tensor:
+    """The log-probabilities, in place, with -inf for the ids that may not be chosen. What is left is not normalized
+    again: a hypothesis's log-probability stays the model's."""
+    for token_id in forbidden:
         log_probs_RV[:, token_id].fill_(-torch.inf)
     return log_probs_RV
 

@@ -6,8 +6,8 @@ import torch
 from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
 from seq2seq_attn.data.batch import rounded_up
-from seq2seq_attn.model import seq2seq
-from seq2seq_attn.model.attention import variant_names
+from seq2seq_attn.model.fast import unroll
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import batch_loss
 
 
@@ -15,9 +15,9 @@ from seq2seq_attn.train.loss import batch_loss
 def as_on_a_gpu(monkeypatch):
     def use():
         monkeypatch.setattr(
-            seq2seq, "_feeding_back", lambda keep_TB: [torch.arange(keep_TB.shape[1])] * len(keep_TB[1:])
+            unroll, "_feeding_back", lambda keep_TB: [torch.arange(keep_TB.shape[1])] * len(keep_TB[1:])
         )
-        monkeypatch.setattr(seq2seq, "_memory_for_logits", lambda num_rows, weight: None)
+        monkeypatch.setattr(unroll, "_memory_for_logits", lambda num_rows, weight: None)
 
     return use
 
@@ -34,7 +34,7 @@ def fake_step(mode, model, batch, ratio):
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_a_step_waits_for_no_value(make_model, batch, as_on_a_gpu, name, ratio):
     as_on_a_gpu()
     mode = FakeTensorMode()
@@ -52,7 +52,7 @@ def test_what_a_cpu_runs_does_wait(make_model, batch):
         fake_step(mode, model, batch, 0.5)
 
 
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_reading_every_row_feeds_back_the_same(make_model, batch, as_on_a_gpu, name):
     model = make_model(name).train()
 
@@ -66,9 +66,9 @@ def test_reading_every_row_feeds_back_the_same(make_model, batch, as_on_a_gpu, n
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.0])
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", packaged_variants("attention"))
 def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, monkeypatch, name, ratio):
-    monkeypatch.setattr(seq2seq, "ROW_MULTIPLE", 1)
+    monkeypatch.setattr(unroll, "ROW_MULTIPLE", 1)
     model = make_model(name).eval()
 
     def step(batch):

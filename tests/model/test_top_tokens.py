@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.search.candidates import best_tokens, forbid_tokens, top_tokens
+from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
+from seq2seq_attn.search.hypothesis import forbidden_ids
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
-from tests.search.fake_model import FakeModel
 
 
 @pytest.mark.parametrize("vocab_size", [1, 3, 63, 64, 65, 200, 1031])
@@ -28,9 +28,9 @@ def test_the_largest_first_and_the_lower_id_among_equals(
 
 
 def test_specials_that_no_translation_holds_are_forbidden() -> None:
-    kept = forbid_tokens(torch.zeros(2, 6), forbid_unk=False)
+    kept = forbid_tokens_(torch.zeros(2, 6), forbidden_ids(False))
     assert torch.isinf(kept[0]).nonzero().flatten().tolist() == [PAD, BOS]
-    kept = forbid_tokens(torch.zeros(2, 6), forbid_unk=True)
+    kept = forbid_tokens_(torch.zeros(2, 6), forbidden_ids(True))
     assert torch.isinf(kept[1]).nonzero().flatten().tolist() == [PAD, BOS, UNK]
     assert kept[0, EOS] == 0.0
 
@@ -40,15 +40,3 @@ def test_equals_in_different_blocks_come_in_the_order_of_ids() -> None:
     values[0, [3, 70, 100]] = torch.tensor([-2.0, -2.0, -1.0])  # the block with the larger maximum has the higher ids
     assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
     assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]
-
-
-@pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
-@pytest.mark.parametrize("num_candidates", [1, 5])
-def test_the_best_tokens_are_those_of_the_normalised_logits(num_rows: int, num_candidates: int) -> None:
-    logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
-    expected = torch.log_softmax(logits, dim=-1)
-    expected[:, [PAD, BOS, UNK]] = -torch.inf
-    log_probs, ids = best_tokens(FakeModel(), logits, num_candidates, forbid_unk=True)
-    top = expected.topk(num_candidates, dim=-1)
-    torch.testing.assert_close(log_probs, top.values)
-    assert torch.equal(ids, top.indices)

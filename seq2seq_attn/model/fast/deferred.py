@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from seq2seq_attn.model.gru import compute_dtype
+from seq2seq_attn.model.fast.gru import compute_dtype
 
 
 @contextmanager

@@ -5,14 +5,18 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.model import fast_step
-from seq2seq_attn.model.attention import variant_names
-from seq2seq_attn.model.fast_step import FastStep, PlainStep, step_model
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.fast import step as fast_step
+from seq2seq_attn.model.fast.scores import known_score
+from seq2seq_attn.model.fast.step import FastStep
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.text.vocab import EOS
+from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.model.conftest import NUM_SOURCE_IDS
 
+VARIANTS = packaged_variants("attention")
 LIMITS = [9, 12, 5, 12, 7, 12]
 
 
@@ -28,11 +32,11 @@ def make_sharp(make_model):
     """Models whose next token depends on what went before, and which end sentences at different lengths."""
 
     def make(name="additive", *, dtype=torch.float32, **overrides):
-        model = make_model(name, dtype=dtype, **overrides).eval()
+        model = make_model(name, dtype=dtype, seed=1, **overrides).eval()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(2.5)
-            model.decoder.output.bias[EOS] += 1.0
+            model.output.projection.bias[EOS] += 1.0
         return model
 
     return make
@@ -46,10 +50,10 @@ def searched(model, source, beam_size):
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 @pytest.mark.parametrize("readout", [{}, {"readout_size": None, "tie_embeddings": "none"}], ids=["readout", "joined"])
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", VARIANTS)
 def test_hypotheses_are_the_plain_steps(make_sharp, source, name, readout, beam_size):
     model = make_sharp(name, **readout)
-    expected, found = searched(model, source, beam_size), searched(step_model(model), source, beam_size)
+    expected, found = searched(PlainSteps(model), source, beam_size), searched(step_model(model), source, beam_size)
     assert len({len(best[0].ids) for best in expected}) > 1  # sentences leave one after another
     for ours, theirs in zip(found, expected, strict=True):
         assert [one.ids for one in ours] == [one.ids for one in theirs]
@@ -62,47 +66,56 @@ def test_hypotheses_are_the_plain_steps(make_sharp, source, name, readout, beam_
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "slots", "uniform", "none", "initial"])
+@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "slots", "uniform", "fixed", "initial"])
 def test_steps_and_reordering_in_double_precision(make_model, source, name, rows):
     model = make_model(name).eval()
-    fast = FastStep(model)
+    plain, fast = PlainSteps(model), FastStep(model)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        states, ids = [m.start(source, rows) for m in (model, fast)], torch.full((6 * rows,), 1)
+        states, ids = [m.start(source, rows) for m in (plain, fast)], torch.full((6 * rows,), 1)
         for sentences in ([0, 1, 2, 3, 4, 5], [5, 0, 2], [2], [0]):
-            (plain, states[0]), (quick, states[1]) = model.step(ids, states[0]), fast.step(ids, states[1])
-            torch.testing.assert_close(quick, plain)
-            torch.testing.assert_close(fast.logits(quick), model.logits(plain))
-            weights = model.weights(states[0])
-            if weights is None:
-                assert fast.weights(states[1]) is None
+            (expected, states[0]), (found, states[1]) = plain.step(ids, states[0]), fast.step(ids, states[1])
+            torch.testing.assert_close(found.log_probs(), expected.log_probs())
+            if expected.weights_RS is None:
+                assert found.weights_RS is None
             else:
-                torch.testing.assert_close(fast.weights(states[1]), weights)
+                torch.testing.assert_close(found.weights_RS, expected.weights_RS)
             if max(sentences) >= len(ids) // rows:
                 break
             slots = torch.randint(0, rows, (len(sentences), rows), generator=generator)
             index = (torch.tensor(sentences).unsqueeze(1) * rows + slots).flatten()
-            states = [model.reorder(states[0], index), fast.reorder(states[1], index)]
+            states = [plain.reorder(states[0], index), fast.reorder(states[1], index)]
             ids = torch.randint(4, 31, (len(index),), generator=generator)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_an_unknown_score_takes_the_models_own_step(monkeypatch, make_sharp, source, beam_size):
-    model = make_sharp()
-    monkeypatch.setattr(model.decoder.attention, "fast_score", lambda: None)
-    step = step_model(model)
-    assert isinstance(step, PlainStep)
-    expected, found = searched(model, source, beam_size), searched(step, source, beam_size)
-    assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
-    for arithmetic in ("bf16", "int8"):
-        assert len(searched(step_model(model, arithmetic), source, beam_size)) == 6
+def test_an_unknown_combination_takes_the_models_own_step(make_sharp, source, beam_size):
+    model = make_sharp(decoder={"name": "luong", "cell": "lstm"})
+    assert isinstance(step_model(model), PlainSteps)
+    assert len(searched(step_model(model, "bf16"), source, beam_size)) == 6
+    with pytest.raises(UsageError, match="precision 'int8'"):
+        step_model(model, "int8")
 
 
 def test_known_scores_take_the_fast_step(make_model):
-    for name in variant_names():
+    for name in VARIANTS:
         model = make_model(name)
-        is_known = model.decoder.attention.fast_score() is not None
-        assert isinstance(step_model(model), FastStep if is_known else PlainStep), name
+        is_known = known_score(model.decoder.attention) is not None
+        assert isinstance(step_model(model), FastStep if is_known else PlainSteps), name
+
+
+@pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
+@pytest.mark.parametrize("num_candidates", [1, 5])
+def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candidates):
+    logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
+    expected = torch.log_softmax(logits, dim=-1)
+    expected[:, [PAD, BOS, UNK]] = -torch.inf
+    tokens = fast_step.FastTokens(logits, torch.clone, None)
+    log_probs, ids = tokens.top(num_candidates, forbidden=(PAD, BOS, UNK))
+    top = expected.topk(num_candidates, dim=-1)
+    torch.testing.assert_close(log_probs, top.values)
+    assert torch.equal(ids, top.indices)
+    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), every=3)[1], top.indices[::3])
 
 
 def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source):
@@ -114,15 +127,12 @@ def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source
 
 
 @pytest.mark.parametrize(("arithmetic", "largest"), [("bf16", 0.05), ("int8", 0.1)])
-@pytest.mark.parametrize("name", ["additive", "dot", "none", "scaled_dot"])
+@pytest.mark.parametrize("name", ["additive", "dot", "fixed", "scaled_dot"])
 def test_fewer_bits_are_close(make_model, source, name, arithmetic, largest):
     model = make_model(name, dtype=torch.float32).eval()
     step, ids = step_model(model, arithmetic), torch.full((6,), 1)
     with torch.no_grad():
-        features, _ = model.step(ids, model.start(source, 1))
-        expected = torch.log_softmax(model.logits(features), dim=-1)
-        features, _ = step.step(ids, step.start(source, 1))
-        found = torch.log_softmax(step.logits(features), dim=-1)
+        expected, found = (m.step(ids, m.start(source, 1))[0].log_probs() for m in (PlainSteps(model), step))
     difference = (found - expected).abs().max().item()
     assert 0.0 < difference < largest
     for best in searched(step, source, 3):

@@ -1,0 +1,46 @@
+"""No attention, one fixed vector: the decoder sees the encoder's summary at every step and in the readout.
+
+    c = [h->_last ; h<-_first]
+
+(Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
+fixed-vector baseline.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from seq2seq_attn.config.types import DropoutRate
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class Fixed(Attention):
+    """A memory of one position, the summary; its weight is always 1.
+
+    Args:
+        dropout: rate at which numbers of the summary are dropped in training; other variants see values to which the
+            encoder has applied its own.
+    """
+
+    is_positional = False
+
+    def __init__(self, memory_size: int, dropout: float) -> None:
+        super().__init__(memory_size)
+        self.dropout = Dropout(dropout)
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+        """The encoder's last states."""
+        context_BM = self.dropout(encoded.final_BM)
+        return SameContext(context_BM, context_BM.new_ones(len(context_BM), 1)), Stateless()
+
+    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
+        """The summary, whatever the query."""
+        return Attended(memory.context_BM, memory.weights_BS, state)
+
+
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer, dropout: DropoutRate = 0.0) -> Fixed:
+    """There is nothing to normalize."""
+    return Fixed(memory_size, dropout)

@@ -1,0 +1,67 @@
+"""The contract of recurrent cells.
+
+A variant is a file of this folder with one final class and a function `build(*, input_sizes, hidden_size)`. Its inputs
+are projected apart from its state, so that whatever is known beforehand can be projected for all steps at once.
+
+Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class Cell(nn.Module, ABC):
+    """One step of a recurrence. The state is any batch-first named tuple.
+
+    Args:
+        input_sizes: I of each of its inputs.
+        num_gates: G, pre-activations for each hidden unit.
+    """
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        # bare parameters: nn.Linear warns of inputs of size 0 (a decoder that never sees the source again)
+        self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
+        self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
+        self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
+        self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
+
+    def project_inputs(self, *inputs: Tensor) -> Tensor:
+        """What the inputs, [..., I] each, add to the pre-activations: [..., P]."""
+        first, *others = zip(inputs, self.input_weights, strict=True)
+        projected = functional.linear(first[0], first[1], self.input_bias_P)
+        for tensor, weight in others:
+            projected = projected + functional.linear(tensor, weight)
+        return projected
+
+    def project_state(self, hidden_BH: Tensor) -> Tensor:
+        """What the previous hidden state adds to them."""
+        return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
+
+    @abstractmethod
+    def start(self, hidden_BH: Tensor) -> Any:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(self, inputs_BP: Tensor, state: Any) -> Any:
+        """The next state, from projected inputs and the state; in the state's dtype."""
+
+    @abstractmethod
+    def hidden(self, state: Any) -> Tensor:
+        """`hidden_BH`: what others see of a state."""
+
+
+class CellBuilder(Protocol):
+    """How an encoder or decoder makes its cells: the variant that the configuration names."""
+
+    def __call__(self, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
+        """A cell of these sizes."""
+        ...

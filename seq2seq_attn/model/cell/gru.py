@@ -1,0 +1,53 @@
+"""The gated recurrent unit (Cho et al. 2014, section 2.3).
+
+    r = sigmoid(W_r x + U_r h + d_r)      z = sigmoid(W_z x + U_z h + d_z)
+    n = tanh(W_n x + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
+
+The reset gate r is applied after the product with U_n, as cuDNN and PyTorch's `nn.GRU` do; the paper applies it before.
+W x includes the input's bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model.cell.base import Cell
+
+
+class State(NamedTuple):
+    """The hidden state alone."""
+
+    hidden_BH: Tensor
+
+
+class GRU(Cell):
+    """Gates r, z, n side by side: P = 3 * H."""
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=3)
+
+    def start(self, hidden_BH: Tensor) -> State:
+        """The hidden state as given."""
+        return State(hidden_BH)
+
+    def step(self, inputs_BP: Tensor, state: State) -> State:
+        """The formula above."""
+        hidden_BH = state.hidden_BH
+        x_r, x_z, x_n = inputs_BP.chunk(3, dim=-1)
+        h_r, h_z, h_n = self.project_state(hidden_BH).chunk(3, dim=-1)
+        reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+        new = torch.tanh(x_n + reset * h_n)
+        return State(torch.lerp(new.to(hidden_BH.dtype), hidden_BH, update.to(hidden_BH.dtype)))
+
+    def hidden(self, state: State) -> Tensor:
+        """The state itself."""
+        return state.hidden_BH
+
+
+def build(*, input_sizes: Sequence[int], hidden_size: int) -> GRU:
+    """No options."""
+    return GRU(input_sizes, hidden_size)

@@ -1,0 +1,52 @@
+"""The long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000).
+
+    i, f, o = sigmoid(W x + U h + d)      g = tanh(W_g x + U_g h + d_g)
+    c' = f * c + i * g                    h' = o * tanh(c')
+
+The four parts are ordered i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0 at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model.cell.base import Cell
+
+
+class State(NamedTuple):
+    """What is shown and what is kept."""
+
+    hidden_BH: Tensor
+    memory_BH: Tensor
+    """c in the formula"""
+
+
+class LSTM(Cell):
+    """Pre-activations i, f, g, o side by side: P = 4 * H."""
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=4)
+
+    def start(self, hidden_BH: Tensor) -> State:
+        """The hidden state as given, an empty memory."""
+        return State(hidden_BH, torch.zeros_like(hidden_BH))
+
+    def step(self, inputs_BP: Tensor, state: State) -> State:
+        """The formula above."""
+        wide_BP = (inputs_BP + self.project_state(state.hidden_BH)).to(state.hidden_BH.dtype)
+        i, f, g, o = wide_BP.chunk(4, dim=-1)
+        memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
+        return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
+
+    def hidden(self, state: State) -> Tensor:
+        """h, without the memory."""
+        return state.hidden_BH
+
+
+def build(*, input_sizes: Sequence[int], hidden_size: int) -> LSTM:
+    """No options."""
+    return LSTM(input_sizes, hidden_size)

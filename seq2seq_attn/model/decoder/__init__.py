@@ -1,0 +1,1 @@
+"""Decoder variants: the file name is the variant's name, and this folder is the registry."""

@@ -1,0 +1,73 @@
+"""The contract of decoders.
+
+A variant is a file of this folder with one final class and a function `build`, which `decoder/__init__.py` calls.
+
+Shapes: B rows (sentence pairs, or rows in search), S source positions, E embedding size, H hidden size, M context size,
+F features.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class Memory(NamedTuple):
+    """What the steps of a source batch have in common; batch-first."""
+
+    attention: Any
+    """what the attention prepared"""
+    source_ids_BS: Tensor
+    """int64, for outputs that look at source words"""
+
+
+class StepOutput(NamedTuple):
+    """One decoder step."""
+
+    features_BF: Tensor
+    """what the output layer predicts the next token from"""
+    hidden_BH: Tensor
+    context_BM: Tensor
+    embedded_BE: Tensor
+    """the previous token"""
+    weights_BS: Tensor
+    """attention, in float32 or wider"""
+    state: Any
+    """for the next step"""
+
+
+class Decoder(nn.Module, ABC):
+    """`attention` is what it asks, `feature_size` the width F of its features."""
+
+    def __init__(self, attention: Attention, feature_size: int) -> None:
+        super().__init__()
+        self.attention = attention
+        self.feature_size = feature_size
+
+    @abstractmethod
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
+        """The memory of a source batch, and the state before the first step."""
+
+    @abstractmethod
+    def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
+        """Read the previous token's embedding and go on by one step."""
+
+
+class Bridge(nn.Module):
+    """The first hidden state, tanh(W h_final) (Bahdanau, Cho, Bengio 2015, appendix A.2.2)."""
+
+    def __init__(self, memory_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.projection = nn.Linear(memory_size, hidden_size)
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        """`hidden_BH`, in float32 or wider: the recurrence keeps its dtype."""
+        hidden_BH = torch.tanh(self.projection(encoded.final_BM))
+        return hidden_BH.to(torch.promote_types(hidden_BH.dtype, torch.float32))

@@ -1,0 +1,93 @@
+"""The decoder that asks the attention with its current state (Luong, Pham, Manning 2015, sections 3 and 3.3).
+
+    h_t = cell([E y_{t-1} ; a_{t-1}], h_{t-1})      c_t = attend(h_t)      a_t = tanh(W_c [c_t ; h_t])
+
+a_t is the paper's attentional state (its h-tilde), from which the next token is predicted. Input feeding hands a_{t-1}
+to the next step (section 3.3); without it the cell sees the embedding alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.cell.base import Cell, CellBuilder
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """The states of the cell and of the attention, and what is fed to the next step."""
+
+    cell: Any
+    attention: Any
+    attentional_BF: Tensor
+    """a_{t-1}, 0 before the first step; of size 0 without input feeding"""
+
+
+class Luong(Decoder):
+    """Query h_t, one cell, an attentional state of `readout_size`."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        attention: Attention,
+        *,
+        memory_size: int,
+        readout_size: int,
+        dropout: float,
+        has_input_feeding: bool,
+    ) -> None:
+        super().__init__(attention, readout_size)
+        self.bridge = Bridge(memory_size, cell.hidden_size)
+        self.cell = cell
+        self.attentional = nn.Linear(attention.context_size + cell.hidden_size, readout_size, bias=False)
+        self.dropout = Dropout(dropout)
+        self.num_fed = readout_size if has_input_feeding else 0
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
+        """See `Decoder.prepare`."""
+        memory, attention_state = self.attention.prepare(encoded, source)
+        hidden_BH = self.bridge(encoded)
+        fed_BF = hidden_BH.new_zeros(len(hidden_BH), self.num_fed)
+        return Memory(memory, source.ids_BS), State(self.cell.start(hidden_BH), attention_state, fed_BF)
+
+    def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
+        """Update the state, then attend with it."""
+        fed_BF = state.attentional_BF
+        cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, fed_BF), state.cell)
+        hidden_BH = self.cell.hidden(cell_state)
+        attended = self.attention.step(hidden_BH, memory.attention, state.attention)
+        joined = torch.cat([attended.context_BM.to(hidden_BH.dtype), hidden_BH], dim=-1)
+        attentional_BF = self.dropout(torch.tanh(self.attentional(joined)))
+        next_state = State(cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype))
+        return StepOutput(attentional_BF, hidden_BH, attended.context_BM, embedded_BE, attended.weights_BS, next_state)
+
+
+def build(
+    *,
+    build_cell: CellBuilder,
+    attention: Attention,
+    embedding_size: int,
+    hidden_size: int,
+    memory_size: int,
+    readout_size: int | None,
+    dropout: float,
+    input_feeding: bool = True,
+) -> Luong:
+    """The attentional state is of `readout_size`, or of the hidden state's size where that is null."""
+    size = readout_size or hidden_size
+    cell = build_cell(input_sizes=[embedding_size, size if input_feeding else 0], hidden_size=hidden_size)
+    return Luong(
+        cell,
+        attention,
+        memory_size=memory_size,
+        readout_size=size,
+        dropout=dropout,
+        has_input_feeding=input_feeding,
+    )

@@ -1,0 +1,35 @@
+"""Token embeddings, with dropout of single numbers and of whole tokens."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from seq2seq_attn.model.dropout import keep_factors
+
+
+class Embedding(nn.Embedding):
+    """Ids to vectors. Both rates are probabilities below 1 and act in training only.
+
+    Args:
+        dropout: of single numbers.
+        token_dropout: of whole tokens, whose vector becomes 0 (Gal and Ghahramani 2016, section 4.2, per token).
+    """
+
+    def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
+        super().__init__(num_ids, size)
+        self.dropout, self.token_dropout = dropout, token_dropout
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids of any shape [...] to vectors [..., E]."""
+        embedded = super().forward(ids)
+        factors = self.draw_factors(ids)
+        return embedded if factors is None else embedded * factors
+
+    def draw_factors(self, ids: Tensor) -> Tensor | None:
+        """What a call multiplies its embeddings by, [..., E]; None: nothing is dropped."""
+        if not self.training or (self.dropout == 0.0 and self.token_dropout == 0.0):
+            return None
+        factors = keep_factors((*ids.shape, self.embedding_dim), self.dropout, ids.device)
+        if self.token_dropout > 0.0:
+            factors *= keep_factors((*ids.shape, 1), self.token_dropout, ids.device)
+        return factors

@@ -1,0 +1,55 @@
+"""An encoder that reads the source from its end (Sutskever, Vinyals, Le 2014, section 3.3).
+
+    h_j = cell(E x_j, h_{j+1})
+
+The first source words are read last, so that they are the freshest in the summary h_1. The paper found that this kept
+long sentences from getting worse.
+
+Shapes: B sentence pairs, S source positions, H = M hidden size.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.cell.base import Cell, CellBuilder
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
+
+
+class Reversed(Encoder):
+    """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states."""
+
+    def __init__(
+        self, embedding: Embedding, build_cell: CellBuilder, *, hidden_size: int, num_layers: int, dropout: float
+    ) -> None:
+        super().__init__(hidden_size)
+        self.embedding = embedding
+        sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
+        self.layers = nn.ModuleList(build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        """See `Encoder.forward`."""
+        mask_BS = source.mask_BS
+        outputs_SBI: Tensor = self.embedding(source.ids_BS.t())
+        reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
+        for number, cell in enumerate(self.layers):
+            if number:
+                outputs_SBI = self.dropout(outputs_SBI)
+            (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(outputs_SBI, reversal_SB)])
+            outputs_SBI = reverse(states_SBH, reversal_SB)
+        final_BM = outputs_SBI[0]
+        return Encoded(self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM)
+
+
+def build(
+    *, embedding: Embedding, build_cell: CellBuilder, hidden_size: int, num_layers: int, dropout: float
+) -> Reversed:
+    """`hidden_size` is that of a state, which is a value and, of the first word, the summary."""
+    return Reversed(embedding, build_cell, hidden_size=hidden_size, num_layers=num_layers, dropout=dropout)

@@ -1,0 +1,159 @@
+"""The softmax output's loss with its gradient made on the way, in chunks of rows.
+
+No tensor of all tokens times the vocabulary is made: each chunk's logits become their own gradient in place. Cached
+logits (`unroll.CachedOutputs`) are used.
+
+Shapes: N target tokens, rounded up, G of them with cached logits, F features, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model.fast.aligned import aligned_empty
+from seq2seq_attn.model.fast.gru import compute_dtype
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.softmax import Softmax
+from seq2seq_attn.model.speed import offer
+from seq2seq_attn.text.vocab import PAD
+
+CHUNK_CELLS = 8 * 1024 * 1024
+"""logits alive at once on a CPU: 32 MB in float32; smaller products are slower"""
+BLOCK_CELLS = 128 * 1024
+"""of these, what becomes probabilities and a gradient at once: 512 KB, which stay in a core's own cache"""
+GPU_CHUNK_CELLS = 64 * 1024 * 1024
+"""on a GPU: 256 MB, for fewer, larger products"""
+
+
+@offer("cross_entropy")
+def offer_cross_entropy(output: Softmax, outputs: Outputs) -> Callable[[Outputs, float], tuple[Tensor, Tensor]]:
+    """For every softmax."""
+    projection = output.projection
+    known = getattr(outputs, "logits_GV", None)
+    return lambda outputs, label_smoothing: chunked_cross_entropy(
+        outputs.features_NF, projection.weight, projection.bias, outputs.targets_N, label_smoothing, known
+    )
+
+
+def chunked_cross_entropy(
+    features_NF: Tensor,
+    weight_VF: Tensor,
+    bias_V: Tensor,
+    targets_N: Tensor,
+    label_smoothing: float = 0.0,
+    logits_GV: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
+
+    Rows whose target is PAD do not count. `logits_GV` are those of the first G rows, in the dtype of products, where
+    they are known; what they hold is lost.
+    """
+    needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
+    loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad, logits_GV
+    )
+    return loss_sum, nll_sum
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        needs_grad: bool,
+        known: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        low = compute_dtype(weight)
+        wide = weight.dtype
+        needs_grad = needs_grad and any(ctx.needs_input_grad)
+        features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
+        sums = torch.zeros(2, dtype=wide, device=weight.device)
+        grad_features = torch.empty_like(features_low) if needs_grad else None
+        grad_weight, grad_bias = None, torch.zeros_like(bias)
+        is_on_cpu = features.device.type == "cpu"
+        with torch.autocast(features.device.type, enabled=False):
+            num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
+            num_known = 0 if known is None else len(known)
+            buffer = aligned_empty(min(num_rows, len(targets) - num_known), len(weight), like=weight_low)
+            for chunk in _chunks(num_known, len(targets), num_rows):
+                if known is not None and chunk.stop <= num_known:
+                    logits = known[chunk]
+                else:
+                    logits = buffer[: chunk.stop - chunk.start]
+                    torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
+                num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
+                blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
+                for logits_block, targets_block in blocks:
+                    sums += _block(logits_block, targets_block, smoothing, grad_bias if needs_grad else None)
+                if not needs_grad:
+                    continue
+                assert grad_features is not None
+                torch.mm(logits, weight_low, out=grad_features[chunk])
+                of_chunk = logits.t() @ features_low[chunk]
+                grad_weight = of_chunk.to(wide) if grad_weight is None else grad_weight.add_(of_chunk)
+        if needs_grad:
+            ctx.save_for_backward(
+                grad_features, torch.zeros_like(weight) if grad_weight is None else grad_weight, grad_bias
+            )
+        ctx.features_dtype = features.dtype
+        loss_sum, nll_sum = sums[0].clone(), sums[1].clone()
+        ctx.mark_non_differentiable(nll_sum)
+        return loss_sum, nll_sum
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_features, grad_weight, grad_bias = ctx.saved_tensors
+        scale = grads[0]
+        return (
+            (grad_features * scale.to(grad_features.dtype)).to(ctx.features_dtype),
+            grad_weight * scale,
+            grad_bias * scale,
+            None,
+            None,
+            None,
+            None,
+        )
+
+
+def _chunks(num_known: int, num_rows: int, most: int) -> Iterator[slice]:
+    """All rows in order, at most so many at once, those with known logits apart from the others."""
+    for begin, end in ((0, num_known), (num_known, num_rows)):
+        for first in range(begin, end, most):
+            yield slice(first, min(first + most, end))
+
+
+def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:
+    """Loss sum and nll sum of some rows. With `grad_bias`, the logits' gradient takes their place, and its sum is added
+    there."""
+    num_ids = logits.shape[1]
+    wide_logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    targets_1 = targets.unsqueeze(1)
+    is_real_1 = targets_1 != PAD
+    largest_1 = wide_logits.amax(dim=1, keepdim=True)
+    target_logits_1, mean_1 = wide_logits.gather(1, targets_1), None
+    if smoothing:
+        mean_1 = wide_logits.mean(dim=1, keepdim=True)
+    # in place where the logits are wide: without a gradient nobody reads them again
+    exponentials = wide_logits.sub_(largest_1).exp_()
+    total_1 = exponentials.sum(dim=1, keepdim=True)
+    log_norm_1 = total_1.log().add_(largest_1)
+    nll = torch.where(is_real_1, log_norm_1 - target_logits_1, 0.0).sum()
+    uniform = nll if mean_1 is None else torch.where(is_real_1, log_norm_1 - mean_1, 0.0).sum()
+    if grad_bias is not None:
+        counts_1 = is_real_1.to(wide_logits.dtype)
+        grad = exponentials.mul_(counts_1 / total_1)
+        if smoothing:
+            grad.sub_(counts_1, alpha=smoothing / num_ids)
+        grad.scatter_add_(1, targets_1, counts_1.mul_(smoothing - 1.0))
+        grad_bias += grad.sum(dim=0)
+        if grad.dtype != logits.dtype:
+            logits.copy_(grad)
+    return torch.stack([(1.0 - smoothing) * nll + smoothing * uniform, nll])

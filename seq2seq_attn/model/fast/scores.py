@@ -1,0 +1,57 @@
+"""What the quick versions need to know of an attention variant.
+
+Shapes: H query size, A scoring size.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from seq2seq_attn.model.attention.additive import Additive
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.bilinear import Bilinear
+from seq2seq_attn.model.attention.dot import Dot
+from seq2seq_attn.model.attention.fixed import Fixed
+from seq2seq_attn.model.attention.initial import InitialOnly
+from seq2seq_attn.model.attention.scaled_dot import ScaledDot
+from seq2seq_attn.model.attention.slots import Slots
+from seq2seq_attn.model.attention.uniform import Uniform
+from seq2seq_attn.model.normalizer import softmax
+
+
+class AdditiveScore(NamedTuple):
+    """v . tanh(keys + W q)."""
+
+    query_weight_AH: Tensor
+    score_weight_A: Tensor
+
+
+class DotScore(NamedTuple):
+    """scale * keys . W q, or scale * keys . q (keys of size H) without a weight."""
+
+    scale: float
+    query_weight_AH: Tensor | None = None
+
+
+class FixedContext(NamedTuple):
+    """The context is the same at every step."""
+
+
+Score = AdditiveScore | DotScore | FixedContext
+
+
+def known_score(attention: Attention) -> Score | None:
+    """The score of a variant; None for one that is not known here, or not normalized by softmax."""
+    if isinstance(attention, Fixed | InitialOnly | Uniform):
+        return FixedContext()
+    if getattr(attention, "normalizer", None) is not softmax.weights:
+        return None
+    if isinstance(attention, Additive | Slots):
+        return AdditiveScore(attention.query_projection.weight, attention.score_weight_A)
+    if isinstance(attention, ScaledDot):
+        return DotScore(attention.scale, attention.query_projection.weight)
+    if isinstance(attention, Dot | Bilinear):
+        return DotScore(1.0)
+    return None

@@ -1,0 +1,15 @@
+"""Softmax over real positions (Bahdanau, Cho, Bengio 2015, section 3.1, eq. 6).
+
+alpha_ij = exp(e_ij) / sum_k exp(e_ik)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
+    """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small weights)."""
+    wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+    return torch.softmax(wide_BS.masked_fill(~mask_BS, -torch.inf), dim=-1)

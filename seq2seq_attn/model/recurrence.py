@@ -1,0 +1,47 @@
+"""A cell run over a sequence, in either direction: what recurrent encoders are made of.
+
+Shapes: S positions, B sentence pairs, I input size, H hidden size, P gate pre-activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.cell.base import Cell
+
+
+def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The hidden states, [S, B, H] each, of cells that run side by side from zero states, each over its own inputs
+    [S, B, I]. The state after position s is at s."""
+    gates = [cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)]
+    fast = speed.find("recurrence", cells)
+    if fast is not None:
+        found: list[Tensor] = fast(gates)
+        return found
+    return [_run(cell, gates_SBP) for cell, gates_SBP in zip(cells, gates, strict=True)]
+
+
+def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
+    state = cell.start(cell.recurrent_weight_PH.new_zeros(gates_SBP.shape[1], cell.hidden_size))
+    hiddens = []
+    for gates_BP in gates_SBP:
+        state = cell.step(gates_BP, state)
+        hiddens.append(cell.hidden(state))
+    return torch.stack(hiddens)
+
+
+def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
+    """For `reverse`, the position [S, B] that each one trades places with: the sentence turned around within its own
+    length, so that padding stays last and is read after all that is real."""
+    lengths_1B = lengths_B.unsqueeze(0)
+    positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
+    return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
+
+
+def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
+    """Each sentence backwards within its length: position s takes what stood at `reversal_SB[s, b]`."""
+    return inputs_SBI.gather(0, reversal_SB.unsqueeze(-1).expand(-1, -1, inputs_SBI.shape[-1]))

@@ -1,0 +1,98 @@
+"""A model as search steps it: the plain way, for every model, and the quickest.
+
+Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary, J candidates of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
+from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.search.hypothesis import StepModel
+
+
+def step_model(model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> StepModel[Any]:
+    """The quickest `StepModel` of a model, with the weights as they are now.
+
+    Raises:
+        UsageError: `int8` for a model that nothing but the plain way knows.
+    """
+    fast = speed.find("steps", model, arithmetic)
+    if fast is not None:
+        found: StepModel[Any] = fast()
+        return found
+    if arithmetic == "int8":
+        raise UsageError("precision 'int8': not for this decoder, attention and output; use bf16 or fp32")
+    return PlainSteps(model, arithmetic)
+
+
+class State(NamedTuple):
+    """What search carries: the decoder's state and memory, both with R rows."""
+
+    decoder: Any
+    memory: Memory
+    rows_per_sentence: int
+
+
+class PlainSteps:
+    """The model's own steps."""
+
+    def __init__(self, model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> None:
+        self._model, self._is_bf16 = model, arithmetic == "bf16"
+
+    def start(self, source: SourceBatch, rows_per_sentence: int) -> State:
+        """See `StepModel.start`."""
+        with self._autocast(source.ids_BS):
+            memory, state = self._model.prepare(source)
+        if rows_per_sentence > 1:
+            sentences_B = torch.arange(len(source.ids_BS), device=source.ids_BS.device)
+            rows_R = sentences_B.repeat_interleave(rows_per_sentence)
+            memory, state = select_rows(memory, rows_R), select_rows(state, rows_R)
+        return State(state, memory, rows_per_sentence)
+
+    def step(self, prev_ids_R: Tensor, state: State) -> tuple[LogProbs, State]:
+        """See `StepModel.step`."""
+        with self._autocast(prev_ids_R):
+            step = self._model.step(prev_ids_R, state.decoder, state.memory)
+            log_probs_RV = self._model.output.log_probs(step, state.memory)
+        weights_RS = step.weights_BS if self._model.shows_weights else None
+        return LogProbs(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
+
+    def reorder(self, state: State, index_R: Tensor) -> State:
+        """See `StepModel.reorder`. The memory is the same for all rows of a sentence: it moves only when sentences
+        leave."""
+        memory, rows = state.memory, state.rows_per_sentence
+        sentences = index_R[::rows] // rows
+        if not torch.equal(sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)):
+            memory = select_rows(memory, index_R)
+        return State(select_rows(state.decoder, index_R), memory, rows)
+
+    def _autocast(self, tensor: Tensor) -> torch.autocast:
+        return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=self._is_bf16)
+
+
+class LogProbs:
+    """`NextTokens` of which all log-probabilities are known."""
+
+    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
+        self._log_probs_RV = log_probs_RV
+        self.weights_RS = weights_RS
+
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
+        """See `NextTokens.top`."""
+        return top_tokens(forbid_tokens_(self._log_probs_RV[::every].clone(), forbidden), num_candidates)
+
+    def log_probs(self) -> Tensor:
+        """See `NextTokens.log_probs`."""
+        return self._log_probs_RV

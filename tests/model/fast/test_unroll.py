@@ -1,0 +1,156 @@
+"""The fast unroll is the plain one: outputs, gradients, and a loss curve."""
+
+import gc
+
+import pytest
+import torch
+
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.fast import unroll as fast_unroll
+from seq2seq_attn.model.fast.scores import known_score
+from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.train.loss import batch_loss
+
+VARIANTS = packaged_variants("attention")
+
+
+def loss_and_gradients(model, batch, ratio, seed=3):
+    torch.manual_seed(seed)
+    model.zero_grad()
+    loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
+    loss.loss_sum.backward()
+    return loss, {name: p.grad.clone() for name, p in model.named_parameters()}
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 0.0])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, ratio):
+    model = make_model(name, dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0})
+    fast, fast_gradients = loss_and_gradients(model, batch, ratio)
+    with speed.plain():
+        plain, plain_gradients = loss_and_gradients(model, batch, ratio)
+    torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(fast.nll_sum, plain.nll_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("name", ["additive", "fixed"])
+def test_what_the_steps_did_is_the_same(make_model, batch, name, ratio):
+    model = make_model(name).eval()
+    torch.manual_seed(3)
+    fast = model(batch, ratio)
+    torch.manual_seed(3)
+    with speed.plain():
+        plain = model(batch, ratio)
+    for field in ("hidden_TBH", "contexts_TBM", "embedded_TBE", "weights_TBS"):
+        torch.testing.assert_close(getattr(fast, field), getattr(plain, field))
+    order, other = fast.positions_N.argsort(stable=True), plain.positions_N.argsort(stable=True)
+    torch.testing.assert_close(fast.features_NF[order], plain.features_NF[other])
+
+
+@pytest.mark.parametrize("cached", ["all", "whole multiples", "nothing"])
+@pytest.mark.parametrize("ratio", [0.5, 0.0])
+def test_logits_of_fed_back_tokens_serve_the_loss(make_model, batch, monkeypatch, ratio, cached):
+    model = make_model().train()
+    monkeypatch.setattr(fast_unroll, "MAX_CACHED_CELLS", 0)
+    expected, expected_gradients = loss_and_gradients(model, batch, ratio)
+    monkeypatch.setattr(fast_unroll, "MAX_CACHED_CELLS", 0 if cached == "nothing" else 10**9)
+    monkeypatch.setattr(fast_unroll, "ROW_MULTIPLE", {"all": 1, "whole multiples": 4, "nothing": 1}[cached])
+    torch.manual_seed(3)
+    outputs = model(batch, ratio)
+    assert hasattr(outputs, "logits_GV") == (cached != "nothing")
+    assert cached == "nothing" or len(outputs.logits_GV) > 0
+    found, gradients = loss_and_gradients(model, batch, ratio)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(gradients, expected_gradients, rtol=1e-9, atol=1e-12)
+
+
+def test_known_scores(make_model):
+    known = {name for name in VARIANTS if known_score(make_model(name).decoder.attention) is not None}
+    assert {"additive", "dot", "scaled_dot", "bilinear", "slots", "uniform", "fixed", "initial"} <= known
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+def test_deferred_gradients_equal_the_plain_loops(make_model, batch, decoder, ratio):
+    model = make_model(decoder={"name": decoder, "cell": "lstm"}).eval()  # which no fast unroll knows
+    deferred, deferred_gradients = loss_and_gradients(model, batch, ratio)
+    with speed.plain():
+        plain, plain_gradients = loss_and_gradients(model, batch, ratio)
+    torch.testing.assert_close(deferred.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(deferred_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+def test_a_deferred_pass_leaves_nothing_to_the_garbage_collector(make_model, batch):
+    model = make_model(decoder={"name": "bahdanau", "cell": "lstm"})  # which no fast unroll knows
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        loss_and_gradients(model, batch, 1.0)
+        gc.collect()
+        assert not [thing for thing in gc.garbage if isinstance(thing, torch.Tensor)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+def test_single_precision_is_close(make_model, batch):
+    model = make_model(dtype=torch.float32).eval()
+    _, fast = loss_and_gradients(model, batch, 1.0)
+    with speed.plain():
+        _, plain = loss_and_gradients(model, batch, 1.0)
+    for name in plain:
+        assert (fast[name] - plain[name]).norm() <= 1e-6 * max(1.0, plain[name].norm()), name
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_bf16_is_close(make_model, batch, ratio):
+    """Also where a pass without gradient comes first: autocast must not reuse its casts without gradient."""
+    model = make_model(dtype=torch.float32)
+    exact, exact_gradients = loss_and_gradients(model, batch, ratio)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.manual_seed(3)
+        model.zero_grad()
+        low = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
+    low.loss_sum.backward()
+    assert low.loss_sum.dtype == torch.float32
+    torch.testing.assert_close(low.loss_sum, exact.loss_sum, rtol=1e-2, atol=0)
+    flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+    exact_flat = torch.cat([g.flatten() for g in exact_gradients.values()])
+    assert (flat - exact_flat).norm() <= 2e-2 * exact_flat.norm()
+
+
+@pytest.mark.parametrize("name", ["additive", "bilinear", "fixed"])
+def test_fifty_updates_give_the_same_loss_curve(make_model, batch, name):
+    curves = []
+    for off in ([], speed.names()):
+        model = make_model(name, dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0})
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        curve = []
+        for update in range(50):
+            with speed.without(off):
+                loss, _ = loss_and_gradients(model, batch, 0.7, seed=update)
+            optimizer.step()
+            curve.append(loss.loss_sum.item() / loss.num_tokens)
+        curves.append(curve)
+    assert curves[0] == pytest.approx(curves[1], rel=1e-7)
+    assert curves[0][-1] < curves[0][0]
+
+
+@pytest.mark.parametrize("name", ["additive", "dot"])
+def test_gradcheck_through_weights_and_states(make_model, name):
+    model = make_model(name).eval()
+    source, target = [[5, 9, 4], [7]], [[6], [8, 10]]
+    batch = collate(source, target, range(2))
+    embedded = torch.randn(3, 2, 11, dtype=torch.float64, requires_grad=True)
+
+    def run(embedded, *parameters):
+        memory, state = model.prepare(batch.source)
+        return fast_unroll.unroll_decoder(model.decoder, embedded, state, memory)
+
+    used = [p for n, p in model.decoder.named_parameters() if n.startswith(("cell", "attention"))]
+    assert torch.autograd.gradcheck(run, (embedded, *used))
