@@ -1,0 +1,170 @@
+"""The demonstration of attention against one fixed vector: see `scripts/demo`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.pipeline.processes import num_available_cpus
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.tables import Table
+from seq2seq_attn.report.terminal import attention_text
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate.translator import load
+
+ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
+CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
+REPORT = Path("runs/demo-report.json")
+
+SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
+REFERENCE = "In the park, the young woman showed the red ball to the child who is crying."
+OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
+"""of words that the embedded corpus has, as a test checks"""
+
+SHOWN_EPOCHS = (1, 3)
+WIDTH = 120
+"""columns, where the output is no terminal"""
+LOGGED = ("captions", "commands.train_runs")
+SUGGESTIONS = f"""\
+  .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
+  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
+  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (2 MB), under an hour on two cores"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
+    settings = parser.parse_args(arguments).settings
+    train(settings)
+    show_sentence()
+    show_scores(evaluate_both())
+    step("What to run next")
+    print(SUGGESTIONS)
+
+
+def step(title: str) -> None:
+    print(f"\n\033[1m{title}\033[0m" if sys.stdout.isatty() else f"\n{title}", flush=True)
+
+
+def train(settings: Sequence[str]) -> None:
+    """Train what is not finished: one process per core, each on one thread."""
+    planned = [plan(path, settings) for path in CONFIGS]
+    waiting = [one for one in planned if not one.is_finished()]
+    at_once = min(len(planned), num_available_cpus())
+    how = "side by side" if at_once > 1 else "one after the other"
+    step(f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and size")
+    if waiting:
+        prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())
+    with early_translations():
+        failed = train_runs(planned, at_once=at_once)
+    if failed:
+        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+
+
+def plan(path: Path, settings: Sequence[str]) -> PlannedRun:
+    overrides = [*settings, ONE_THREAD]
+    arguments = ["-c", CONFIGS[path], *(word for one in overrides for word in ("--set", one))]
+    return PlannedRun(RunDir(path), load_config([CONFIGS[path]], overrides), tuple(arguments))
+
+
+@contextmanager
+def early_translations() -> Iterator[None]:
+    """Meanwhile, translate the sentence with the attention model after some of its validations."""
+    ended = threading.Event()
+    watcher = threading.Thread(target=watch, args=(ended,), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def watch(ended: threading.Event) -> None:
+    began_at, run = time.monotonic(), RunDir(ATTENTION)
+    shown = best_epoch(run)
+    if not shown:
+        print(f"source: {SENTENCE}", flush=True)
+    while not ended.wait(0.5):
+        epoch = best_epoch(run)
+        if epoch == shown or epoch not in SHOWN_EPOCHS:
+            continue
+        shown = epoch
+        try:
+            [found] = load(ATTENTION).translate([SENTENCE])
+        except UserError:  # the next model is being written
+            continue
+        print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {found.text}", flush=True)
+
+
+def best_epoch(run: RunDir) -> int:
+    """The epoch of the best model so far; 0: there is none."""
+    try:
+        return int(run.best_metadata()["epoch"]) if run.model_path.is_file() else 0
+    except UserError:
+        return 0
+
+
+def show_sentence() -> None:
+    """Reference and translations of the sentence, then where attention looked."""
+    step("One sentence: the German verb comes last, after a relative clause")
+    [attended], [fixed] = (load(path).translate([SENTENCE]) for path in CONFIGS)
+    lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
+    print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
+    if (attention := attended.attention_map()) is not None:
+        print(f"\n{attention_text(attention, width=width())}")
+
+
+def evaluate_both() -> Report:
+    files = ReportFiles(REPORT, plots="png")
+    return evaluate(EvaluationRequest(list(CONFIGS), files=files, judge_attention=False))
+
+
+def show_scores(report: Report) -> None:
+    plot = REPORT.with_name(f"bleu-by-length.{REPORT.stem}.png")
+    step(f"BLEU by sentence length (as a plot: {plot})")
+    [scores] = report.sets
+    header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
+    rows = [
+        [name, *(f"{row.scores['bleu'][place].interval.value:.1f}" for row in scores.buckets)]
+        for place, name in enumerate(("attention", "fixed vector"))
+    ]
+    print(Table(header, rows).to_text())
+    print(textwrap.fill(report.page.conclusion, width(), break_on_hyphens=False))
+
+
+def width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def run() -> int:
+    """The demonstration as a command: an error is one line."""
+    logging.basicConfig(format="%(message)s")
+    for name in LOGGED:
+        logging.getLogger(f"seq2seq_attn.{name}").setLevel(logging.INFO)
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,90 @@
+"""`scripts/demo`, at tiny sizes: what it shows, in which order, and that what it suggests works."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.captions.generator import tokenize_caption, write_corpus
+from seq2seq_attn.config import load_config
+from seq2seq_attn.report.terminal import attention_text
+from seq2seq_attn.translate.attention_map import AttentionMap
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+import demo  # noqa: E402
+
+TINY = ["data.captions.num_train=60", "data.captions.num_valid=5", "data.captions.num_test=20", "train.max_epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The folder where it ran, and all that it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    settings = [word for setting in TINY for word in ("--set", setting)]
+    command = [sys.executable, str(ROOT / "scripts" / "lib" / "demo.py"), *settings]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return folder, done.stdout
+
+
+def test_it_shows_one_sentence_then_attention_then_bleu_by_length_then_what_to_run(shown):
+    parts = [
+        "after 0.",
+        f"source        {demo.SENTENCE}",
+        f"reference     {demo.REFERENCE}",
+        "attention     ",
+        "fixed vector  ",
+        "BLEU by sentence length",
+        "the attention model (demo-attention) scores",
+        "What to run next",
+    ]
+    places = [shown[1].find(part) for part in parts]
+    assert -1 not in places, dict(zip(parts, places, strict=True))
+    assert places == sorted(places)
+
+
+def test_it_prints_at_most_sixty_lines(shown):
+    before, after = (part.count("\n") for part in re.split(r"(?s)(?<=fixed vector).*(?=\nBLEU by)", shown[1]))
+    installing, translations, blanks = 1, 1, 2
+    assert before + translations + blanks + map_height() + after + installing <= 60
+
+
+def map_height():
+    """Lines of the map if the sentence is translated as the reference has it; the tiny model writes anything."""
+    source, target = tokenize_caption(demo.SENTENCE), tokenize_caption(demo.REFERENCE)
+    weights = np.full((len(target) + 1, len(source) + 1), 0.1)
+    return len(attention_text(AttentionMap.of(source, target, weights), width=demo.WIDTH).split("\n"))
+
+
+def test_it_reuses_finished_runs(shown, monkeypatch, capsys):
+    monkeypatch.chdir(shown[0])
+    demo.train(TINY)
+    assert "after" not in capsys.readouterr().out
+
+
+def test_what_it_suggests_works(shown, monkeypatch, capsys):
+    monkeypatch.chdir(shown[0])
+    commands = re.findall(r"^ +\.venv/bin/seq2seq (.*?)(?: +#.*)?$", shown[1], re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        arguments = shlex.split(command)
+        if arguments[0] == "train":
+            arguments.append("--dump-config")
+        assert run_command(arguments) == 0, capsys.readouterr().err
+    assert (shown[0] / "demo.html").is_file()
+
+
+def test_its_words_are_those_of_the_corpus_but_its_sentences_are_new(tmp_path):
+    write_corpus(tmp_path, **load_config(["quickstart"]).data.captions.model_dump())
+    known = {side: (tmp_path / f"train.{side}").read_text(encoding="utf-8") for side in ("de", "en")}
+    for side, text in (("de", demo.SENTENCE), ("de", demo.OWN_SENTENCE), ("en", demo.REFERENCE)):
+        words = set(tokenize_caption(known[side]))
+        assert [word for word in tokenize_caption(text) if word not in words] == []
+        assert f"{text}\n" not in known[side]
