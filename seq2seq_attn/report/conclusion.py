@@ -17,7 +17,7 @@ from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
 CLEAR_NOTE = f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test)"
-_FIXED = ("none", "initial")
+_FIXED = ("fixed", "initial")
 """attention variants that hand the decoder one vector"""
 
 

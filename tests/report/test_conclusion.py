@@ -41,7 +41,7 @@ def scores_of(names, rows, *, p=0.001, measure="bleu", thin=(), width=2.0):
 def test_attention_against_the_fixed_vector():
     rows = {SHORT: (97.0, 62.0), MIDDLE: (95.0, 40.0), LONG: (94.1, 13.2), "all": (95.0, 45.0)}
     scores = scores_of(["a", "b"], rows)
-    assert conclude(scores, attentions=["additive", "none"]) == (
+    assert conclude(scores, attentions=["additive", "fixed"]) == (
         "On sentences of 26 and more source tokens the attention model (a) scores 94.1 BLEU, the fixed vector (b) "
         "13.2; on those of up to 8 they differ by 35.0."
     )
@@ -135,9 +135,9 @@ def test_arms_differ_only_if_their_seeds_do(second, is_clear):
         spread = Spread(mean, 1.0, min(values), max(values), len(values))
         return ArmScore(spread, Interval(mean, mean - 1, mean + 1), test)
 
-    arms = [Arm("attention=additive", (0, 1), (1, 2)), Arm("attention=none", (2, 3, 4), (1, 2, 3))]
+    arms = [Arm("attention=additive", (0, 1), (1, 2)), Arm("attention=fixed", (2, 3, 4), (1, 2, 3))]
     of_arms = [arm_score(first), arm_score(second, PairedTest("bootstrap", -5.0, 0.001, 1000, 1))]
     scores = SetScores("test", 1000, list("abcde"), {}, {"bleu": [score(30.0)] * 5}, {}, [], arms, {"bleu": of_arms})
-    found = conclude(scores, attentions=["additive", "additive", "none", "none", "none"])
+    found = conclude(scores, attentions=["additive", "additive", "fixed", "fixed", "fixed"])
     assert found.startswith("On all" if is_clear else "No clear difference: on all")
     assert "the attention model (attention=additive) scores 35.5 BLEU [34.5, 36.5], the fixed vector" in found
