@@ -42,7 +42,7 @@ def test_it_shows_one_sentence_then_attention_then_bleu_by_length_then_what_to_r
         "attention     ",
         "fixed vector  ",
         "BLEU by sentence length",
-        "the attention model (demo-attention) scores",
+        "the attention model (demo-attention)",
         "What to run next",
     ]
     places = [shown[1].find(part) for part in parts]
