@@ -114,3 +114,12 @@ def test_help_answers_in_half_a_second() -> None:
         subprocess.run([sys.executable, "-m", "seq2seq_attn", "--help"], capture_output=True, check=True)
         times.append(time.monotonic() - began_at)
     assert min(times) < 0.5
+
+
+def test_the_house_stays_small() -> None:
+    files = [path for path in PACKAGE.iterdir() if path.suffix == ".py"]
+    folders = [path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
+    assert len(files) <= 8
+    assert len(files) + len(folders) <= 22
+    long = [(path.name, count) for path in FILES if (count := len(path.read_text("utf-8").splitlines())) > 350]
+    assert long == []

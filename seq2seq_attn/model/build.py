@@ -114,9 +114,9 @@ def initialize(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         elif "bias" in kind:
             nn.init.zeros_(parameter)
-        elif parameter.numel() == 0:
-            continue
-        elif kind.startswith("recurrent_weight"):
+        elif parameter.numel() == 0 or "norm" in name:
+            continue  # nothing to draw; layer normalization begins with factors of 1
+        elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
                 nn.init.orthogonal_(block)
         elif parameter.dim() == 1:

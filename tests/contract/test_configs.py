@@ -4,13 +4,32 @@ import pytest
 
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.files import packaged
-from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model
 from seq2seq_attn.model.variants import packaged_variants
 
 
-@pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_a_variant_has_its_config(name):
-    assert load_config([f"attention/{name}"]).model.attention.name == name
+@pytest.mark.parametrize(
+    ("axis", "name"), [(axis, name) for axis in ("attention", "decoder") for name in packaged_variants(axis)]
+)
+def test_a_variant_has_its_config(axis, name):
+    assert getattr(load_config([f"{axis}/{name}"]).model, axis).name == name
+
+
+@pytest.mark.parametrize("name", packaged_variants("normalizer"))
+def test_a_normalizer_has_its_config(name):
+    assert load_config([f"normalizer/{name}"]).model.attention.normalizer == name
+
+
+@pytest.mark.parametrize("name", packaged_variants("cell"))
+def test_a_cell_has_its_config(name):
+    model = load_config([f"cell/{name}"]).model
+    assert (model.encoder.cell, model.decoder.cell) == (name, name)
+
+
+def test_every_encoder_has_a_config():
+    named = {load_config([name]).model.encoder.name for name in packaged_config_names() if name.startswith("encoder/")}
+    of_shorthands = {ENCODER_SHORTHANDS.get(name, (name,))[0] for name in named}
+    assert of_shorthands == set(packaged_variants("encoder"))
 
 
 @pytest.mark.parametrize("name", packaged_config_names())

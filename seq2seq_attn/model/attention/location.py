@@ -1,0 +1,83 @@
+"""Location-aware attention: the score sees where the last step looked (Chorowski et al. 2015, section 2.1, eq. 8
+and 9).
+
+    f_i = F * alpha_{i-1}      e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)
+
+F holds K filters over source positions, `filters` here; W is `query_projection`, V h_j + b is `keys`, U is
+`location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """Where the last step looked."""
+
+    weights_BS: Tensor
+
+
+class Location(Attention):
+    """Additive attention with features of the last weights around each position.
+
+    Args:
+        attention_size: A, the size of the hidden layer.
+        num_filters: K, convolution filters over the last weights.
+        radius: positions on either side that a filter sees.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int,
+        num_filters: int,
+        radius: int,
+        normalizer: Normalizer,
+    ) -> None:
+        super().__init__(memory_size)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.filters = nn.Conv1d(1, num_filters, 2 * radius + 1, padding=radius, bias=False)
+        self.location_projection = nn.Linear(num_filters, attention_size, bias=False)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+        """Project the values to keys, once."""
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        wide = torch.promote_types(values_BSM.dtype, torch.float32)
+        weights_BS = torch.zeros(encoded.mask_BS.shape, dtype=wide, device=values_BSM.device)
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), State(weights_BS)
+
+    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+        """w . tanh(keys + W q + U f), normalized."""
+        location_BSK = self.filters(state.weights_BS.unsqueeze(1)).transpose(1, 2)
+        hidden_BSA = torch.tanh(
+            memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + self.location_projection(location_BSK)
+        )
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        return Attended(context_BM, weights_BS, State(weights_BS))
+
+
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    attention_size: Size | None = None,
+    num_filters: Size = 10,
+    radius: Size = 3,
+) -> Location:
+    """`attention_size` defaults to the query size."""
+    return Location(query_size, memory_size, attention_size or query_size, num_filters, radius, normalizer)

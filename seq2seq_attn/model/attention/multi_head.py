@@ -1,0 +1,95 @@
+"""Multi-head attention (Vaswani et al. 2017, section 3.2.2; with additive scores Chen et al. 2018, section 5.1).
+
+    head_n = sum_j alpha_nj W_n^V h_j      c = [head_1 ; ... ; head_N]
+
+    additive:    e_nj = v_n . tanh(W_n^Q q + W_n^K h_j)
+    scaled_dot:  e_nj = (W_n^Q q) . (W_n^K h_j) / sqrt(A / N)
+
+The rows of `query_projection`, `key_projection` and `value_projection` hold all heads side by side. There is no output
+projection: the decoder's own weights follow.
+
+Shapes: N heads, A scoring size of all heads together, a = A / N, m = M / N.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class Memory(NamedTuple):
+    """Keys and values of every head."""
+
+    values_BNSm: Tensor
+    keys_BNSa: Tensor
+    mask_BS: Tensor
+
+
+class MultiHead(Attention):
+    """N attentions side by side, each over its own projection of the values."""
+
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int,
+        num_heads: int,
+        is_additive: bool,
+        normalizer: Normalizer,
+    ) -> None:
+        super().__init__(memory_size)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size, bias=is_additive)
+        self.value_projection = nn.Linear(memory_size, memory_size, bias=False)
+        shape = (num_heads, attention_size // num_heads)
+        self.score_weight_Na = nn.Parameter(torch.empty(shape)) if is_additive else None
+        self.num_heads = num_heads
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Stateless]:
+        """Project the values for each head, once."""
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BNSm = self._split(self.value_projection(values_BSM))
+        return Memory(values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS), Stateless()
+
+    def step(self, query_BH: Tensor, memory: Memory, state: Stateless) -> Attended:
+        """The heads' contexts side by side; the weights shown are the mean over heads."""
+        query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
+        if self.score_weight_Na is None:
+            scores_BNS = (memory.keys_BNSa @ query_BN1a.transpose(2, 3)).squeeze(3) * query_BN1a.shape[-1] ** -0.5
+        else:
+            hidden_BNSa = torch.tanh(memory.keys_BNSa + query_BN1a)
+            scores_BNS = torch.einsum("bnsa,na->bns", hidden_BNSa, self.score_weight_Na.to(hidden_BNSa.dtype))
+        weights_BNS = self.normalizer(scores_BNS, memory.mask_BS.unsqueeze(1).expand_as(scores_BNS))
+        context_BNm = torch.einsum("bns,bnsm->bnm", weights_BNS.to(memory.values_BNSm.dtype), memory.values_BNSm)
+        return Attended(context_BNm.flatten(1), weights_BNS.mean(dim=1), state)
+
+    def _split(self, joined_BSX: Tensor) -> Tensor:
+        return joined_BSX.view(*joined_BSX.shape[:2], self.num_heads, -1).transpose(1, 2)
+
+
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    num_heads: Size = 2,
+    score: Literal["additive", "scaled_dot"] = "additive",
+    attention_size: Size | None = None,
+) -> MultiHead:
+    """`attention_size` defaults to the memory size. Raises UsageError where heads cannot share it or the memory."""
+    size = attention_size or memory_size
+    for key, value in (("the encoder's size", memory_size), ("attention_size", size)):
+        if value % num_heads:
+            raise UsageError(
+                f"model.attention.options.num_heads={num_heads}: expected a divisor of {key}, which is {value}"
+            )
+    return MultiHead(query_size, memory_size, size, num_heads, score == "additive", normalizer)

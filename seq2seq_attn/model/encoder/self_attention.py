@@ -1,0 +1,84 @@
+"""A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to the embeddings.
+
+    h^0_j = W E x_j + PE(j)      h^l = layer_l(h^{l-1})
+
+The layers are PyTorch's, with the normalization first. The summary is the mean of the last layer's vectors.
+
+Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.base import Encoded, Encoder
+
+
+class SelfAttention(Encoder):
+    """`num_layers` layers of self-attention and of a feed-forward network."""
+
+    def __init__(
+        self, embedding: Embedding, *, memory_size: int, num_layers: int, num_heads: int, ratio: int, dropout: float
+    ) -> None:
+        super().__init__(memory_size)
+        self.embedding = embedding
+        self.projection = nn.Linear(embedding.embedding_dim, memory_size)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                memory_size, num_heads, ratio * memory_size, dropout, batch_first=True, norm_first=True
+            )
+            for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(memory_size)
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        """See `Encoder.forward`."""
+        mask_BS = source.mask_BS
+        projected_BSM = self.projection(self.embedding(source.ids_BS))
+        values_BSM = projected_BSM + sinusoids(mask_BS.shape[1], self.memory_size, projected_BSM)
+        for layer in self.layers:
+            values_BSM = layer(values_BSM, src_key_padding_mask=~mask_BS)
+        values_BSM = self.norm(values_BSM)
+        real_BS1 = mask_BS.unsqueeze(-1)
+        summed_BM = values_BSM.masked_fill(~real_BS1, 0.0).sum(dim=1)
+        return Encoded(values_BSM, mask_BS, summed_BM / real_BS1.sum(dim=1))
+
+
+def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
+    """The position encodings of section 3.5, [S, M], with all sines first."""
+    positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
+    rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
+    return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1)[:, :size].to(like.dtype)
+
+
+def build(
+    *,
+    embedding: Embedding,
+    build_cell: CellBuilder,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    num_heads: Size = 2,
+    feedforward_ratio: Size = 2,
+) -> SelfAttention:
+    """There is no cell to build. Raises UsageError where the heads cannot share the width."""
+    if 2 * hidden_size % num_heads:
+        raise UsageError(
+            f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's width, {2 * hidden_size}"
+        )
+    return SelfAttention(
+        embedding,
+        memory_size=2 * hidden_size,
+        num_layers=num_layers,
+        num_heads=num_heads,
+        ratio=feedforward_ratio,
+        dropout=dropout,
+    )

@@ -1,0 +1,28 @@
+"""Sparsemax: the distribution nearest to the scores, with exact zeros (Martins and Astudillo 2016, section 2,
+algorithm 1).
+
+    sparsemax(z) = argmin_p ||p - z||^2 = max(z - tau(z), 0)
+
+The threshold tau makes the weights sum to 1.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+OUTSIDE = -2.0
+"""below the largest score by more than 1, so with weight 0"""
+
+
+def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
+    """`weights_BS`, exactly 0 on padding, in float32 or wider."""
+    wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+    largest_B1 = wide_BS.masked_fill(~mask_BS, -torch.inf).amax(dim=-1, keepdim=True)
+    z_BS = (wide_BS - largest_B1.detach()).masked_fill(~mask_BS, OUTSIDE).clamp(min=OUTSIDE)
+    ordered_BS = z_BS.sort(dim=-1, descending=True).values
+    ranks_S = torch.arange(1, z_BS.shape[-1] + 1, device=z_BS.device, dtype=z_BS.dtype)
+    excess_BS = ordered_BS.cumsum(dim=-1) - 1.0
+    size_B1 = (ranks_S * ordered_BS > excess_BS).sum(dim=-1, keepdim=True)
+    tau_B1 = excess_BS.gather(-1, size_B1 - 1) / size_B1
+    return (z_BS - tau_B1).clamp(min=0.0)

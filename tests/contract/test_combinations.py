@@ -1,0 +1,81 @@
+"""Variants of all axes together: a sample of combinations trains and searches, or says why it cannot."""
+
+import itertools
+import random
+
+import pytest
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.train.loss import batch_loss
+
+AXES = ("encoder", "cell", "attention", "normalizer", "decoder", "output")
+SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []]
+
+
+def sample(number):
+    """Every variant at least once, and a random rest."""
+    names = {axis: packaged_variants(axis) for axis in AXES}
+    generator = random.Random(1)
+    for axis in AXES:
+        for name in names[axis]:
+            yield tuple(name if other == axis else generator.choice(names[other]) for other in AXES)
+    everything = list(itertools.product(*names.values()))
+    yield from generator.sample(everything, min(number, len(everything)))
+
+
+LAYERS = 2
+
+
+def build(encoder, cell, attention, normalizer, decoder, output, dtype=torch.float64):
+    torch.manual_seed(1)
+    config = ModelConfig(
+        embedding_size=11,
+        hidden_size=14,
+        readout_size=11,
+        encoder={"name": encoder, "cell": cell, "hidden_size": 14 if encoder == "reversed" else 7, "num_layers": 2},
+        attention={"name": attention, "normalizer": normalizer},
+        decoder={"name": decoder, "cell": cell},
+        output={"name": output},
+        dropout={"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
+    )
+    return build_model(config, num_source_ids=15, num_target_ids=17).to(dtype)
+
+
+@pytest.mark.parametrize("names", sorted(set(sample(12))), ids=" ".join)
+def test_a_combination_works_or_says_why_not(names):
+    try:
+        model = build(*names)
+    except UsageError as error:
+        pytest.skip(str(error))
+    batch = collate(SOURCE, TARGET, range(3))
+    batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=0.5).loss_sum.backward()
+    missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
+    assert missing == []
+    model.eval()
+    together = batch_loss(model, batch)
+    alone = [batch_loss(model, collate([s], [t], [0])).loss_sum for s, t in zip(SOURCE, TARGET, strict=True)]
+    torch.testing.assert_close(together.loss_sum, sum(alone))
+    with speed.plain():
+        torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
+    limits = {"max_lengths_B": [5, 6, 4], "beam_size": 3, "n_best": 3}
+    found, plain = (beam_search(steps, batch.source, **limits) for steps in (step_model(model), PlainSteps(model)))
+    assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
+
+
+@pytest.mark.parametrize("names", sorted(set(sample(0))), ids=" ".join)
+def test_half_precision_stays_finite(names):
+    model = build(*names, dtype=torch.float32)
+    batch = collate(SOURCE, TARGET, range(3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = batch_loss(model, batch)
+    loss.loss_sum.backward()
+    assert torch.isfinite(loss.loss_sum)
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())

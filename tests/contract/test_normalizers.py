@@ -1,0 +1,55 @@
+"""The contract of normalizers, asked of every file in the folder: scores in, a distribution over real positions out."""
+
+import pytest
+import torch
+
+from seq2seq_attn.model.variants import find_build, packaged_variants
+
+MASK = torch.arange(7) < torch.tensor([[7], [3], [1], [5]])
+
+
+@pytest.fixture(params=packaged_variants("normalizer"))
+def normalizer(request):
+    return find_build("normalizer", request.param, (), function="weights")
+
+
+def scores(dtype=torch.float64, scale=1.0):
+    return torch.randn(4, 7, dtype=dtype, generator=torch.Generator().manual_seed(3)) * scale
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_weights_are_a_distribution_over_real_positions(normalizer, scale):
+    weights = normalizer(scores(scale=scale), MASK)
+    assert (weights >= 0.0).all()
+    assert (weights[~MASK] == 0.0).all()
+    torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("garbage", [float("nan"), float("inf"), -1e30])
+def test_padding_is_never_read(normalizer, garbage):
+    clean = normalizer(scores(), MASK)
+    assert torch.equal(normalizer(scores().masked_fill(~MASK, garbage), MASK), clean)
+
+
+def test_a_row_does_not_depend_on_its_padding(normalizer):
+    together = normalizer(scores(), MASK)
+    for row, length in enumerate(MASK.sum(dim=1).tolist()):
+        alone = normalizer(scores()[row : row + 1, :length], MASK[row : row + 1, :length])
+        torch.testing.assert_close(together[row : row + 1, :length], alone)
+
+
+def test_gradcheck(normalizer):
+    assert torch.autograd.gradcheck(lambda s: normalizer(s, MASK), (scores(scale=2.0).requires_grad_(),))
+
+
+def test_half_precision_gives_single_precision(normalizer):
+    assert normalizer(scores(torch.bfloat16), MASK).dtype == torch.float32
+
+
+def test_a_constant_added_to_all_scores_changes_nothing(normalizer):
+    torch.testing.assert_close(normalizer(scores() + 5.0, MASK), normalizer(scores(), MASK))
+
+
+def test_a_higher_score_has_no_lower_weight(normalizer):
+    found, order = normalizer(scores(), MASK), scores().masked_fill(~MASK, -torch.inf).argsort(dim=1)
+    assert (found.gather(1, order).diff(dim=1) >= 0.0).all()

@@ -1,0 +1,39 @@
+"""What is special about each normalizer: values by hand, and the `entmax` package where it is installed."""
+
+import pytest
+import torch
+
+from seq2seq_attn.model.normalizer import entmax15, softmax, sparsemax
+
+ALL = torch.ones(1, 3, dtype=torch.bool)
+
+
+def test_values_by_hand():
+    scores = torch.tensor([[1.0, 0.5, -1.0]], dtype=torch.float64)
+    # support {1, 0.5}: tau = (1.5 - 1) / 2
+    torch.testing.assert_close(sparsemax.weights(scores, ALL), torch.tensor([[0.75, 0.25, 0.0]]).double())
+    expected = torch.tensor([[1.0, 0.5, -1.0]]).double().exp()
+    torch.testing.assert_close(softmax.weights(scores, ALL), expected / expected.sum())
+    # two scores at distance d: p = (1/2 + d sqrt(8 - d^2) / 8, ...), here d = 1
+    two = entmax15.weights(torch.tensor([[1.0, 0.0]], dtype=torch.float64), ALL[:, :2])
+    half = 7.0**0.5 / 8.0
+    torch.testing.assert_close(two, torch.tensor([[0.5 + half, 0.5 - half]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("normalizer", [sparsemax.weights, entmax15.weights])
+def test_far_scores_get_nothing_and_equal_ones_share(normalizer):
+    found = normalizer(torch.tensor([[3.0, 3.0, -3.0]]), ALL)
+    assert found[0].tolist() == pytest.approx([0.5, 0.5, 0.0])
+    assert found[0, 2] == 0.0
+
+
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+def test_equals_the_entmax_package(name):
+    entmax = pytest.importorskip("entmax")
+    ours = {"sparsemax": sparsemax.weights, "entmax15": entmax15.weights}[name]
+    scores = (3.0 * torch.randn(50, 17, dtype=torch.float64)).requires_grad_()
+    upstream, mask = torch.randn(50, 17, dtype=torch.float64), torch.ones(50, 17, dtype=torch.bool)
+    found, expected = ours(scores, mask), getattr(entmax, name)(scores, dim=1)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad((weights * upstream).sum(), scores)[0] for weights in (found, expected)]
+    torch.testing.assert_close(gradients[0], gradients[1])
