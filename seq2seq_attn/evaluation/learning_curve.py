@@ -9,8 +9,10 @@ from typing import Any
 
 from seq2seq_attn.files import open_regular
 
-MAX_BYTES = 256 * 2**20
-"""a longer `metrics.jsonl` is not read; that of 100,000 validations has a tenth of it"""
+MAX_BYTES = 64 * 2**20
+"""A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
+_LIMIT = 1e12
+"""A larger number is nothing that a training measures, and no chart has room for it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,6 @@ def _validation(line: bytes) -> Validation | None:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number that is not negative, else None."""
+    """A number that a training may have measured, else None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 1e300 else None
+    return float(value) if is_number and 0 <= value < _LIMIT else None

@@ -108,11 +108,11 @@ class EvaluatedRun:
         return RunTexts(
             self._hypotheses,
             self._maps,
-            self._config.model_dump(mode="json"),
-            self._no_map,
-            vectors,
-            self._unknown,
-            read_validations(self._run.metrics_path),
+            config=self._config.model_dump(mode="json"),
+            no_map=self._no_map,
+            vectors=vectors,
+            unknown=self._unknown,
+            validations=read_validations(self._run.metrics_path),
         )
 
     def translate(self, one: EvaluationSet) -> list[str]:

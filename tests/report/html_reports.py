@@ -12,7 +12,7 @@ from seq2seq_attn.evaluation.attention_scores import GoldAttention, Judgement
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts, UnknownTokens
+from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
 from seq2seq_attn.report.build import Report, Settings, build_report
 from seq2seq_attn.report.html import html_report
@@ -129,6 +129,7 @@ def make_report(
         settings=settings,
         arms=named_arms(arms),
         judgements=judgements if judged else None,
+        counts=[[LineCounts(3 * number, len(unknown or {}))] * len(sets) for number in range(len(names))],
     )
     runs = []
     for number, name in enumerate(names):

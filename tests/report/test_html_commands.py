@@ -64,9 +64,9 @@ def test_evaluate_keeps_unknown_words_and_learning_curves(runs, tmp_path):
     for name, lines in (("src", ["Ein ✈ Hund", SOURCE[0]]), ("ref", ["A plane.", TARGET[0]])):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     measured = '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
-    (runs / "none" / "metrics.jsonl").write_text(measured, encoding="utf-8")
+    (runs / "fixed" / "metrics.jsonl").write_text(measured, encoding="utf-8")
     files = {"source": tmp_path / "src", "reference": tmp_path / "ref", "page": tmp_path / "page.html"}
-    evaluate(make_request([runs / "additive", runs / "none"], **files))
+    evaluate(make_request([runs / "additive", runs / "fixed"], **files))
     inside = payload((tmp_path / "page.html").read_text(encoding="utf-8"))
     for of_run in inside["sentences"]["unknown"]:  # also that of the run without attention
         [(row, (place, positions))] = of_run.items()

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.report.browsing import ActionChains, By, Select, every, one, show
+from tests.report.browsing import CONTRAST, ActionChains, By, Select, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import payload
 
@@ -55,6 +55,7 @@ def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
     address, data, inside = report
     show(browser, address)
     assert one(browser, "h1").text == f"German to English: {RUNS[0]} and {RUNS[1]}"
+    assert one(browser, "#top .quiet").text.startswith("60 sentence pairs of flickr; ")
     assert one(browser, "#conclusion").text == data["conclusion"]
     assert every(browser, "main section")[0].get_attribute("id") == "example"
     example = one(browser, "#example")
@@ -105,8 +106,11 @@ def test_words_that_reference_and_hypotheses_do_not_share(browser, report):
     assert "underline" in excess.value_of_css_property("text-decoration-line")
     assert "line-through" in missing.value_of_css_property("text-decoration-line")
     assert excess.get_attribute("title") == "not in the reference"
-    assert missing.get_attribute("title") == "missing: every run"
-    assert RUNS[1] in {mark.get_attribute("title").removeprefix("missing: ") for mark in every(browser, "del.some")}
+    assert missing.get_attribute("title") == "missing from the translation of every run"
+    assert RUNS[1] in {
+        mark.get_attribute("title").removeprefix("missing from the translation of ")
+        for mark in every(browser, "del.some")
+    }
     assert "words that the reference lacks" in one(browser, "#marks-legend").text
 
 
@@ -125,6 +129,16 @@ def test_unknown_source_words_in_list_and_map(browser, report, tmp_path):
         assert texts(within(view, ".map-top .unknown")) == [source[0], source[2]]
         assert "italic: unknown to this run" in within(view, ".map-foot")[0].text
     browser.save_screenshot(str(tmp_path / "unknown.png"))
+
+
+def test_cut_translations_and_unknown_tokens_are_counted(browser, report):
+    show(browser, report[0])
+    notes = [note.text for note in every(browser, "#scores .note")]
+    assert notes[:3] == [
+        "additive does not know 1 source token.",
+        f"{RUNS[1]}: the length limit cut 3 of 60 translations; --max-length-ratio raises it.",
+        f"{RUNS[1]} does not know 1 source token.",
+    ]
 
 
 def test_a_sentence_of_both_runs_side_by_side(browser, report):
@@ -182,6 +196,11 @@ def test_learning_curves(browser, report, tmp_path, scheme):
     told = texts(within(bleu, "g title"))
     assert told[0] == f"additive, update 100: {inside['runs'][0]['validations'][0][1]:.1f}"
     assert "logarithmic" in perplexity.text
+    for chart in (bleu, perplexity):  # no label leaves the picture
+        edges = chart.rect["x"], chart.rect["x"] + chart.rect["width"]
+        labels = [label.rect for label in within(chart, "text")]
+        assert all(edges[0] <= label["x"] <= edges[1] - label["width"] for label in labels)
+    assert browser.execute_script(CONTRAST) == []
     one(browser, "#curves").screenshot(str(tmp_path / f"curves-{scheme}.png"))
 
 

@@ -1,22 +1,20 @@
 // Learning curves: what validation measured over the updates of each training.
 const CURVES = [['BLEU', 1, false], ['perplexity', 2, true]]; // title, place in a validation, whether the axis is logarithmic
 
-// 1, 2 and 5 times the powers of ten, from the one under the least value to the one over the greatest.
+// 1, 2 and 5 times the powers of ten, from the last one under the least value to the first one over the greatest; where
+// these are many, the powers alone. Values are at least 1.
 function logTicks(least, greatest) {
-  const all = [];
-  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(greatest)); power++) {
-    all.push(...[1, 2, 5].map((factor) => factor * 10 ** power));
-  }
-  const first = all.findLastIndex((tick) => tick <= least * 1.0001);
-  const last = all.findIndex((tick) => tick >= greatest * 0.9999 && tick > all[first]);
-  const shown = all.slice(first, last + 1);
-  const few = shown.length > 8 ? shown.filter((tick, i) => i === 0 || i === shown.length - 1 || /^10*$|^0\.0*1$/.test(String(tick))) : shown;
-  return few.map((value) => ({ value, label: value < 1 ? String(value) : integer(value) }));
+  const decades = Math.ceil(Math.log10(greatest)) + 1;
+  const factors = decades - Math.floor(Math.log10(least)) > 4 ? [1] : [1, 2, 5];
+  const all = Array.from({ length: decades + 1 }, (_, power) => factors.map((factor) => factor * 10 ** power)).flat();
+  const first = all.findLastIndex((tick) => tick <= least);
+  const last = all.findIndex((tick, i) => tick >= greatest && i > first);
+  return all.slice(first, last + 1).map((value) => ({ value, label: value.toLocaleString('en', { notation: 'compact' }) }));
 }
 
 // series: [{run (its style), name, points: [[update, value]]}]
 function drawCurves(width, { series, label, isLog }) {
-  const [left, right, top, height, bottom] = [52, 14, 12, width < 480 ? 220 : 270, 44];
+  const [left, right, top, height, bottom] = [44, 26, 12, width < 480 ? 220 : 270, 44];
   const points = series.flatMap((one) => one.points);
   const values = points.map(([, value]) => value);
   const ticks = isLog ? logTicks(Math.min(...values), Math.max(...values)) : ticksTo(Math.max(...values) || 1);
@@ -34,7 +32,7 @@ function drawCurves(width, { series, label, isLog }) {
     ]),
     ticksBetween(0, most, Math.max(2, Math.floor(width / 110))).map(({ value }) =>
       svg('text', { class: 'tick strong', x: x(value), y: top + height + 20, 'text-anchor': 'middle' }, integer(value))),
-    svg('text', { class: 'tick', x: width - right, y: top + height + 38, 'text-anchor': 'end' }, `updates${isLog ? '; logarithmic scale' : ''}`),
+    svg('text', { class: 'tick', x: width - right, y: top + height + 38, 'text-anchor': 'end' }, `updates${isLog ? '; vertical axis logarithmic' : ''}`),
     series.map(({ run, name, points: of }) => [
       svg('polyline', { class: `line run-${run % 6}`, 'stroke-dasharray': DASHES[run % 6], points: of.map(([update, value]) => `${x(update)},${y(value)}`).join(' ') }),
       of.map(([update, value]) =>
@@ -47,7 +45,7 @@ function curveFigure([title, place, isLog]) {
   const series = data.runs.map(({ name, validations }, run) => ({
     run: styleOf(run),
     name,
-    points: validations.filter((one) => one[place] !== null && (!isLog || one[place] > 0)).map((one) => [one[0], one[place]]),
+    points: validations.filter((one) => one[place] !== null && (!isLog || one[place] >= 1)).map((one) => [one[0], one[place]]),
   })).filter(({ points }) => points.length);
   if (!series.length) return '';
   const label = `Validation ${title} over the updates of training: ` +
@@ -64,6 +62,6 @@ function curveContent() {
     el('div', { class: 'plots' }, figures),
     el('p', { class: 'note' }, 'Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',
       arms().length ? ' Each seed has a line of its own.' : ''),
-    without.map(({ name }) => el('p', { class: 'note' }, 'No learning curve of ', words(name), ': it has no metrics.jsonl.')),
+    without.map(({ name }) => el('p', { class: 'note' }, 'No learning curve of ', words(name), ': its metrics.jsonl holds no validation.')),
   ];
 }

@@ -30,27 +30,28 @@ function languageName(code) {
   }
 }
 
+const enumeration = (items) => items.flatMap((item, i) => [i === 0 ? '' : i === items.length - 1 ? ' and ' : ', ', item]);
+
 // What was evaluated: languages, corpus, runs or arms.
 const CORPORA = { multi30k: 'Multi30k', captions: 'embedded captions' };
 function subject() {
   const { source, target, corpus } = data.report.languages;
   const names = (arms().length ? arms() : data.runs).map(({ name }) => words(name));
-  const listed = names.length > 4 ? `${names.length} ${arms().length ? 'arms' : 'runs'}`
-    : names.flatMap((name, i) => [i === 0 ? '' : i === names.length - 1 ? ' and ' : ', ', name]);
-  return [`${languageName(source)} to ${languageName(target)}${CORPORA[corpus] ? `, ${CORPORA[corpus]}` : ''}: `, listed];
+  return [`${languageName(source)} to ${languageName(target)}${CORPORA[corpus] ? `, ${CORPORA[corpus]}` : ''}: `,
+    names.length > 4 ? `${names.length} ${arms().length ? 'arms' : 'runs'}` : enumeration(names)];
 }
 
-const pairsScored = () => `${data.sentences.sets.map(({ name, num_pairs: count }) => `${name} (${integer(count)})`).join(', ')} sentence pairs`;
+const pairsScored = () => [`${integer(places.length)} sentence pairs of `, enumeration(data.sentences.sets.map(({ name }) => words(name)))];
 
 function evaluationPage() {
   const { environment } = data.report;
-  const when = environment.written_at ? environment.written_at.slice(0, 10) : '';
+  const when = environment.written_at ? `${environment.written_at.slice(0, 10)}, ` : '';
   const commit = environment.git ? `, commit ${environment.git.commit.slice(0, 12)}${environment.git.is_dirty ? ' with changes' : ''}` : '';
   placeSentences();
   const version = `seq2seq-attn ${environment.seq2seq_attn}`;
   element('top').append(
     el('h1', {}, subject()),
-    el('p', { class: 'quiet' }, [pairsScored(), when, `${version}${commit}`].filter(Boolean).join('; ')),
+    el('p', { class: 'quiet' }, pairsScored(), `; ${when}${version}${commit}`),
     el('p', { id: 'conclusion' }, words(data.report.conclusion)),
   );
   const configurations = configurationContent();

@@ -57,11 +57,18 @@ function significanceTable() {
   return tableOf(`Against ${baseline()}`, ['Run', 'Measure', ...COMPARISON], rows, { id: 'significance-table' });
 }
 
+// What to know of the translations before their scores are trusted.
+const translationNotes = () =>
+  (shownSet().translations || []).flatMap(({ run, num_cut: cut, num_unknown_source_tokens: unknown }) => [
+    cut ? el('p', { class: 'note' }, words(run), `: the length limit cut ${integer(cut)} of ${integer(shownSet().num_pairs)} translations; --max-length-ratio raises it.`) : '',
+    unknown ? el('p', { class: 'note' }, words(run), ` does not know ${integer(unknown)} source token${unknown === 1 ? '' : 's'}.`) : '',
+  ]);
+
 function scoreContent() {
   const several = data.runs.length > 1;
   const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
-  if (arms().length) return [armHeadline(), count, armTable(), armNote(), perRun(runScores(several))];
-  return [headline(), count, runScores(several)];
+  if (arms().length) return [armHeadline(), count, translationNotes(), armTable(), armNote(), perRun(runScores(several))];
+  return [headline(), count, translationNotes(), runScores(several)];
 }
 
 function runScores(several) {

@@ -1,6 +1,9 @@
 // The texts of a sentence with what stands out in them: unknown source words, and words that reference and hypotheses
 // do not share.
-const nameList = (runs) => (runs.length === data.runs.length ? (runs.length > 1 ? 'every run' : 'this run') : runs.map((run) => data.runs[run].name).join(', '));
+function nameList(runs) {
+  if (runs.length < data.runs.length) return runs.map((run) => data.runs[run].name).join(', ');
+  return runs.length > 1 ? 'every run' : 'this run';
+}
 
 const textLine = (kind, text, ...extra) => el('div', {}, el('dt', {}, kind), el('dd', {}, words(text), extra));
 
@@ -31,7 +34,7 @@ const unknownRanges = (row) =>
 const missingRanges = ({ reference, hypotheses }) =>
   byRange(
     hypotheses.map((text) => wordsLackedBy(text, reference)),
-    (runs) => ({ tag: 'del', attributes: { class: runs.length < hypotheses.length ? 'missing some' : 'missing', title: `missing: ${nameList(runs)}` } }),
+    (runs) => ({ tag: 'del', attributes: { class: runs.length < hypotheses.length ? 'missing some' : 'missing', title: `missing from the translation of ${nameList(runs)}` } }),
   );
 
 const excessRanges = ({ reference, hypotheses }, run) =>
