@@ -103,6 +103,14 @@ def test_training_commands_resolve(folder, capsys):
     run_all([[*arguments, "--dump-config"] for arguments in trainings], capsys)
 
 
+def test_the_table_of_variants_is_complete():
+    for axis, cell in re.findall(r"^\| `(\w+)/` \| (.*) \|$", README, re.MULTILINE):
+        shown = set(re.findall(r"`(\w+)`", cell))
+        assert shown == {path.stem for path in (ROOT / "configs" / axis).glob("*.yaml")} - {"none"}, axis
+        for name in shown:
+            load_config(["quickstart", f"{axis}/{name}"], [])
+
+
 @pytest.mark.parametrize("options", re.findall(r"`(--set [^`]*?)`", README))
 def test_settings_are_valid(options):
     parts = shlex.split(options)
