@@ -117,15 +117,6 @@ class AttentionConfig(Section):
     normalizer: str = "softmax"
     options: Options = {}
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_name(cls, values: Any) -> Any:
-        """`fixed` was called `none`, and had to be told how the encoder's states were laid out."""
-        if not isinstance(values, dict) or values.get("name") != "none":
-            return values
-        options = {key: value for key, value in (values.get("options") or {}).items() if key != "forward_size"}
-        return {**values, "name": "fixed", "options": options}
-
 
 class DecoderConfig(Section):
     """The decoder; `name` is a file of `model/decoder/`, `cell` one of `model/cell/`, `options` are that variant's
@@ -168,6 +159,21 @@ class ModelConfig(Section):
     decoder: DecoderConfig = DecoderConfig()
     output: OutputConfig = OutputConfig()
     dropout: DropoutConfig = DropoutConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former_name(cls, values: Any) -> Any:
+        """The attention `fixed` was called `none`. It had to be told how the encoder's states were laid out, and the
+        encoder's dropout was already applied to the summary."""
+        attention = values.get("attention") if isinstance(values, dict) else None
+        if not isinstance(attention, dict) or attention.get("name") != "none":
+            return values
+        dropout, options = values.get("dropout"), attention.get("options")
+        rate = dropout.get("encoder") if isinstance(dropout, dict) else None
+        if options is None or isinstance(options, dict):
+            options = {"dropout": DropoutConfig().encoder if rate is None else rate, **(options or {})}
+            options.pop("forward_size", None)
+        return {**values, "attention": {**attention, "name": "fixed", "options": options}}
 
 
 class OptimizerConfig(Section):

@@ -1,8 +1,10 @@
 """Models of earlier versions: their tensors under today's names."""
 
+import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.legacy import current_names
 
@@ -60,6 +62,19 @@ def test_todays_names_stay():
     assert current_names(tensors) == tensors
 
 
-def test_the_fixed_vector_arm_had_another_name():
-    config = ModelConfig(attention={"name": "none", "options": {"forward_size": 0}})
-    assert (config.attention.name, config.attention.options) == ("fixed", {})
+@pytest.mark.parametrize(("dropout", "rate"), [({"encoder": 0.1}, 0.1), ({}, 0.3)])
+def test_the_fixed_vector_arm_had_another_name_and_the_encoders_dropout(dropout, rate):
+    former = {"name": "none", "options": {"forward_size": 0}}
+    config = ModelConfig.model_validate({"attention": former, "dropout": dropout})
+    assert (config.attention.name, config.attention.options) == ("fixed", {"dropout": rate})
+
+
+def test_runs_of_the_fixed_vector_under_its_former_name_are_those_of_today():
+    today, former = load_config(["quickstart-fixed"]), load_config(["quickstart", "attention/none"])
+    assert former.model.attention == today.model.attention
+
+
+@pytest.mark.parametrize("setting", ["model.dropout=3", "model.attention.options=3"])
+def test_a_wrong_value_beside_the_former_name_is_told(setting):
+    with pytest.raises(UsageError, match=setting.split("=")[0]):
+        load_config(["quickstart"], ["model.attention.name=none", setting])
