@@ -103,11 +103,11 @@ def watch(ended: threading.Event) -> None:
         epoch = best_epoch(run)
         if epoch == shown or epoch not in SHOWN_EPOCHS:
             continue
-        shown = epoch
         try:
             [found] = load(ATTENTION).translate([SENTENCE])
-        except UserError:  # the next model is being written
+        except UserError:  # the run is being written
             continue
+        shown = epoch
         print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {found.text}", flush=True)
 
 
