@@ -33,6 +33,7 @@ def render_page(records: dict[str, Record]) -> str:
         "search": _search,
         "prepare": _prepare,
         "scaling": _scaling,
+        "fast": _fast,
     }
     for name, section in sections.items():
         if name in records:
@@ -101,6 +102,19 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
     yield f"- `{record['signature']}`, greedy; after each epoch: " + ", ".join(
         f"{one['bleu']:.1f} ({one['minutes']:.1f} min)" for one in record["validations"]
     )
+
+
+def _fast(record: Record) -> Iterator[str]:
+    yield from ("## What each piece of speed code is worth", "", _provenance(record, "bench_fast"), "")
+    yield (
+        f"How much faster everything on is than without the piece: median of {record['turns']} paired turns, one "
+        "thread, CPU time. Below 1.1 in every row, a piece is not worth its lines on this processor."
+    )
+    yield ""
+    rows: dict[str, dict[str, float]] = record["rows"]
+    pieces = list(dict.fromkeys(piece for of_row in rows.values() for piece in of_row))
+    cells = [[what, *(f"{of_row[p]:.2f}" if p in of_row else "" for p in pieces)] for what, of_row in rows.items()]
+    yield from _table(["", *pieces], cells)
 
 
 def _train(record: Record) -> Iterator[str]:

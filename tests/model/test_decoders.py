@@ -35,7 +35,7 @@ def test_bahdanau_asks_with_the_previous_state(make_model, embedded):
     state = hidden_of(decoder.cell, steps[0].state.cell, embedded[1], asked.context_BM)
     torch.testing.assert_close(steps[1].hidden_BH, state.hidden_BH)
     joined = torch.cat([state.hidden_BH, asked.context_BM, embedded[1]], dim=1)
-    torch.testing.assert_close(steps[1].features_BF, torch.tanh(decoder.readout(joined)))
+    torch.testing.assert_close(steps[1].features_BF, torch.tanh(decoder.readout.projection(joined)))
 
 
 @pytest.mark.parametrize("feeds", [True, False])

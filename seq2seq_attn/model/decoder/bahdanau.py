@@ -3,22 +3,19 @@ appendix A.2.2).
 
     c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-The features see context and embedding beside the state, past the recurrence. f is the identity, or tanh of a linear
-layer where `readout_size` is given (the paper takes a maxout layer).
+f is the readout of `base.py`.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
-from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -32,22 +29,11 @@ class State(NamedTuple):
 class Bahdanau(Decoder):
     """Query s_{i-1}, one cell, a readout."""
 
-    def __init__(
-        self,
-        cell: Cell,
-        attention: Attention,
-        *,
-        embedding_size: int,
-        memory_size: int,
-        readout_size: int | None,
-        dropout: float,
-    ) -> None:
-        joined_size = cell.hidden_size + attention.context_size + embedding_size
-        super().__init__(attention, readout_size or joined_size)
+    def __init__(self, cell: Cell, attention: Attention, readout: Readout, *, memory_size: int) -> None:
+        super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
         self.cell = cell
-        self.readout = None if readout_size is None else nn.Linear(joined_size, readout_size)
-        self.dropout = Dropout(dropout)
+        self.readout = readout
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """See `Decoder.prepare`."""
@@ -60,15 +46,10 @@ class Bahdanau(Decoder):
         context_BM = attended.context_BM
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
-        features_BF = self.dropout(self.features(hidden_BH, context_BM, embedded_BE))
+        features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         return StepOutput(
             features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, State(cell_state, attended.state)
         )
-
-    def features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """f of states [..., H], contexts [..., M] and embeddings [..., E]: [..., F]."""
-        joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
-        return joined if self.readout is None else torch.tanh(self.readout(joined))
 
 
 def build(
@@ -83,11 +64,5 @@ def build(
 ) -> Bahdanau:
     """No options."""
     cell = build_cell(input_sizes=[embedding_size, attention.context_size], hidden_size=hidden_size)
-    return Bahdanau(
-        cell,
-        attention,
-        embedding_size=embedding_size,
-        memory_size=memory_size,
-        readout_size=readout_size,
-        dropout=dropout,
-    )
+    readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
+    return Bahdanau(cell, attention, readout, memory_size=memory_size)

@@ -3,21 +3,19 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is as in `bahdanau`.
+f is the readout of `base.py`.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
-from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -32,23 +30,13 @@ class Conditional(Decoder):
     """Query s'_j, which has read the previous token but not the source."""
 
     def __init__(
-        self,
-        first_cell: Cell,
-        second_cell: Cell,
-        attention: Attention,
-        *,
-        embedding_size: int,
-        memory_size: int,
-        readout_size: int | None,
-        dropout: float,
+        self, first_cell: Cell, second_cell: Cell, attention: Attention, readout: Readout, *, memory_size: int
     ) -> None:
-        joined_size = first_cell.hidden_size + attention.context_size + embedding_size
-        super().__init__(attention, readout_size or joined_size)
+        super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, first_cell.hidden_size)
         self.first_cell = first_cell
         self.second_cell = second_cell
-        self.readout = None if readout_size is None else nn.Linear(joined_size, readout_size)
-        self.dropout = Dropout(dropout)
+        self.readout = readout
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """See `Decoder.prepare`."""
@@ -62,8 +50,7 @@ class Conditional(Decoder):
         context_BM = attended.context_BM
         cell_state = self.second_cell.step(self.second_cell.project_inputs(context_BM), between)
         hidden_BH = self.second_cell.hidden(cell_state)
-        joined = torch.cat([hidden_BH, context_BM.to(hidden_BH.dtype), embedded_BE.to(hidden_BH.dtype)], dim=-1)
-        features_BF = self.dropout(joined if self.readout is None else torch.tanh(self.readout(joined)))
+        features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         next_state = State(cell_state, attended.state)
         return StepOutput(features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, next_state)
 
@@ -79,12 +66,7 @@ def build(
     dropout: float,
 ) -> Conditional:
     """No options."""
-    return Conditional(
-        build_cell(input_sizes=[embedding_size], hidden_size=hidden_size),
-        build_cell(input_sizes=[attention.context_size], hidden_size=hidden_size),
-        attention,
-        embedding_size=embedding_size,
-        memory_size=memory_size,
-        readout_size=readout_size,
-        dropout=dropout,
-    )
+    readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
+    first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
+    second_cell = build_cell(input_sizes=[attention.context_size], hidden_size=hidden_size)
+    return Conditional(first_cell, second_cell, attention, readout, memory_size=memory_size)

@@ -240,10 +240,10 @@ def _split(decoder: Bahdanau, score: Score) -> _Parts:
     elif isinstance(score, DotScore) and score.query_weight_AH is not None:
         state = torch.cat([state, score.query_weight_AH])
     readout = None
-    if decoder.readout is not None:
+    if (projection := decoder.readout.projection) is not None:
         sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
-        of_state, of_context, of_embedding = torch.split(decoder.readout.weight, sizes, dim=1)
-        readout = _Weights(of_state, decoder.readout.bias)
+        of_state, of_context, of_embedding = torch.split(projection.weight, sizes, dim=1)
+        readout = _Weights(of_state, projection.bias)
         context, embedding = torch.cat([context, of_context]), torch.cat([embedding, of_embedding])
     return _Parts(
         _Weights(state, functional.pad(state_bias, (0, len(state) - len(state_bias)))),

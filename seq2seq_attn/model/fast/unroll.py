@@ -88,7 +88,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     embedded_TBE = _times(nn.functional.embedding(tgt_in_TB, model.embedding.weight), embedding_factors)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     rows = (tensor.flatten(0, 1).index_select(0, positions_N) for tensor in (hidden_TBH, contexts_TBM, embedded_TBE))
-    features_NF = decoder.features(*rows)
+    features_NF = decoder.readout.features(*rows)
     if feature_factors is not None:
         features_NF = features_NF * feature_factors.flatten(0, 1).index_select(0, positions_N)
     found = (features_NF, positions_N, targets_N, hidden_TBH, contexts_TBM, embedded_TBE, weights_TBS, memory)
@@ -174,14 +174,14 @@ class _FirstPass:
         inputs_BP = decoder.cell.project_inputs(embedded_BE, attended.context_BM)
         cell_state: Any = decoder.cell.step(inputs_BP, state.cell)
         tensors = (decoder.cell.hidden(cell_state), attended.context_BM, embedded_BE)
-        features_RF = decoder.features(*(tensor.index_select(0, rows_R) for tensor in tensors))
+        features_RF = decoder.readout.features(*(tensor.index_select(0, rows_R) for tensor in tensors))
         if self._feature_factors is not None:
             features_RF = features_RF * self._feature_factors[t].index_select(0, rows_R)
         return features_RF, State(cell_state, attended.state)
 
 
 def _feature_factors(decoder: Bahdanau, ids_TB: Tensor) -> Tensor | None:
-    rate = decoder.dropout.rate
+    rate = decoder.readout.dropout.rate
     if not decoder.training or rate == 0.0:
         return None
     return keep_factors((*ids_TB.shape, decoder.feature_size), rate, ids_TB.device)
