@@ -143,7 +143,7 @@ class RunDir:
         write_sealed_config(self.path / _CONFIG, config)
 
     def save_text(self, prepared: PreparedCorpus) -> None:
-        """Copy tokenisers and vocabularies of a prepared corpus, so that the run can do without it."""
+        """Copy tokenizers and vocabularies of a prepared corpus, so that the run can do without it."""
         self.path.mkdir(parents=True, exist_ok=True)
         prepared.source_tokenizer.save(self.path, "source")
         prepared.target_tokenizer.save(self.path, "target")
@@ -151,11 +151,11 @@ class RunDir:
         prepared.target_vocab.save(vocab_path(self.path, "target"))
 
     def source_tokenizer(self) -> Tokenizer:
-        """The tokeniser of the source side. Raises UserError if its files are missing or damaged."""
+        """The tokenizer of the source side. Raises UserError if its files are missing or damaged."""
         return load_tokenizer(self.path, "source")
 
     def target_tokenizer(self) -> Tokenizer:
-        """The tokeniser of the target side. Raises UserError if its files are missing or damaged."""
+        """The tokenizer of the target side. Raises UserError if its files are missing or damaged."""
         return load_tokenizer(self.path, "target")
 
     def source_vocab(self) -> Vocab:

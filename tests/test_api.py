@@ -39,6 +39,10 @@ def test_the_front_door_has_documented_names(name: str) -> None:
     assert getattr(seq2seq_attn, name).__doc__
 
 
+def test_completion_offers_nothing_but_the_documented_names() -> None:
+    assert {name for name in dir(seq2seq_attn) if not name.startswith("__")} == set(NAMES)
+
+
 def test_names_are_listed_without_importing_torch() -> None:
     code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

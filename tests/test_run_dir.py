@@ -40,7 +40,7 @@ def test_a_damaged_configuration_is_refused(run: RunDir, text: str) -> None:
 
 
 @pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])
-def test_tokenisers_and_vocabularies_travel_with_the_run(tmp_path: Path, tokenizer: str) -> None:
+def test_tokenizers_and_vocabularies_travel_with_the_run(tmp_path: Path, tokenizer: str) -> None:
     corpus = toy_corpus(toy_config(tokenizer=tokenizer))
     run = RunDir(tmp_path / "run")
     run.save_text(corpus)

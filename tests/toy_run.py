@@ -1,4 +1,4 @@
-"""A run directory with a small model of random weights, real tokenisers and vocabularies: enough to translate with."""
+"""A run directory with a small model of random weights, real tokenizers and vocabularies: enough to translate with."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def toy_config(*, tokenizer: str = "sentencepiece", attention: str = "additive",
 
 
 def toy_corpus(config: Config) -> PreparedCorpus:
-    """Tokenisers and vocabularies of the sentences above; without the files of a prepared corpus."""
+    """Tokenizers and vocabularies of the sentences above; without the files of a prepared corpus."""
     tokenizer = config.data.tokenizer
     source_tokenizer, target_tokenizer = build_tokenizers(
         SOURCE,

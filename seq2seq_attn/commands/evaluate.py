@@ -1,6 +1,6 @@
 """Evaluation: run directories, or saved hypotheses, to scores: overall, by sentence length, and against each other.
 
-Several runs are compared with the first one. Lengths are counted in spaCy tokens, whatever tokenises a run, so that all
+Several runs are compared with the first one. Lengths are counted in spaCy tokens, whatever tokenizes a run, so that all
 runs are cut into the same buckets.
 """
 

@@ -93,7 +93,7 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
                 f"{taken[identity]} and {option}: both to {'standard output' if is_stream else path}; name two"
             )
         if (_identity(sys.stdout) if is_stream else identity) in read:
-            raise UsageError(f"{option} {path}: the file that is read; name another one")
+            raise UsageError(f"{option} {path}: this is the input file; name another one")
         taken[identity] = option
         if not is_stream:
             check_writable(Path(path))

@@ -1,4 +1,4 @@
-"""From raw text to a prepared corpus: read, tokenise, check, count, numericalise; reused while nothing changes."""
+"""From raw text to a prepared corpus: read, tokenize, check, count, numericalise; reused while nothing changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Log = Callable[[str], None]
 SMALL_CORPUS = 100_000
 """Pairs below which one process is done before others have started."""
 MAX_TRAINING_LINES = 100_000
-"""Of each side: about as many lines a tokeniser learns from."""
+"""Of each side: about as many lines a tokenizer learns from."""
 _STALE_AFTER_S = 24 * 3600.0
 """A half-made folder this old belongs to a process that was killed."""
 
@@ -194,8 +194,8 @@ def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> t
 
 
 def _sample(path: Path, num_lines: int) -> Iterator[str]:
-    """All lines of a file, or about as many as a tokeniser learns from, always the same."""
-    generator = random.Random("tokeniser")
+    """All lines of a file, or about as many as a tokenizer learns from, always the same."""
+    generator = random.Random("tokenizer")
     for line in corpus.iter_lines(path):
         if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
             yield line

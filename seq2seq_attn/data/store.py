@@ -1,4 +1,4 @@
-"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenisers, one folder."""
+"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenizers, one folder."""
 
 from __future__ import annotations
 
@@ -205,12 +205,12 @@ class PreparedCorpus:
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
-        """The tokeniser of the source side."""
+        """The tokenizer of the source side."""
         return load_tokenizer(self.directory, "source")
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
-        """The tokeniser of the target side."""
+        """The tokenizer of the target side."""
         return load_tokenizer(self.directory, "target")
 
     @cached_property

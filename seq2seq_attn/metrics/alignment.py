@@ -217,7 +217,7 @@ def _shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float
 
 def _num_characters(text: str) -> int:
     # Lower-cased and in compatibility form, as tokens may be: a letter can become two then. What has no width, and what
-    # tokenisers take for a blank, counts for nothing.
+    # tokenizers take for a blank, counts for nothing.
     normal = unicodedata.normalize("NFKC", text.lower().replace(_BLANK, ""))
     return sum(unicodedata.category(character) not in _UNSEEN for character in normal)
 

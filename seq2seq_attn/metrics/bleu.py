@@ -91,7 +91,7 @@ class Measure:
     """One measure against one list of references; the references are prepared once for any number of systems."""
 
     def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
-        """`target_language` chooses the spaCy tokeniser of `bleu_tutorial`; the other measures do not look at it."""
+        """`target_language` chooses the spaCy tokenizer of `bleu_tutorial`; the other measures do not look at it."""
         _check_lines(references, "references")
         self.name = name
         self._num_pairs = len(references)

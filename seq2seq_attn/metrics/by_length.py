@@ -1,6 +1,6 @@
 """Sentence pairs by length: half-open buckets, each to be scored as a corpus of its own.
 
-Length is counted in the tokens of one named tokeniser, the same for every system compared. A bucket's score is that of
+Length is counted in the tokens of one named tokenizer, the same for every system compared. A bucket's score is that of
 its summed statistics, never a mean of sentence scores; the buckets' sums add up to the corpus's.
 """
 

@@ -3,7 +3,7 @@
 The draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and `--paired-ar` (a test compares them
 with the command), but all resamples are scored at once, so a test per length bucket costs milliseconds.
 
-Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomisation:
+Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomization:
 Riezler and Maxwell 2005.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
@@ -100,7 +100,7 @@ def paired_randomization(
     num_trials: int = NUM_TRIALS,
     seed: int = DEFAULT_SEED,
 ) -> PairedTest:
-    """Paired approximate randomisation: each trial swaps the two systems' outputs sentence by sentence with probability
+    """Paired approximate randomization: each trial swaps the two systems' outputs sentence by sentence with probability
     one half; p as sacreBLEU's `--paired-ar` (and 1 for equal scores)."""
     num_pairs = _common_length((baseline, system))
     difference = system.score().score - baseline.score().score

@@ -140,7 +140,7 @@ def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note
 
 
 class _Interned:
-    """Token lists, each stored once: runs that share a tokeniser share their source tokens."""
+    """Token lists, each stored once: runs that share a tokenizer share their source tokens."""
 
     def __init__(self) -> None:
         self.lists: list[tuple[str, ...]] = []

@@ -198,7 +198,7 @@ def legend(page: Page) -> list[str]:
         name = first.arms[0].name if first.arms else first.systems[0]
         lines.append(
             f"difference, p, kept: against {name}, by sacreBLEU's paired bootstrap (the JSON has approximate "
-            f"randomisation too); kept = share of its score; {CLEAR_NOTE}"
+            f"randomization too); kept = share of its score; {CLEAR_NOTE}"
         )
     if first.arms:
         lines.append(

@@ -1,4 +1,4 @@
-"""What every tokeniser does to a line first, so that anything at all may come in."""
+"""What every tokenizer does to a line first, so that anything at all may come in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAYBE_MARKS = re.compile(r"\w?[^\w\s]{14,}")
 
 
 def normalize(text: str, *, lowercase: bool = False) -> str:
-    """One line as tokenisers see it: NFC, single plain spaces, no control characters, at most 30 combining marks in a
+    """One line as tokenizers see it: NFC, single plain spaces, no control characters, at most 30 combining marks in a
     row, optionally lower-cased."""
     if not text.isprintable():
         text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", _CONTROL.sub(" ", text)))

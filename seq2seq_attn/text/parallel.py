@@ -178,9 +178,9 @@ def _of_prefix(prefix: str, *languages: str) -> tuple[Path, Path]:
     missing = f"{prefix}.{languages[found.index(None)]}"
     there = next(filter(None, found), None)
     others, _ = _languages_of(prefix)
-    hint = f"though {there} is there" if there else f"a prefix is followed by .{languages[found.index(None)]}"
+    hint = f", though {there} is there" if there else f"; a prefix is followed by .{languages[found.index(None)]}"
     also = f"; there are files for {', '.join(others)}: see --source-language, --target-language" if others else ""
-    raise UserError(f"{missing}: no such file, and no {missing}.gz; {hint}{also}")
+    raise UserError(f"{missing}: no such file, and no {missing}.gz{hint}{also}")
 
 
 def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:

@@ -118,7 +118,7 @@ class Record:
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
-            text = "hypotheses of that validation that the length limit cut: %d; train longer, or raise %s"
+            text = "the length limit cut %d hypotheses of that validation; train longer, or raise %s"
             log.warning(text, state.best_num_cut, "search.max_length_ratio")
         if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")

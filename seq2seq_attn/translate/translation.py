@@ -33,7 +33,7 @@ class Translation:
     """One translation of one line. A notebook shows its text and its attention."""
 
     text: str
-    """detokenised; never holds a line break or another control character"""
+    """detokenized; never holds a line break or another control character"""
     tokens: list[str]
     """target tokens, without EOS; UNKs already replaced where that was asked for"""
     score: float

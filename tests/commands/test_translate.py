@@ -347,11 +347,11 @@ def test_no_output_replaces_the_file_that_is_read(
         other.hardlink_to(source)
     else:
         other.symlink_to(source)
-    with pytest.raises(UsageError, match=r".npz: the file that is read; name another one"):
+    with pytest.raises(UsageError, match=r".npz: this is the input file; name another one"):
         translate(input=source, run=run.path, **{option: other})  # type: ignore[arg-type]
     with source.open() as redirected, monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", redirected)
-        with pytest.raises(UsageError, match=r".npz: the file that is read; name another one"):
+        with pytest.raises(UsageError, match=r".npz: this is the input file; name another one"):
             translate(run=run.path, **{option: other})  # type: ignore[arg-type]
     assert source.read_text() == "Hund\n"
 
@@ -362,7 +362,7 @@ def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
     (tmp_path / "in").write_text("Hund\n")
     with (tmp_path / "in").open("a") as appended, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", appended)
-        with pytest.raises(UsageError, match=r"-o -: the file that is read"):
+        with pytest.raises(UsageError, match=r"-o -: this is the input file"):
             translate(input=tmp_path / "in", run=run.path)
 
 

@@ -28,7 +28,7 @@ TRAIN = [
     ("", "blank source"),
     ("eins zwei drei vier fünf sechs", "too long"),
     ("a", "x y z w"),
-    ("\u2028 \t", "blank to the tokeniser"),
+    ("\u2028 \t", "blank to the tokenizer"),
     ("<pad> <eos>", "<unk> ."),
 ]
 VALID = [("Ein Zebra rennt .", "A zebra runs ."), ("", ""), ("Eine Katze schläft .", "A cat sleeps .")]

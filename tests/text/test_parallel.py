@@ -104,7 +104,7 @@ def test_names_that_are_nearly_right() -> None:
         ("corpus/train.fr.gz", "drop the '.fr.gz' to name both: corpus/train"),
         ("corpus", "corpus: a folder; name the files in it by a prefix .*, for example corpus/train"),
         ("tables", "tables: a folder; .*, for example tables/b.tsv"),
-        ("half", r"half.fr: no such file, and no half.fr.gz; though half.en is there; there are files for en"),
+        ("half", r"half.fr: no such file, and no half.fr.gz, though half.en is there; there are files for en"),
         ("corpus/train.txt", "corpus/train.txt: expected a prefix"),
         ("c.tsv", "c.tsv: no such file"),
         ("gone", "gone.en: no such file, and no gone.en.gz; a prefix is followed by .en"),

@@ -71,7 +71,7 @@ WRONG = [
     ([*FILES, "data.test={train: a}"], "data.test.train: that name is taken"),
     ([*FILES, "data.test={../x: a}"], "names a file"),
     ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']: expected a prefix or two files"),
-    ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenise it"),
+    ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenize it"),
 ]
 
 

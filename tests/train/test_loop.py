@@ -400,7 +400,7 @@ def test_hypotheses_that_the_length_limit_cut_are_counted(
     assert 20 < num_cut <= 24
     assert events(run, "end")[0]["best_num_cut"] == num_cut
     assert f"{num_cut} of 24 hypotheses cut at the length limit" in caplog.text
-    assert caplog.messages[-1].startswith(f"hypotheses of that validation that the length limit cut: {num_cut};")
+    assert caplog.messages[-1].startswith(f"the length limit cut {num_cut} hypotheses of that validation;")
 
 
 def test_settings_that_do_not_do_what_they_seem_to_are_told(

@@ -36,7 +36,7 @@ def translator(run_path: Path) -> Translator:
 
 
 class Words:
-    """A tokeniser at blanks."""
+    """A tokenizer at blanks."""
 
     name = "words"
 

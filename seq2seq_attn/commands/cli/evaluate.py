@@ -36,7 +36,7 @@ def evaluate(
         typer.Option(metavar="NAME", help="Part of the runs' corpus; may be repeated.", show_default="its test sets"),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one a line.")
+        Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
     ] = None,
     reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")] = None,
     stitch: Stitch = None,
@@ -44,7 +44,7 @@ def evaluate(
     by_length: ByLength = None,
     length_of: LengthOf = Side.SOURCE,
     merge_below: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbour.")
+        int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbor.")
     ] = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,

@@ -52,7 +52,7 @@ Stitch = Annotated[
     typer.Option(
         min=1,
         metavar="K",
-        help="Join K sentence pairs to one; may be repeated, each K apart.",
+        help="Join K sentence pairs into one; may be repeated, each K on its own.",
         show_default="as they are",
     ),
 ]
@@ -61,7 +61,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         metavar="|".join(Metric),
-        help="What to score by; may be repeated.",
+        help="Measure to score by; may be repeated.",
         show_default="all but ter",
     ),
 ]
@@ -119,7 +119,9 @@ TargetLanguage = Annotated[
 Import = Annotated[
     list[str] | None,
     typer.Option(
-        "--import", metavar="MODULE", help="Import your own module, whose variants have its name; may be repeated."
+        "--import",
+        metavar="MODULE",
+        help="Import a module of your own; its name is its variant's name; may be repeated.",
     ),
 ]
 Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]

@@ -15,14 +15,16 @@ def score(
         str | None,
         typer.Argument(metavar="TEXT", help="A prefix (two files), a .tsv or a .jsonl.", show_default=False),
     ] = None,
-    source: Annotated[Path | None, typer.Option(metavar="FILE", help="Or: source sentences, one a line,")] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="Or: source sentences, one per line,")] = None,
     target: Annotated[Path | None, typer.Option(metavar="FILE", help="and the translation of each.")] = None,
     run: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last")
     ] = None,
     links: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Gold word links, a line each: 0-0 1-2; report AER, precision, recall."),
+        typer.Option(
+            metavar="FILE", help="Gold word links, one line per pair: 0-0 1-2; report AER, precision, recall."
+        ),
     ] = None,
     alignment: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the attention's word links in the same form.")

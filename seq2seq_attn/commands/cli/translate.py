@@ -47,7 +47,8 @@ def translate(
         ),
     ] = Unk.KEEP,
     alignment: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write word links, a line each: 0-0 1-2 (source-target).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write word links, one line per translation: 0-0 1-2 (source-target)."),
     ] = None,
     attention: Annotated[
         Path | None,

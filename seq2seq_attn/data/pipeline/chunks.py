@@ -1,4 +1,4 @@
-"""A corpus in chunks of some thousand pairs, each tokenised, checked and digested on its own: the work of one process.
+"""A corpus in chunks of some thousand pairs, each tokenized, checked and digested on its own: the work of one process.
 
 Nothing here loads torch: a process that does this work starts fast and stays small.
 """
@@ -63,10 +63,10 @@ class TokenizedChunk(NamedTuple):
 
 
 class ChunkTokenizer:
-    """The tokenisers of both sides, at work on chunks. Pickled, it says where they lie: each process loads its own."""
+    """The tokenizers of both sides, at work on chunks. Pickled, it says where they lie: each process loads its own."""
 
     def __init__(self, directory: Path, *, max_length: int, max_length_ratio: float) -> None:
-        """Take the folder that the tokenisers were saved in, and what a good pair is (`corpus.find_faults`)."""
+        """Take the folder that the tokenizers were saved in, and what a good pair is (`corpus.find_faults`)."""
         self._directory = directory
         self._max_length = max_length
         self._max_length_ratio = max_length_ratio
@@ -76,10 +76,10 @@ class ChunkTokenizer:
         return {**self.__dict__, "_tokenizers": None}
 
     def __call__(self, chunk: Chunk) -> TokenizedChunk:
-        """Tokenise both sides; of the training split, leave out the faulty pairs.
+        """Tokenize both sides; of the training split, leave out the faulty pairs.
 
         Raises:
-            UserError: the tokenisers cannot be loaded.
+            UserError: the tokenizers cannot be loaded.
         """
         if self._tokenizers is None:
             self._tokenizers = tuple(load_tokenizer(self._directory, side) for side in SIDES)

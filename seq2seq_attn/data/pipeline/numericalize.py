@@ -1,4 +1,4 @@
-"""From tokenised chunks to ids on disk. What grows in memory is the list of different tokens, nothing else.
+"""From tokenized chunks to ids on disk. What grows in memory is the list of different tokens, nothing else.
 
 The vocabulary is known only after the last training pair. Until then a token is its position in the list of different
 tokens seen so far, 4 bytes in a file; `Draft.finish` replaces these by ids.

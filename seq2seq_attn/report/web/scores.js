@@ -45,7 +45,7 @@ const comparisonCells = (one) => [
   el('td', { class: 'number' },
     one.retention ? [el('strong', {}, fixed(one.retention.value, 2)), el('span', { class: 'quiet' }, interval(one.retention, 2))] : '–'),
 ];
-const COMPARISON = ['Difference', 'p, bootstrap', 'p, randomisation', 'Share kept'];
+const COMPARISON = ['Difference', 'p, bootstrap', 'p, randomization', 'Share kept'];
 
 function significanceTable() {
   const rows = data.runs.slice(1).map((of, i) =>
@@ -77,7 +77,7 @@ function runScores(several) {
     several ? [el('h3', {}, 'Against ', words(baseline())), significanceTable()] : '',
     several
       ? el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and by approximate ' +
-          `randomisation. Share kept: the score as a share of that of ${baseline()}, with its paired 95 % interval.`)
+          `randomization. Share kept: the score as a share of that of ${baseline()}, with its paired 95 % interval.`)
       : '',
   ];
 }

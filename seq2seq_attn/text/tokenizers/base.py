@@ -1,4 +1,4 @@
-"""What a tokeniser is."""
+"""What a tokenizer is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenisers: text to tokens and back. Each kind lives in its own file and is imported when it is used."""
+"""Tokenizers: text to tokens and back. Each kind lives in its own file and is imported when it is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build_tokenizers(
     joint: bool = True,
     model_type: str = "unigram",
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenisers of both sides. SentencePiece learns from the lines (training text, nothing else): one model from
+    """The tokenizers of both sides. SentencePiece learns from the lines (training text, nothing else): one model from
     both sides when `joint`, else one a side. The other kinds learn nothing.
 
     Raises:
@@ -49,7 +49,7 @@ def build_tokenizers(
 
 
 def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
-    """The tokeniser that was saved for a side.
+    """The tokenizer that was saved for a side.
 
     Raises:
         UserError: a file is missing, damaged, or of a kind this version does not know.
@@ -71,5 +71,5 @@ def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
 
             return CharacterTokenizer(lowercase=lowercase)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: not a tokeniser file of seq2seq-attn; prepare the data again") from None
-    raise UserError(f"{path}: unknown tokeniser {name!r}; this version has spacy, sentencepiece, characters")
+        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again") from None
+    raise UserError(f"{path}: unknown tokenizer {name!r}; this version has spacy, sentencepiece, characters")

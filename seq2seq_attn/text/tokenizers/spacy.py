@@ -26,15 +26,15 @@ _TOO_LONG = re.compile(r"(?:[^\w ]|_){32}|[^ ]{1024}")
 
 
 class SpacyTokenizer:
-    """The tokeniser of `spacy.blank(language)`: needs no trained pipeline and is the one that those use."""
+    """The tokenizer of `spacy.blank(language)`: needs no trained pipeline and is the one that those use."""
 
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Make the tokeniser of a language.
+        """Make the tokenizer of a language.
 
         Raises:
-            UsageError: spaCy has no tokeniser for it, or one that needs a package that is not installed.
+            UsageError: spaCy has no tokenizer for it, or one that needs a package that is not installed.
         """
         import spacy
 
@@ -45,7 +45,7 @@ class SpacyTokenizer:
         except (ImportError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise UsageError(
-                f"language {language!r}: spaCy cannot tokenise it ({reason}); "
+                f"language {language!r}: spaCy cannot tokenize it ({reason}); "
                 "choose data.tokenizer.name=sentencepiece or characters"
             ) from None
         self._known: dict[str, Tokens] = {}
@@ -62,13 +62,13 @@ class SpacyTokenizer:
         """The words and punctuation marks of each line. Many lines at once share the work on what is between blanks."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._forgetting():
-            # some languages (Japanese, Thai) have a tokeniser of another kind
+            # some languages (Japanese, Thai) have a tokenizer of another kind
             if len(lines) < _FEW or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
                 return [self._tokens(line) for line in lines]
             return self._by_spans(lines)
 
     def _tokens(self, line: str) -> list[str]:
-        # Straight through the tokeniser: calling the pipeline would refuse lines above its `max_length`.
+        # Straight through the tokenizer: calling the pipeline would refuse lines above its `max_length`.
         tokenize = self._nlp.tokenizer
         return [token.text for piece in _pieces(line) for token in tokenize(piece) if not token.is_space]
 

@@ -1,6 +1,6 @@
 """Which of spaCy's tokens depend on more than the text between two blanks.
 
-spaCy's tokeniser splits a line at blanks and works on each span alone, so that the tokens of a span need to be found
+spaCy's tokenizer splits a line at blanks and works on each span alone, so that the tokens of a span need to be found
 once. One step sees the whole line: special cases with punctuation in them (":)", "d.h.", "10a.m.") are searched in the
 tokens found so far, across blanks. What is found across a blank is no special case and changes nothing itself, but it
 hides what it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search finds "):" first, and ":" and ")" stay

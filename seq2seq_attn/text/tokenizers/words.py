@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def word_tokenizer(language: str) -> SpacyTokenizer:
     """What counts as a word of a language, for lengths and for what attention is judged by: spaCy's tokens; those of
-    `xx`, any language, where spaCy has no tokeniser for it."""
+    `xx`, any language, where spaCy has no tokenizer for it."""
     return _spacy(spacy_language(language))
 
 
 @lru_cache(maxsize=16)
 def spacy_language(language: str) -> str:
-    """The language itself if `spacy.blank` has a tokeniser for it, else `xx`, spaCy's for any language."""
+    """The language itself if `spacy.blank` has a tokenizer for it, else `xx`, spaCy's for any language."""
     try:
         _spacy(language)
     except UsageError:

@@ -1,4 +1,4 @@
-"""What holds for every tokeniser, then what is each one's own."""
+"""What holds for every tokenizer, then what is each one's own."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_normalize():
 
 def test_unknown_tokenizer_file(tmp_path):
     (tmp_path / "source.tokenizer.json").write_text('{"name": "moses", "lowercase": false}')
-    with pytest.raises(UserError, match="unknown tokeniser 'moses'"):
+    with pytest.raises(UserError, match="unknown tokenizer 'moses'"):
         load_tokenizer(tmp_path, "source")
 
 
@@ -190,7 +190,7 @@ def test_spacy_keeps_nothing_of_what_it_saw():
 
 @pytest.fixture(scope="module", params=["de", "en", "ru"])
 def spacy_pieces(request):
-    """A tokeniser that knows many spans, and bits of text at which its special cases are."""
+    """A tokenizer that knows many spans, and bits of text at which its special cases are."""
     tokenizer = SpacyTokenizer(request.param)
     cases = [text for text in tokenizer._nlp.tokenizer.rules if text.strip()]
     halves = [half for text in cases for half in (text[: len(text) // 2], text[len(text) // 2 :]) if half]
