@@ -52,6 +52,7 @@ def evaluate(
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
     reference: str | Path | None = None,
+    ensemble: bool = False,
     by_length: str | None = None,
     beam_size: int | None = None,
     device: str = "auto",
@@ -69,6 +70,7 @@ def evaluate(
         runs: run directories, the others compared with the first; None: the run that finished last.
         split: parts of the runs' corpus; none: its test sets. Or, instead:
         source: a file with one sentence per line, and `reference`, its translation.
+        ensemble: also score all runs as one model, by the mean of their probabilities.
         by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
         beam_size: None: as each run is configured.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -90,6 +92,7 @@ def evaluate(
         settings=Settings(by_length),
         choices=Choices(beam_size, device=device),
         files=ReportFiles(_path(json), _path(report)),
+        ensemble=ensemble,
     )
     return run_evaluation(request)
 

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.arms import find_arms, named_arms
+from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
 from seq2seq_attn.evaluation.names import path_names, run_names
 from seq2seq_attn.evaluation.runs import DEFAULT_CHOICES, Choices, EvaluatedRun
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
@@ -26,6 +28,7 @@ from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.translate.ensemble import check_alike
 from seq2seq_attn.translate.translator import resolve_arithmetic
 
 log = logging.getLogger(__name__)
@@ -52,6 +55,8 @@ class EvaluationRequest:
     files: ReportFiles = NO_FILES
     """if no file is named, the report goes to the first run as `report.json` (`report.comparison.json` of several runs,
     `report.<its name>.json` of a file), with Markdown and plots beside it; otherwise no run is written to"""
+    ensemble: bool = False
+    """also score all runs as one model, by the mean of their probabilities"""
     judge_attention: bool = True
     """have the runs read their hypotheses, and references with gold links: entropy, coverage, alignment"""
 
@@ -61,7 +66,8 @@ def evaluate(request: EvaluationRequest) -> Report:
     compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of different data.
+        UsageError: files and splits together, one file without the other, an unknown split, runs of different data,
+            runs that cannot form an ensemble.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
     if not request.runs:
@@ -72,6 +78,8 @@ def evaluate(request: EvaluationRequest) -> Report:
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)
+    if request.ensemble:
+        _check_ensemble(run_dirs)
     files = _files_to_write(request, run_dirs[0])
     source, choices = request.source, request.choices
     sets = find_sets(
@@ -83,21 +91,19 @@ def evaluate(request: EvaluationRequest) -> Report:
         stitch=request.stitch,
         show_progress=choices.show_progress,
     )
-    evaluated = [
-        EvaluatedRun(run, config, choices, hyps_dir=hyps_dir, keep_maps=files.is_html)
-        for run, config, hyps_dir in zip(run_dirs, configs, _hyps_dirs(request, files, run_dirs), strict=True)
-    ]
-    hypotheses = {name: [run.translate(one) for one in sets] for name, run in zip(names, evaluated, strict=True)}
+    systems = _systems(request, files, run_dirs, configs, names)
+    evaluated = list(systems.values())
+    hypotheses = {name: [run.translate(one) for one in sets] for name, run in systems.items()}
     data = configs[0].data
     languages = Languages(data.source_language, data.target_language, "files" if source else data.corpus)
     of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
     report = build_report(
         sets,
         hypotheses,
-        [{"name": name, **run.describe()} for name, run in zip(names, evaluated, strict=True)],
+        [{"name": name, **run.describe()} for name, run in systems.items()],
         languages=languages,
         settings=request.settings,
-        arms=find_arms(names, configs),
+        arms=_arms(names, configs, list(systems)),
         judgements=_judge(sets, of_runs, languages) if request.judge_attention else None,
         counts=[run.counts for run in evaluated],
         device=str(resolve_device(choices.device)),
@@ -182,13 +188,47 @@ def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
     return of_run
 
 
+def _check_ensemble(runs: Sequence[RunDir]) -> None:
+    """Before any run translates, which can take minutes."""
+    if len(runs) == 1:
+        raise UsageError(f"--ensemble with one run ({runs[0].path}): name two or more")
+    check_alike(runs)
+
+
+def _systems(
+    request: EvaluationRequest,
+    files: ReportFiles,
+    runs: Sequence[RunDir],
+    configs: Sequence[Config],
+    names: Sequence[str],
+) -> dict[str, EvaluatedRun]:
+    """What is evaluated, by name: the runs, then their ensemble if it is asked for."""
+    dirs = _hyps_dirs(request, files, runs)
+    systems = {
+        name: EvaluatedRun(run, config, request.choices, hyps_dir=hyps_dir, keep_maps=files.is_html)
+        for name, run, config, hyps_dir in zip(names, runs, configs, dirs[: len(runs)], strict=True)
+    }
+    if request.ensemble:
+        ensemble = EvaluatedEnsemble(runs, configs, names, request.choices, hyps_dir=dirs[-1], keep_maps=files.is_html)
+        systems[ensemble.name] = ensemble
+    return systems
+
+
+def _arms(names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
+    """The runs grouped by configuration; an ensemble, which comes after the runs, is an arm of its own."""
+    arms = find_arms(names, configs)
+    ensembles = [Arm(name, (place,), ()) for place, name in enumerate(systems) if place >= len(names)]
+    return [*arms, *ensembles] if arms else []
+
+
 def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[RunDir]) -> list[Path | None]:
-    """Where the hypotheses of each run are saved; None: nowhere."""
+    """Where the hypotheses of each run, then those of their ensemble, are saved; None: nowhere."""
     if not request.files.is_named:
-        return [run.hyps_dir if files.is_named else None for run in runs]
+        own = [*(run.hyps_dir for run in runs), *([runs[0].hyps_dir / ENSEMBLE_HYPS] if request.ensemble else [])]
+        return [folder if files.is_named else None for folder in own]
+    names = [*(run.path.resolve().name for run in runs), *([ENSEMBLE_HYPS] if request.ensemble else [])]
     if files.json is None:
-        return [None] * len(runs)
-    names = [run.path.resolve().name for run in runs]
+        return [None] * len(names)
     if len(set(names)) < len(names):
         names = [f"{name}-{place}" for place, name in enumerate(names, start=1)]
     folder = files.json.with_name(f"{files.json.name.removesuffix('.json')}.hyps")

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 def translate(
     texts: Sequence[str] = (),
     *,
-    run: str | Path | None = None,
+    run: str | Path | Sequence[str | Path] | None = None,
     input: str | Path | None = None,
     output: str | Path | None = None,
     format: Format = "text",
@@ -52,7 +52,7 @@ def translate(
 
     Args:
         texts: lines to translate, instead of `input`.
-        run: run directory; None: the run under `runs/` that finished last.
+        run: run directory, or several for their ensemble; None: the run under `runs/` that finished last.
         input: file (plain or .gz), or "-" for standard input, which is also read where nothing else is given.
         output: file (plain or .gz), or None or "-" for standard output.
         format: `json` writes an object per line: `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from
@@ -84,7 +84,7 @@ def translate(
     translator = load(run, device, precision=precision)
     check_has_attention(translator, alignment=alignment, attention=attention)
     if choices.get("unk") == "copy":
-        _check_can_copy(RunDir(run), translator)
+        _check_can_copy(RunDir(run if isinstance(run, str | Path) else run[0]), translator)
     choices["keep_attention"] = bool(alignment or attention) or (format == "json" and translator.has_attention)
     notices = _notices(translator, choices, n_best, None if texts else str(input or STREAM))
     with ExitStack() as stack:

@@ -125,15 +125,27 @@ class EvaluatedRun:
         """What its attention did in these translations; of the fixed-vector arms, what the texts tell."""
         return judge.judge(hypotheses, self._translator, batch_size=self._choices.batch_size)
 
+    @property
+    def _own_hyps_dir(self) -> Path:
+        """Where the run itself keeps translations."""
+        return self._run.hyps_dir
+
+    @property
+    def _label(self) -> str:
+        """What the progress bar calls it."""
+        return self._run.path.name
+
     @cached_property
     def _translator(self) -> Translator:
         return load(self._run.path, self._choices.device, precision=self._choices.precision)
 
     @cached_property
-    def _model_hash(self) -> str:
-        if not self._run.model_path.is_file():
-            self._run.best_metadata()  # says what is wrong
-        return sha256_of(self._run.model_path)
+    def _model_hash(self) -> str | list[str]:
+        return hash_model(self._run)
+
+    def _summaries(self, lines: Sequence[str]) -> FloatArray | None:
+        """The encoder's summary of each line; None: there is no single one."""
+        return summaries(self._translator, lines, batch_size=self._choices.batch_size)
 
     def _translate(self, one: EvaluationSet) -> list[str]:
         name = f"{f'files/{one.name}' if one.is_file else one.name}{self._variation}.txt"
@@ -162,8 +174,8 @@ class EvaluatedRun:
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
             self._unknown[-1].append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
         self._seconds += time.monotonic() - started
-        if self._keep_maps:
-            self._vectors.append(summaries(self._translator, one.source, batch_size=self._choices.batch_size))
+        if self._keep_maps and (vectors := self._summaries(one.source)) is not None:
+            self._vectors.append(vectors)
         if self._hyps_dir is not None:
             self._save(self._hyps_dir / name, lines, {**made_by, **counts.to_dict()})
         self._counts.append(counts)
@@ -182,14 +194,14 @@ class EvaluatedRun:
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
         """What was saved here before, or in the run itself."""
-        for folder in dict.fromkeys([self._hyps_dir, self._run.hyps_dir]):
+        for folder in dict.fromkeys([self._hyps_dir, self._own_hyps_dir]):
             if folder is not None and (found := _read_same(folder / name, made_by, num_lines)) is not None:
                 log.info("%s: made by the same model in the same way, reused", folder / name)
                 return found
         return None
 
     def _save(self, path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
-        is_own = self._hyps_dir == self._run.hyps_dir
+        is_own = self._hyps_dir == self._own_hyps_dir
         if is_own and not path.parent.resolve().is_relative_to(self._run.path.resolve()):
             log.warning("%s: not saved, as a link leads out of the run there", path)
             return
@@ -202,7 +214,7 @@ class EvaluatedRun:
     def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
         from tqdm import tqdm
 
-        label = f"{self._run.path.name}, {one.name}"
+        label = f"{self._label}, {one.name}"
         is_off = not self._choices.show_progress
         return tqdm(found, desc=label, total=len(one.source), unit="line", disable=is_off)
 
@@ -219,6 +231,13 @@ class EvaluatedRun:
             "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
             "version": __version__,
         }
+
+
+def hash_model(run: RunDir) -> str:
+    """The hash of a run's best model. Raises UserError if there is none."""
+    if not run.model_path.is_file():
+        run.best_metadata()  # says what is wrong
+    return sha256_of(run.model_path)
 
 
 def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:

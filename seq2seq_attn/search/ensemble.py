@@ -2,8 +2,8 @@
 
     log p(y) = log 1/N sum_n p_n(y)
 
-The models may be of any kind; they must share both vocabularies. The attention shown is the mean of those that have
-one.
+The models may be of any kind; they must share both vocabularies. The attention shown is the mean over the models that
+have attention over source positions.
 """
 
 from __future__ import annotations

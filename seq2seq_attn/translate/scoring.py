@@ -19,6 +19,7 @@ from torch import Tensor
 from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.text.vocab import PAD, UNK
 from seq2seq_attn.translate.batching import batches_by_length, evaluating
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
@@ -50,7 +51,7 @@ def force_decode(
         batch_size: pairs decoded at once; changes speed and memory only. None: as the run is configured to translate.
 
     Raises:
-        UsageError: another number of sources than of targets, or a `batch_size` below 1.
+        UsageError: another number of sources than of targets, a `batch_size` below 1, or an ensemble.
     """
     if isinstance(sources, str) or isinstance(targets, str):
         raise TypeError("expected two lists of lines, got one string; write score([source], [target])")
@@ -59,6 +60,7 @@ def force_decode(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
     batch_size = _checked(translator, batch_size)
+    _model(translator)  # refuses an ensemble now, not at the first pair
     return (
         decoded
         for start in range(0, len(sources), _CHUNK_PAIRS)
@@ -97,6 +99,8 @@ def _checked(translator: Translator, batch_size: int | None) -> int:
 
 def _model(translator: Translator) -> Seq2Seq:
     """The translator's model, of which forced decoding needs more than search does."""
+    if isinstance(translator.model, Ensemble):
+        raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     if not isinstance(translator.model, Seq2Seq):
         raise TypeError(f"expected a translator with a Seq2Seq model, got one with {type(translator.model).__name__}")
     return translator.model

@@ -34,13 +34,8 @@ from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
 from seq2seq_attn.translate.choices import Choices, Options, Unk, resolve_choices
-from seq2seq_attn.translate.translation import (
-    EOS_TOKEN,
-    Translation,
-    empty_translation,
-    join_n_best,
-    split_source,
-)
+from seq2seq_attn.translate.ensemble import load_models
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_source
 
 __all__ = ["Choices", "Translation", "Translator", "Unk", "load"]
 
@@ -298,11 +293,14 @@ class Translator:
         return empty_translation(options.keep_attention and self.has_attention)
 
 
-def load(run: str | Path | None = None, device: str = "auto", *, precision: str = "auto") -> Translator:
+def load(
+    run: str | Path | Sequence[str | Path] | None = None, device: str = "auto", *, precision: str = "auto"
+) -> Translator:
     """The translator of a run directory, with its best model.
 
     Args:
-        run: the directory; None: the run under `runs/` that finished last.
+        run: the directory; None: the run under `runs/` that finished last. A list of several: their ensemble, which
+            takes the mean of the models' probabilities. The first run then gives the search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of the matrix products: `fp32`; `bf16`, faster on hardware that has it; `int8`, faster on
             most CPUs, where alone it runs (the encoder then in bf16, if the CPU has that); `auto`: fp32, because the
@@ -310,13 +308,17 @@ def load(run: str | Path | None = None, device: str = "auto", *, precision: str 
 
     Raises:
         UserError: no run there, or a file of it is missing, damaged or of another version.
-        UsageError: a device that is not there, or a precision that it has not.
+        UsageError: a device that is not there, a precision that it does not support, or several runs that do not share
+            their tokenizers and vocabularies.
     """
-    run_dir, on_device = newest_run() if run is None else RunDir(run), resolve_device(device)
+    on_device = resolve_device(device)
+    named = [run] if isinstance(run, str | Path) else run
+    run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    model = load_models(run_dirs, on_device, resolve_arithmetic(precision, on_device))
+    run_dir = run_dirs[0]
     config = run_dir.config()
-    model = run_dir.load_model(config.model)
     return Translator(
-        model.to(on_device).eval(),
+        model,
         source_tokenizer=run_dir.source_tokenizer(),
         target_tokenizer=run_dir.target_tokenizer(),
         source_vocab=run_dir.source_vocab(),

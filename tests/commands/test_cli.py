@@ -82,7 +82,7 @@ OPTIONS = {
     "train": "--train --valid --test --source-language --target-language"
     " -c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
     "evaluate": "--split --source --reference --stitch --metric --by-length --length-of --merge-below --beam-size"
-    " --length-penalty --batch-size --reuse-hypotheses --no-attention --json --report --device --debug",
+    " --length-penalty --batch-size --reuse-hypotheses --ensemble --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
     " --batch-size --device --debug",
     "score": "--source --target --run --links --alignment --attention --format --batch-size --device --import --debug",
@@ -231,13 +231,13 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         "seq2seq_attn.commands.translate.translate", lambda texts, **options: seen.update(options, texts=texts)
     )
-    arguments = "--run r -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
+    arguments = "--run r --run s -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
     arguments += " --format json"
     assert run(["translate", *arguments.split()]) == 0
     assert seen == {
         "texts": [],
-        "run": Path("r"),
+        "run": [Path("r"), Path("s")],
         "input": "a",
         "output": "b",
         "beam_size": 4,
@@ -265,7 +265,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
-    arguments += " --batch-size 9 --json j --report r.html --plots svg --csv s.csv --latex t.tex"
+    arguments += " --ensemble --batch-size 9 --json j --report r.html --plots svg --csv s.csv --latex t.tex"
     arguments += " --device cpu --precision bf16 --max-length-ratio 3"
     assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out.startswith("the table\n--full shows")
@@ -279,6 +279,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
             settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50),
             choices=Choices(4, 0.5, 3.0, 9, "cpu", "bf16", reuse_hypotheses=True),
             files=ReportFiles(Path("j"), Path("r.html"), "svg", Path("s.csv"), Path("t.tex")),
+            ensemble=True,
             judge_attention=False,
         )
     ]

@@ -54,6 +54,9 @@ def evaluate(
         bool,
         typer.Option("--reuse-hypotheses", help="Take saved translations if the same model made them in the same way."),
     ] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="Also score all runs as one model: the mean of their probabilities.")
+    ] = False,
     no_attention: Annotated[
         bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
     ] = False,
@@ -126,6 +129,7 @@ def evaluate(
                 is_terminal(),
             ),
             files=ReportFiles(json, report, plots.value if plots else None, csv, latex),
+            ensemble=ensemble,
             judge_attention=not no_attention,
         )
     )

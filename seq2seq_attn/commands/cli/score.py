@@ -18,7 +18,8 @@ def score(
     source: Annotated[Path | None, typer.Option(metavar="FILE", help="Or: source sentences, one per line,")] = None,
     target: Annotated[Path | None, typer.Option(metavar="FILE", help="and the translation of each.")] = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last")
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="Run directory, just one.", show_default="the run that finished last"),
     ] = None,
     links: Annotated[
         Path | None,
@@ -49,14 +50,19 @@ def score(
     with <eos>. The perplexity of all pairs goes to stderr.
     """
     from seq2seq_attn.commands.score import score as run_scoring
+    from seq2seq_attn.errors import UsageError
     from seq2seq_attn.model.variants import import_variants
 
+    if run and len(run) > 1:
+        raise UsageError(
+            f"--run given {len(run)} times: score takes one run, not an ensemble; score each run by itself"
+        )
     import_variants(imports or [])
     run_scoring(
         pairs,
         source=source,
         target=target,
-        run=run,
+        run=run[0] if run else None,
         links=links,
         alignment=alignment,
         attention=attention,

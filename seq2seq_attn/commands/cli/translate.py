@@ -25,7 +25,12 @@ from seq2seq_attn.commands.cli.options import (
 def translate(
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences.", show_default=False)] = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last")
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Run directory; several (the option repeated) translate as one model, an ensemble.",
+            show_default="the run that finished last",
+        ),
     ] = None,
     input: Annotated[
         str | None, typer.Option("-i", "--input", metavar="FILE|-", help="Lines to translate.", show_default="-")
@@ -72,7 +77,7 @@ def translate(
     import_variants(imports or [])
     run_translation(
         texts or [],
-        run=run,
+        run=run or None,
         input=input,
         output=output,
         format=format.value,

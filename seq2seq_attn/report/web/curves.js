@@ -57,7 +57,7 @@ function curveFigure([title, place, isLog]) {
 function curveContent() {
   const figures = CURVES.map(curveFigure).filter(Boolean);
   if (!figures.length) return null;
-  const without = data.runs.filter(({ validations }) => !validations.length);
+  const without = data.runs.filter((run) => hasConfig(run) && !run.validations.length);
   return [
     el('div', { class: 'plots' }, figures),
     el('p', { class: 'note' }, 'Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',

@@ -33,6 +33,9 @@ const words = (text, attributes = {}) => el('bdi', { dir: 'auto', ...attributes 
 const section = (id, title, ...content) =>
   el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), content);
 
+// An ensemble has no configuration, learning curve or encoder of its own.
+const hasConfig = (run) => Object.keys(run.config).length > 0;
+
 // The line style of a run, or of an arm: colour, dash and marker tell it apart, so that colour alone never has to. Runs
 // of one arm look alike.
 const styleOf = (run) => (data.report.groups ? data.report.groups.findIndex((arm) => arm.runs.includes(data.runs[run].name)) : run);

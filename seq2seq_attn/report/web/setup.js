@@ -21,7 +21,7 @@ function sideBySide(id, label, header, trees) {
 }
 
 function configurationContent() {
-  const runs = data.runs.map((run, i) => [i, run]).filter(([, run]) => Object.keys(run.config).length);
+  const runs = data.runs.map((run, i) => [i, run]).filter(([, run]) => hasConfig(run));
   if (!runs.length) return null;
   const table = sideBySide('config-table', 'Configurations', runs.map(([i, run]) => runLabel(i, run.name)), runs.map(([, run]) => run.config));
   const count = table.querySelectorAll('tr.differs').length;

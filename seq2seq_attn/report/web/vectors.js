@@ -229,7 +229,7 @@ function vectorContent() {
   if (!data.vectors || !data.vectors.rows.length) return null;
   const shown = data.runs.map((_, run) => run).filter((run) => data.vectors.runs[run]);
   const firsts = arms().map((arm) => arm.runs[0]);
-  const without = data.runs.filter((run, i) => !data.vectors.runs[i] && (!firsts.length || firsts.includes(run.name)));
+  const without = data.runs.filter((run, i) => hasConfig(run) && !data.vectors.runs[i] && (!firsts.length || firsts.includes(run.name)));
   space.views = shown.map(spaceView);
   const { length: count } = data.vectors.rows;
   const part = count < places.length ? `${integer(count)} of the ${integer(places.length)} source sentences, evenly spaced` : `${integer(count)} source sentences`;

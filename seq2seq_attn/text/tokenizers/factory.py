@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import read_json, sha256_of
 from seq2seq_attn.text.tokenizers.base import Side, Tokenizer
 
 
@@ -46,6 +47,25 @@ def build_tokenizers(
     from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
     return CharacterTokenizer(lowercase=lowercase), CharacterTokenizer(lowercase=lowercase)
+
+
+def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
+    """The settings of a saved tokenizer, with the hash of its SentencePiece model. Equal settings split text alike.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    path = directory / f"{side}.tokenizer.json"
+    saved = read_json(path)
+    if not isinstance(saved, dict):
+        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
+    if saved.get("name") != "sentencepiece":
+        return saved
+    model = directory / f"{side}.sentencepiece.model"
+    try:
+        return {**saved, "model": sha256_of(model)}
+    except OSError as error:
+        raise UserError(f"{model}: cannot be read ({error.strerror})") from None
 
 
 def load_tokenizer(directory: Path, side: Side) -> Tokenizer:

@@ -1,0 +1,77 @@
+"""Load the models of several runs as one: check that they share tokenizers and vocabularies, then average them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.search.ensemble import Ensemble
+from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.text.tokenizers.base import SIDES
+from seq2seq_attn.text.tokenizers.factory import saved_settings
+from seq2seq_attn.text.vocab import Vocab
+
+
+def load_models(runs: Sequence[RunDir], device: torch.device, arithmetic: Arithmetic) -> Seq2Seq | Ensemble:
+    """The best model of one run, or of several runs their ensemble, ready to translate.
+
+    Raises:
+        UserError: a run whose files are missing, damaged or of another version.
+        UsageError: no run, runs that cannot form an ensemble, or a precision that one of several models does not
+            support.
+    """
+    configs = [run.config() for run in runs]
+    check_alike(runs)
+    models = [run.load_model(config.model).to(device).eval() for run, config in zip(runs, configs, strict=True)]
+    if len(models) == 1:
+        return models[0]
+    with torch.inference_mode():
+        return Ensemble([step_model(model, arithmetic) for model in models])
+
+
+def check_alike(runs: Sequence[RunDir]) -> None:
+    """Check that runs are different ones and share their tokenizers and vocabularies.
+
+    Raises:
+        UsageError: they do not, or there is none.
+        UserError: a file of a run is missing or damaged.
+    """
+    if not runs:
+        raise UsageError("no run to load: name at least one")
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
+    for other in runs[1:]:
+        found = _difference(runs[0], other)
+        if found is not None:
+            raise UsageError(
+                f"{runs[0].path} and {other.path} differ in {found}; an ensemble needs runs trained on the same "
+                "prepared data"
+            )
+
+
+def _difference(first: RunDir, other: RunDir) -> str | None:
+    """The first difference in the text processing of two runs; None: there is none."""
+    for side in SIDES:
+        settings, others = (saved_settings(run.path, side) for run in (first, other))
+        if settings != others:
+            keys = [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
+            return f"the {side} tokenizer ({', '.join(keys)})"
+    vocabs = (first.source_vocab(), other.source_vocab()), (first.target_vocab(), other.target_vocab())
+    for side, (vocab, of_other) in zip(SIDES, vocabs, strict=True):
+        if vocab != of_other:
+            return f"the {side} vocabulary ({_vocab_difference(vocab, of_other)})"
+    return None
+
+
+def _vocab_difference(vocab: Vocab, other: Vocab) -> str:
+    if len(vocab) != len(other):
+        return f"{len(vocab):,} and {len(other):,} entries"
+    token_id, pair = next(
+        (i, pair) for i, pair in enumerate(zip(vocab.tokens, other.tokens, strict=True)) if len({*pair}) > 1
+    )
+    return f"id {token_id}: {pair[0]!r} and {pair[1]!r}"

@@ -1,0 +1,169 @@
+"""An ensemble against the slow definition: at each token, the log of the members' mean probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.ensemble import Ensemble
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.text.vocab import BOS, EOS, UNK
+from tests.search.fake_model import FakeModel, Prefix, every_hypothesis, log_prob_of, sources
+
+A, B = UNK + 1, UNK + 2
+
+
+@dataclass
+class Mean(FakeModel):
+    """The members' mean, computed sentence by sentence; the oracle."""
+
+    members: list[FakeModel] = field(default_factory=list)
+
+    def next_log_probs(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+        probs = [np.exp(member.next_log_probs(source, prefix).astype(np.float64)) for member in self.members]
+        return np.log(np.mean(probs, axis=0)).astype(np.float32)
+
+    def attention(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+        return np.mean([one.attention(source, prefix) for one in self.members if one.has_weights], axis=0)
+
+
+def fakes(*seeds: int, num_free: int = 2) -> list[FakeModel]:
+    return [FakeModel(num_free=num_free, seed=seed, sharpness=1.0) for seed in seeds]
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@pytest.mark.parametrize("max_length", [1, 3])
+def test_a_wide_beam_finds_the_best_of_all(max_length: int, length_penalty: float) -> None:
+    members = fakes(1, 2, 3)
+    mean = Mean(members=members)
+    ids, batch = sources(4, 1)
+    options = {"length_penalty": length_penalty, "max_lengths_B": [max_length] * 4}
+    found = beam_search(Ensemble(members), batch, beam_size=4**max_length, **options)
+    for source, (best,) in zip(ids, found, strict=True):
+        candidates = every_hypothesis([UNK, A, B], max_length)
+        scores = [log_prob_of(mean, source, c, is_finished=True) / (len(c) + 1) ** length_penalty for c in candidates]
+        assert best.ids == candidates[int(np.argmax(scores))]
+        assert best.score == pytest.approx(max(scores), rel=1e-5)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
+    """Sentences leave at different steps and hypotheses change slots: each member's state moves along."""
+    members = fakes(4, 5, num_free=5)
+    mean = Mean(num_free=5, members=members)
+    ids, batch = sources(9, 4)
+    limits = [8, 3, 7, 1, 8, 5, 2, 8, 4]
+    if beam_size == 1:
+        found = [[best] for best in greedy_search(Ensemble(members), batch, max_lengths_B=limits)]
+    else:
+        found = beam_search(Ensemble(members), batch, beam_size=beam_size, n_best=beam_size, max_lengths_B=limits)
+    for source, hypotheses in zip(ids, found, strict=True):
+        for one in hypotheses:
+            expected = log_prob_of(mean, source, one.ids, is_finished=one.is_finished)
+            assert one.log_prob == pytest.approx(expected, rel=1e-5)
+            assert one.weights_TS is not None
+            steps = range(len(one.ids) + one.is_finished)
+            weights_TS = [mean.attention(tuple(source), tuple(one.ids[:t])) for t in steps]
+            np.testing.assert_allclose(one.weights_TS, np.stack(weights_TS), atol=1e-6)
+
+
+def test_reorder_then_step_is_step_then_reorder() -> None:
+    ensemble = Ensemble(fakes(6, 7))
+    _, batch = sources(3, 6)
+    _, state = ensemble.step(torch.full((6,), BOS), ensemble.start(batch, 2))
+    ids_R, index_R = torch.tensor([A, B, B, A, UNK, A]), torch.tensor([5, 5, 1, 0])  # the sentence between has left
+    tokens, _ = ensemble.step(ids_R, state)
+    moved, _ = ensemble.step(ids_R[index_R], ensemble.reorder(state, index_R))
+    torch.testing.assert_close(moved.log_probs(), tokens.log_probs()[index_R])
+    assert tokens.weights_RS is not None
+    torch.testing.assert_close(moved.weights_RS, tokens.weights_RS[index_R])
+
+
+def test_the_attention_is_that_of_the_members_that_have_one() -> None:
+    with_weights, without = FakeModel(seed=8), FakeModel(seed=9, has_weights=False)
+    ids, batch = sources(3, 8)
+    for source, best in zip(
+        ids, greedy_search(Ensemble([without, with_weights]), batch, max_lengths_B=[3] * 3), strict=True
+    ):
+        assert best.weights_TS is not None
+        np.testing.assert_allclose(best.weights_TS[0], with_weights.attention(tuple(source), ()), atol=1e-7)
+    assert greedy_search(Ensemble([without, without]), batch, max_lengths_B=[3] * 3)[0].weights_TS is None
+
+
+def test_a_token_that_one_member_rules_out_can_still_be_chosen() -> None:
+    sure = FakeModel(scripted={(): {A: 1.0}, (A,): {EOS: 1.0}})
+    other = FakeModel(scripted={(): {EOS: 0.4, B: 0.3, A: 0.3}, (A,): {EOS: 1.0}})
+    [[best]] = beam_search(Ensemble([sure, other]), collate_source([[5]]), beam_size=4, max_lengths_B=[3])
+    assert (best.ids, best.log_prob) == ([A], pytest.approx(np.log(0.65), abs=1e-4))
+
+
+# ---- real models ----
+
+
+def small_model(attention: str, seed: int, hidden_size: int = 13) -> Seq2Seq:
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        embedding_size=11, hidden_size=hidden_size, encoder={"hidden_size": 7}, attention={"name": attention}
+    )
+    model = build_model(config, num_source_ids=20, num_target_ids=11).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4.0)
+    return model
+
+
+@pytest.mark.parametrize("make", [step_model, PlainSteps])
+@pytest.mark.parametrize("attention", ["additive", "bilinear", "fixed"])
+def test_an_ensemble_of_one_model_or_of_equal_ones_is_that_model(attention: str, make: type[PlainSteps]) -> None:
+    _, batch = sources(6, 2)
+    options = {"beam_size": 3, "n_best": 3, "max_lengths_B": [7] * 6}
+    with torch.inference_mode():
+        one = make(small_model(attention, 1))
+    alone = beam_search(one, batch, **options)
+    for members in ([one], [one, one, one]):
+        for expected, found in zip(alone, beam_search(Ensemble(members), batch, **options), strict=True):
+            assert [hypothesis.ids for hypothesis in found] == [hypothesis.ids for hypothesis in expected]
+            scores = [hypothesis.score for hypothesis in expected]
+            assert [hypothesis.score for hypothesis in found] == pytest.approx(scores, abs=1e-6, rel=1e-6)
+            if attention == "fixed":
+                assert found[0].weights_TS is None
+            else:
+                np.testing.assert_allclose(found[0].weights_TS, expected[0].weights_TS, atol=1e-6)
+
+
+@torch.inference_mode()
+def plain_log_prob(models: list[Seq2Seq], source: list[int], tokens: list[int]) -> float:
+    """Token by token, one sentence, each model by its own steps."""
+    prepared = [model.prepare(collate_source([source])) for model in models]
+    memories, states = [memory for memory, _ in prepared], [state for _, state in prepared]
+    total, previous = 0.0, BOS
+    for token in tokens:
+        probs = []
+        for place, model in enumerate(models):
+            step = model.step(torch.tensor([previous]), states[place], memories[place])
+            states[place] = step.state
+            probs.append(model.output.log_probs(step, memories[place])[0, token].double().exp().item())
+        total, previous = total + np.log(np.mean(probs)), token
+    return total
+
+
+def test_two_models_of_different_kinds_and_sizes() -> None:
+    models = [small_model("additive", 3), small_model("fixed", 4, hidden_size=17)]
+    ids, batch = sources(5, 3)
+    with torch.inference_mode():
+        ensemble = Ensemble([step_model(model) for model in models])
+    found = beam_search(ensemble, batch, beam_size=7**3, max_lengths_B=[3] * 5)  # UNK and seven free ids, or nearly
+    candidates = every_hypothesis(list(range(UNK, 11)), 3)
+    for source, (best,) in zip(ids, found, strict=True):
+        scores = {tuple(c): plain_log_prob(models, source, [*c, EOS]) for c in candidates}
+        assert best.score == pytest.approx(max(scores.values()), rel=1e-5)
+        assert tuple(best.ids) == max(scores, key=scores.__getitem__)

@@ -1,0 +1,162 @@
+"""Several runs loaded as one translator, and the runs that cannot be."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.config import Config
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.vocab import Vocab
+from seq2seq_attn.translate.scoring import force_decode, summaries
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    for seed, name in enumerate(("a", "b"), start=4):
+        make_toy_run(root / name, seed=seed)
+    make_toy_run(root / "same-as-a", seed=4)
+    make_toy_run(root / "fixed", toy_config(attention="fixed"), seed=6)
+    return root
+
+
+def test_equal_runs_translate_as_one(runs: Path) -> None:
+    alone = load(runs / "a", "cpu").translate(LINES)
+    for named in ([runs / "a"], [str(runs / "a"), runs / "same-as-a"]):
+        for one, expected in zip(load(named, "cpu").translate(LINES), alone, strict=True):
+            assert (one.text, one.tokens, one.unknown, one.heaviest) == (
+                *(expected.text, expected.tokens, expected.unknown, expected.heaviest),
+            )
+            assert one.log_prob == pytest.approx(expected.log_prob, abs=1e-6, rel=1e-6)
+            np.testing.assert_allclose(one.attention, expected.attention, atol=1e-6)
+
+
+def test_different_runs_are_averaged(runs: Path) -> None:
+    a, b, both = (load(named, "cpu") for named in (runs / "a", runs / "b", [runs / "a", runs / "b"]))
+    together = both.translate(SOURCE)
+    assert [one.text for one in together] != [one.text for one in a.translate(SOURCE)]
+    for source, one in zip(SOURCE, together, strict=True):
+        # The mean of two probabilities is at least half of either: token by token, so for the whole.
+        [of_a], [of_b] = (model.score([source], [one.text]) for model in (a, b))
+        if of_a.tokens == one.tokens and one.is_finished:
+            least = max(of_a.log_prob, of_b.log_prob) - (len(one.tokens) + 1) * math.log(2)
+            assert one.log_prob >= least - 1e-4
+        assert one.attention is not None
+        np.testing.assert_allclose(one.attention.sum(axis=1), 1.0, atol=1e-5)
+
+
+def test_the_first_run_gives_what_a_call_leaves_open(runs: Path, tmp_path: Path) -> None:
+    config = toy_config()
+    config.search.beam_size, config.search.max_length_ratio, config.search.max_length_extra = 1, 0.1, 0
+    make_toy_run(tmp_path / "short", config, seed=4)
+    first = load([tmp_path / "short", runs / "b"], "cpu")
+    second = load([runs / "b", tmp_path / "short"], "cpu")
+    assert (first.search, second.search.beam_size) == (config.search, 3)
+    assert {len(one.tokens) for one in first.translate(["Hund"])} == {1}
+    longer = first.translate(["Hund"], max_length_ratio=5, beam_size=3)
+    assert len(longer[0].tokens) > 1
+    assert len(second.translate(["Hund"])[0].tokens) > 1
+
+
+@pytest.mark.parametrize(("names", "has_attention"), [(("fixed", "a"), True), (("fixed", "fixed-too"), False)])
+def test_fixed_vector_members(runs: Path, tmp_path: Path, names: tuple[str, str], has_attention: bool) -> None:
+    make_toy_run(tmp_path / "fixed-too", toy_config(attention="fixed"), seed=7)
+    both = load([path if (path := runs / name).exists() else tmp_path / name for name in names], "cpu")
+    assert both.has_attention == has_attention
+    [one] = both.translate(SOURCE[:1])
+    assert (one.attention is not None) == has_attention
+    if has_attention:
+        assert both.translate(["✈ Hund"], unk="copy")[0].text
+        return
+    with pytest.raises(UsageError, match="unk='copy': this model has no attention"):
+        both.translate(SOURCE, unk="copy")
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_precision_is_that_of_the_members(runs: Path, precision: str) -> None:
+    found = load([runs / "a", runs / "same-as-a"], "cpu", precision=precision).translate(SOURCE)
+    expected = load(runs / "a", "cpu", precision=precision).translate(SOURCE)
+    assert [one.log_prob for one in found] == pytest.approx([one.log_prob for one in expected], rel=1e-5)
+
+
+# ---- what is refused ----
+
+
+def lowercasing(config: Config) -> None:
+    config.data.tokenizer.lowercase = True
+
+
+def by_words(config: Config) -> None:
+    config.data.tokenizer.name = "spacy"
+
+
+def smaller(config: Config) -> None:
+    config.data.tokenizer.vocab_size = 90
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (lowercasing, "the source tokenizer (lowercase, model)"),
+        (by_words, "the source tokenizer (name, language, model)"),
+        (smaller, "the source tokenizer (model)"),
+    ],
+)
+def test_other_tokenizers_are_refused(
+    runs: Path, tmp_path: Path, change: Callable[[Config], None], difference: str
+) -> None:
+    config = toy_config()
+    change(config)
+    make_toy_run(tmp_path / "other", config)
+    with pytest.raises(UsageError) as caught:
+        load([runs / "a", tmp_path / "other"])
+    found = re.sub(r"\((.*)\)", lambda match: f"({', '.join(sorted(match[1].split(', ')))})", str(caught.value))
+    expected = re.sub(r"\((.*)\)", lambda match: f"({', '.join(sorted(match[1].split(', ')))})", difference)
+    assert found == (
+        f"{runs / 'a'} and {tmp_path / 'other'} differ in {expected}; an ensemble needs runs trained on the same "
+        "prepared data"
+    )
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_other_vocabularies_are_refused(tmp_path: Path, side: str) -> None:
+    for name in ("a", "longer", "swapped"):
+        make_toy_run(tmp_path / name)
+    tokens = Vocab.load(tmp_path / "a" / f"{side}.vocab").tokens
+    Vocab([*tokens, "more"]).save(tmp_path / "longer" / f"{side}.vocab")
+    Vocab([*tokens[:-2], tokens[-1], tokens[-2]]).save(tmp_path / "swapped" / f"{side}.vocab")
+    with pytest.raises(UsageError, match=rf"the {side} vocabulary \({len(tokens)} and {len(tokens) + 1} entries\)"):
+        load([tmp_path / "a", tmp_path / "longer"])
+    difference = f"the {side} vocabulary (id {len(tokens) - 2}: {tokens[-2]!r} and {tokens[-1]!r})"
+    with pytest.raises(UsageError, match=re.escape(difference)):
+        load([tmp_path / "a", tmp_path / "swapped"])
+
+
+def test_no_run_and_the_same_run_twice_are_refused(runs: Path) -> None:
+    with pytest.raises(UsageError, match="no run to load: name at least one"):
+        load([])
+    with pytest.raises(UsageError, match="the same run twice; name different ones"):
+        load([runs / "a", runs / "b" / ".." / "a"])
+    with pytest.raises(UserError, match="nowhere: not a run directory"):
+        load([runs / "a", runs / "nowhere"])
+
+
+def test_forced_decoding_takes_one_run(runs: Path) -> None:
+    both = load([runs / "a", runs / "b"], "cpu")
+    message = "forced decoding takes one run, not an ensemble; score each run by itself"
+    with pytest.raises(UsageError, match=message):
+        both.score(SOURCE, TARGET)
+    with pytest.raises(UsageError, match=message):
+        force_decode(both, [], [])
+    with pytest.raises(UsageError, match=message):
+        summaries(both, SOURCE)
