@@ -148,6 +148,7 @@ def main() -> None:
     """Measure, print, record."""
     parser = argparse.ArgumentParser(prog="scripts/bench_fast", description=__doc__)
     parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--configs", default=",".join(NUM_TYPES), help="what to train, of " + ", ".join(NUM_TYPES))
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name} for docs/speed")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -155,7 +156,7 @@ def main() -> None:
     reuse_large_blocks()
     precisions = ["fp32", "bf16"] if multiplies_bf16(CPU) else ["fp32"]
     rows: dict[str, dict[str, float]] = {}
-    for name in NUM_TYPES:
+    for name in options.configs.split(","):
         for precision in precisions:
             rows[f"training {name}, {precision}"] = gains(training(name, precision), options.turns)
             print(name, precision, rows[f"training {name}, {precision}"], flush=True)
