@@ -40,5 +40,5 @@ class Cosine(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer, sharpness: float = 10.0) -> Cosine:
-    """What `model.attention.name: cosine` builds; `sharpness` is a key of `model.attention.options`."""
+    """Build the variant `cosine`; `sharpness` is a key of `model.attention.options`."""
     return Cosine(query_size, memory_size, sharpness, normalizer)

@@ -1,4 +1,4 @@
-"""What each piece of speed code is worth: switched off in turns with everything on, for configurations in use."""
+"""Measure the gain of each piece of speed code: it is switched off, in turns with everything on."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def searching(name: str, beam_size: int) -> dict[str, Callable[[], None]]:
 
 
 def gains(runs: dict[str, Callable[[], None]], num_turns: int) -> dict[str, float]:
-    """How much faster everything on is than without each piece: the median over paired turns of CPU time."""
+    """Speed with everything on over speed without each piece: medians of paired turns, in CPU time."""
     times: dict[str, list[float]] = {what: [] for what in runs}
     for turn in range(num_turns + 2):  # the first two warm up
         order = list(runs) if turn % 2 else list(reversed(runs))

@@ -26,7 +26,7 @@ class Embedding(nn.Embedding):
         return embedded if factors is None else embedded * factors
 
     def draw_factors(self, ids: Tensor) -> Tensor | None:
-        """What a call multiplies its embeddings by, [..., E]; None: nothing is dropped."""
+        """Dropout factors [..., E] for one call; None: nothing is dropped."""
         if not self.training or (self.dropout == 0.0 and self.token_dropout == 0.0):
             return None
         factors = keep_factors((*ids.shape, self.embedding_dim), self.dropout, ids.device)

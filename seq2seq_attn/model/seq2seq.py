@@ -19,7 +19,7 @@ from seq2seq_attn.model.unroll import unroll
 
 
 class Seq2Seq(nn.Module):
-    """What training unrolls and search steps."""
+    """Encoder and decoder as one module: `forward` for training, `prepare` and `step` for search."""
 
     def __init__(self, encoder: Encoder, embedding: Embedding, decoder: Decoder, output: Output) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ def offer(name: str) -> Callable[[Offer], Offer]:
 
 
 def names() -> list[str]:
-    """What is offered."""
+    """The names that have an offer."""
     _load()
     return sorted(_offers)
 

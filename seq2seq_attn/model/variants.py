@@ -61,8 +61,8 @@ def packaged_variants(axis: Axis) -> list[str]:
 
 
 def find_build(axis: Axis, name: str, sizes: Sequence[str], *, function: str = "build") -> Callable[..., Any]:
-    """What builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own. (Of a variant
-    that is a plain function, such as a normalizer, that `function`.)
+    """The function that builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own.
+    (Of a variant that is a plain function, such as a normalizer, that `function`.)
 
     Raises:
         UnknownVariant: no such variant.

@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Step(NamedTuple):
-    """What one step of a search did, for the B sentences that were still in the batch."""
+    """One search step, for the B sentences that were still in the batch."""
 
     sentences_B: Tensor
     """int64, which sentences those are"""
@@ -54,7 +54,7 @@ class _Kept(NamedTuple):
 
 
 def length_score(log_prob: float, length: int, length_penalty: float) -> float:
-    """What hypotheses are ranked by: log_prob / length ** length_penalty, length (at least 1) with EOS."""
+    """The score that ranks hypotheses: log_prob / length ** length_penalty, length (at least 1) with EOS."""
     return log_prob / math.pow(length, length_penalty)
 
 

@@ -1,4 +1,4 @@
-"""What the searches search over, and what they find.
+"""The protocol that search steps through, and the hypotheses that it returns.
 
 Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V target vocabulary,
 J candidates of a row, T target positions.
@@ -21,7 +21,7 @@ StateT = TypeVar("StateT")
 
 
 class NextTokens(Protocol):
-    """What a step says of the next token of each row."""
+    """Probabilities of the next token of each row."""
 
     @property
     def weights_RS(self) -> Tensor | None:
@@ -77,5 +77,5 @@ class Hypothesis:
 
 
 def forbidden_ids(forbid_unk: bool) -> tuple[int, ...]:
-    """What a translation never holds: PAD, BOS and, if asked, UNK."""
+    """Ids that a translation never contains: PAD, BOS and, if asked, UNK."""
     return (PAD, BOS, UNK) if forbid_unk else (PAD, BOS)

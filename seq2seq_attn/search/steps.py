@@ -38,7 +38,7 @@ def step_model(model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> StepModel[Any
 
 
 class State(NamedTuple):
-    """What search carries: the decoder's state and memory, both with R rows."""
+    """The search state: the decoder's state and memory, both with R rows."""
 
     decoder: Any
     memory: Memory

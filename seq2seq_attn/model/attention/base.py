@@ -24,7 +24,7 @@ Normalizer = Callable[[Tensor, Tensor], Tensor]
 
 
 class Attended(NamedTuple):
-    """What one step of attention gives."""
+    """The result of one attention step."""
 
     context_BM: Tensor
     weights_BS: Tensor

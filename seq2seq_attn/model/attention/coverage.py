@@ -21,7 +21,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """What has been covered."""
+    """The coverage of every source position."""
 
     coverage_BSD: Tensor
 

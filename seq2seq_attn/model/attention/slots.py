@@ -56,7 +56,7 @@ class Slots(Attention):
         return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), Stateless()
 
     def pool(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
-        """What each slot is made of: weights [B, K, S] over source positions, and the values with padding at 0."""
+        """Pooling weights [B, K, S] of each slot over source positions, and the values with padding at 0."""
         values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(values_BSM)))
         return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1)), values_BSM

@@ -35,7 +35,7 @@ class Cell(nn.Module, ABC):
         self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        """What the inputs, [..., I] each, add to the pre-activations: [..., P]."""
+        """Project the inputs, [..., I] each, to pre-activations [..., P], input bias included."""
         first, *others = zip(inputs, self.input_weights, strict=True)
         projected = functional.linear(first[0], first[1], self.input_bias_P)
         for tensor, weight in others:
@@ -43,7 +43,7 @@ class Cell(nn.Module, ABC):
         return projected
 
     def project_state(self, hidden_BH: Tensor) -> Tensor:
-        """What the previous hidden state adds to them."""
+        """Project the previous hidden state to pre-activations, recurrent bias included."""
         return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Cell(nn.Module, ABC):
 
 
 class CellBuilder(Protocol):
-    """How an encoder or decoder makes its cells: the variant that the configuration names."""
+    """Builds cells of the variant that the configuration names."""
 
     def __call__(self, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
         """A cell of these sizes."""

@@ -18,7 +18,7 @@ from seq2seq_attn.model.cell.base import Cell
 
 
 class State(NamedTuple):
-    """What is shown and what is kept."""
+    """Hidden state and cell memory."""
 
     hidden_BH: Tensor
     memory_BH: Tensor

@@ -21,7 +21,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Memory(NamedTuple):
-    """What the steps of a source batch have in common; batch-first."""
+    """What all steps of a source batch share; batch-first."""
 
     attention: Any
     """what the attention prepared"""

@@ -1,4 +1,4 @@
-"""What the quick versions need to know of an attention variant.
+"""Attention scores in the form that the quick versions need.
 
 Shapes: H query size, A scoring size.
 """

@@ -82,7 +82,7 @@ class FastTokens:
 
 
 class Shared(NamedTuple):
-    """What the rows of a sentence have in common."""
+    """Memory that all rows of a sentence share."""
 
     values_BSX: Tensor
     """the values: with one beam as they are, [B, S, M], with several projected; for a context that is the same at every
@@ -94,7 +94,7 @@ class Shared(NamedTuple):
 
 
 class FastState(NamedTuple):
-    """What search carries."""
+    """The search state."""
 
     hidden_RH: Tensor
     shared: Shared
@@ -170,7 +170,7 @@ class FastStep:
     # ---- parts ----
 
     def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
-        """What the attention prepared, in the form that steps read."""
+        """The attention's memory in the form that steps read."""
         if isinstance(self._score, FixedContext):
             fixed_BX = self._project(self._from_context, memory.context_BM.to(hidden_BH.dtype))
             return Shared(fixed_BX.unsqueeze(1), None, memory.weights_BS)

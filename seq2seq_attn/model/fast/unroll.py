@@ -70,7 +70,7 @@ def _unroll_deferred(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float)
 
 
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:
-    """What `model.unroll.unroll` computes."""
+    """The same as `model.unroll.unroll`, faster."""
     decoder = cast(Bahdanau, model.decoder)
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t().contiguous()

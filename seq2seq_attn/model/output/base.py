@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 1024
 
 
 class Outputs(NamedTuple):
-    """What the decoder did with a batch: the fields of its `StepOutput`s, and which of them predict a token."""
+    """All decoder steps of a batch: the fields of their `StepOutput`s, and which of them predict a token."""
 
     features_NF: Tensor
     """one row per target token, in the order of `positions_N`"""
