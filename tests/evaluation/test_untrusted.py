@@ -62,7 +62,10 @@ def test_what_lies_elsewhere_is_left_alone(here: Path, tmp_path: Path, key: str,
     write_toy_corpus(elsewhere)
     (here / "run" / "link").symlink_to(elsewhere)
     before = sorted(elsewhere.rglob("*"))
-    with pytest.raises(UserError, match=rf"data.{key}.*outside the current folder; .*prepare -c run/config.yaml; or"):
+    with pytest.raises(
+        UserError,
+        match=rf"data.{key}.*outside the current folder; .*run, call `seq2seq prepare -c run/config.yaml`; or",
+    ):
         sets_of(settings(f"data.{key}={value.format(elsewhere)}"))
     assert sorted(elsewhere.rglob("*")) == before
     assert not (here / "data").exists()
