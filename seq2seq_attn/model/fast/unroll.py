@@ -59,7 +59,8 @@ class _FedBack(NamedTuple):
 def offer_unroll(model: Seq2Seq) -> Unroll | None:
     """For known decoders the quick pass; for others the plain one, with each weight's gradient made once."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
-    if type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax and known_score(decoder.attention):
+    is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
+    if is_known and known_score(decoder.attention) is not None:
         return unroll
     return _unroll_deferred
 
