@@ -125,7 +125,7 @@ def num_source_ids(model):
 
 
 def precisions(device):
-    """What the device multiplies by itself: bf16 that is emulated is slower than anything."""
+    """Precisions that the device supports in hardware; emulated bf16 is slower than all others."""
     found = ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]
     return [*found, "int8"] if device == "cpu" else found
 

@@ -59,7 +59,7 @@ def wait(device):
 
 
 def precisions(device):
-    """What the device multiplies by itself: bf16 that is emulated would take minutes and say nothing."""
+    """Precisions that the device supports in hardware; emulated bf16 would take minutes and show nothing."""
     return ["fp32", "bf16"] if multiplies_bf16(device) else ["fp32"]
 
 

@@ -1,4 +1,4 @@
-"""What `bench_train` prints and records."""
+"""The table and the record of `bench_train`."""
 
 import json
 import statistics
@@ -72,5 +72,5 @@ def paired_ratio(a, b):
 
 
 def forced_name(precision):
-    """What ours is called that is never fed back its own tokens."""
+    """The name of our contestant with teacher forcing 1."""
     return f"ours, fast, teacher forcing 1, {precision}"
