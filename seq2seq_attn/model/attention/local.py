@@ -1,0 +1,81 @@
+"""Local attention: a window of the source around one position per step (Luong, Pham, Manning 2015, section 3.2).
+
+    local-m (`monotonic`)    p_t = t                                 a_t(s) = align(h_t, h_s)
+    local-p (`predictive`)   p_t = S . sigmoid(v_p . tanh(W_p h_t))  a_t(s) = align(h_t, h_s) exp(-(s - p_t)^2 / 2 d^2)
+
+for s in [p_t - D, p_t + D], and 0 elsewhere. D is `radius`, d = D / 2 (the paper's sigma), W_p `position_projection`,
+v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (eq. 8, "general"), where W_a h_s is `keys`.
+
+Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
+their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """The number of steps so far."""
+
+    step_B: Tensor
+
+
+class Local(Attention):
+    """Bilinear attention within a window.
+
+    Args:
+        radius: D, positions of the window on either side of its center.
+        is_predictive: local-p, which predicts the center; otherwise local-m, where it moves by one position per step.
+    """
+
+    def __init__(
+        self, query_size: int, memory_size: int, radius: int, is_predictive: bool, normalizer: Normalizer
+    ) -> None:
+        super().__init__(memory_size)
+        self.key_projection = nn.Linear(memory_size, query_size, bias=False)
+        self.position_projection = nn.Linear(query_size, query_size, bias=False) if is_predictive else None
+        self.position_weight_H = nn.Parameter(torch.empty(query_size)) if is_predictive else None
+        self.radius = radius
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+        """Project the values to keys, once."""
+        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        step_B = torch.zeros(len(mask_BS), dtype=torch.int64, device=mask_BS.device)
+        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(step_B)
+
+    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+        """q . W h_s within the window, with the Gaussian around a predicted center, normalized."""
+        scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+        last_B = memory.mask_BS.sum(dim=1) - 1
+        center_B = torch.minimum(state.step_B, last_B)
+        if self.position_projection is not None and self.position_weight_H is not None:
+            hidden_BH = torch.tanh(self.position_projection(query_BH))
+            share_B = torch.sigmoid((hidden_BH * self.position_weight_H).sum(dim=1))
+            center_B = last_B * share_B.to(torch.promote_types(share_B.dtype, torch.float32))
+        distance_BS = torch.arange(scores_BS.shape[1], device=last_B.device) - center_B.unsqueeze(1)
+        if self.position_projection is not None:
+            scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
+        window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
+        return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), State(state.step_B + 1))
+
+
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    window: Literal["predictive", "monotonic"] = "predictive",
+    radius: Size = 10,
+) -> Local:
+    """`window` says how its center is found: local-p or local-m."""
+    return Local(query_size, memory_size, radius, window == "predictive", normalizer)
