@@ -1,0 +1,58 @@
+"""Key-value attention: one part of each encoder state is scored, the other is averaged (Daniluk et al. 2017, section
+3.2; the two roles are those of key-value memories, Miller et al. 2016, section 3.1).
+
+    [k_j ; v_j] = h_j      e_ij = w . tanh(W_Y k_j + W_h s_{i-1} + b)      c_i = sum_j alpha_ij v_j
+
+W_Y k_j + b is `keys`, W_h is `query_projection`, w is `score_weight_A`, v_j is `values`. The paper's h_j is the output
+of one LSTM, cut in the middle. Ours may hold two directions side by side, so its even coordinates are the key and the
+odd ones the value: each direction gives to both. The context is half as wide as that of other variants.
+
+The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the encoder's.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class KeyValue(Attention):
+    """Additive attention over one half of each value; the context averages the other half.
+
+    Args:
+        attention_size: A, the size of the hidden layer.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+        super().__init__(memory_size // 2)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size - self.context_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+        """Cut the values in two and project one half to keys, once."""
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return Keys(values_BSM[..., 1::2], encoded.mask_BS, self.key_projection(values_BSM[..., 0::2])), Stateless()
+
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        """w . tanh(keys + W q), normalized; the average of the other half."""
+        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+
+
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None) -> KeyValue:
+    """`attention_size` defaults to the query size. Raises UsageError where there is nothing to cut."""
+    if memory_size < 2:
+        raise UsageError(
+            f"model.attention.name='key_value' cuts the encoder's states in two, but they are {memory_size} wide; "
+            "set a larger model.encoder.hidden_size"
+        )
+    return KeyValue(query_size, memory_size, attention_size or query_size, normalizer)

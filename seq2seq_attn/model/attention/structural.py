@@ -1,0 +1,128 @@
+"""Attention with structural biases of alignment models (Cohn et al. 2016, sections 3.1 to 3.3).
+
+    f_ji = v . tanh(W^ae e_i + W^ah g_{j-1} + W^ap psi(j, i, I) + W^am xi_1(i) + W^af xi_2(i) + b)
+
+    position    psi  = [log(1 + j), log(1 + i), log(1 + I)]
+    Markov      xi_1 = [alpha_{j-1,i-k}, ..., alpha_{j-1,i+k}]
+    fertility   xi_2 = [sum_{j'<j} alpha_{j',i-k}, ..., sum_{j'<j} alpha_{j',i+k}]
+
+j counts target positions, i source positions, both from 1; I is the source length; alpha_0 is 0 everywhere. k is
+`radius`, W^ae e_i + b is `keys`, W^ah is `query_projection`, W^ap, W^am and W^af side by side are `bias_projection`, v
+is `score_weight_A`. The paper's global fertility (section 3.3) is a term of the loss, not of the score.
+
+Shapes: F structural features of a position.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """The steps so far, the weights of the last one and their sum over all."""
+
+    step_B: Tensor
+    weights_BS: Tensor
+    total_BS: Tensor
+
+
+class Structural(Attention):
+    """Additive attention whose score also sees structural features.
+
+    Args:
+        attention_size: A, the size of the hidden layer.
+        radius: k, neighbors on either side whose weights the Markov and fertility features hold.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int,
+        radius: int,
+        *,
+        has_position: bool,
+        has_markov: bool,
+        has_fertility: bool,
+        normalizer: Normalizer,
+    ) -> None:
+        super().__init__(memory_size)
+        self.radius = radius
+        self.has_position, self.has_markov, self.has_fertility = has_position, has_markov, has_fertility
+        num_features = 3 * has_position + (2 * radius + 1) * (has_markov + has_fertility)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.bias_projection = nn.Linear(num_features, attention_size, bias=False)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+        """Project the values to keys, once."""
+        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        none_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
+        keys = Keys(values_BSM, mask_BS, self.key_projection(values_BSM))
+        return keys, State(none_BS.new_zeros(len(none_BS), dtype=torch.int64), none_BS, none_BS)
+
+    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+        """v . tanh(keys + W q + W features), normalized."""
+        bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
+        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + bias_BSA)
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        return Attended(context_BM, weights_BS, State(state.step_B + 1, weights_BS, state.total_BS + weights_BS))
+
+    def _features(self, mask_BS: Tensor, state: State) -> Tensor:
+        """psi, xi_1 and xi_2 side by side, [B, S, F]."""
+        features = []
+        if self.has_position:
+            i_BS = torch.arange(1, mask_BS.shape[1] + 1, device=mask_BS.device).expand(mask_BS.shape)
+            j_BS, length_BS = (n_B.unsqueeze(1).expand_as(mask_BS) for n_B in (state.step_B + 1, mask_BS.sum(dim=1)))
+            features.append(torch.stack([j_BS, i_BS, length_BS], dim=2).to(state.total_BS.dtype).log1p())
+        if self.has_markov:
+            features.append(self._neighbors(state.weights_BS))
+        if self.has_fertility:
+            features.append(self._neighbors(state.total_BS))
+        return torch.cat(features, dim=2)
+
+    def _neighbors(self, numbers_BS: Tensor) -> Tensor:
+        """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
+        return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(1, 2 * self.radius + 1, 1)
+
+
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    attention_size: Size | None = None,
+    position: bool = True,
+    markov: bool = True,
+    fertility: bool = True,
+    radius: Size = 1,
+) -> Structural:
+    """`attention_size` defaults to the query size. Raises UsageError where all three biases are switched off."""
+    if not (position or markov or fertility):
+        raise UsageError(
+            "model.attention.options: position, markov and fertility are all false; set one of them to true, or take "
+            "model.attention.name=additive, which has none"
+        )
+    return Structural(
+        query_size,
+        memory_size,
+        attention_size or query_size,
+        radius,
+        has_position=position,
+        has_markov=markov,
+        has_fertility=fertility,
+        normalizer=normalizer,
+    )
