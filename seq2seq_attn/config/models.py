@@ -124,6 +124,7 @@ class DecoderConfig(Section):
 
     name: str = "bahdanau"
     cell: str = "gru"
+    num_layers: NumLayers = 1
     options: Options = {}
 
 
@@ -136,7 +137,8 @@ class OutputConfig(Section):
 
 class DropoutConfig(Section):
     """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states;
-    `readout`: on what the readout sees; `token`: probability that a whole input token's embedding is zeroed."""
+    `readout`: between decoder layers and on the features that the output reads; `token`: probability that the whole
+    embedding of an input token is zeroed."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3

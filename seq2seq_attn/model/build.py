@@ -13,7 +13,9 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import build_variant, find_build
 
@@ -31,40 +33,8 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
     Raises:
         UsageError: an unknown variant, or sizes that do not fit together.
     """
-    rates = config.dropout
-    embed = partial(Embedding, size=config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
-    encoder_name, cell = ENCODER_SHORTHANDS.get(config.encoder.name, (config.encoder.name, config.encoder.cell))
-    encoder = build_variant(
-        "encoder",
-        encoder_name,
-        config.encoder.options,
-        embedding=embed(num_source_ids),
-        build_cell=partial(build_variant, "cell", cell, {}),
-        hidden_size=config.encoder.hidden_size,
-        num_layers=config.encoder.num_layers,
-        dropout=rates.encoder,
-    )
-    hidden_size = config.hidden_size or encoder.memory_size
-    attention = build_variant(
-        "attention",
-        config.attention.name,
-        config.attention.options,
-        query_size=hidden_size,
-        memory_size=encoder.memory_size,
-        normalizer=find_build("normalizer", config.attention.normalizer, (), function="weights"),
-    )
-    decoder = build_variant(
-        "decoder",
-        config.decoder.name,
-        config.decoder.options,
-        build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
-        attention=attention,
-        embedding_size=config.embedding_size,
-        hidden_size=hidden_size,
-        memory_size=encoder.memory_size,
-        readout_size=config.readout_size,
-        dropout=rates.readout,
-    )
+    encoder = _build_encoder(config, num_source_ids)
+    decoder = _build_decoder(config, encoder.memory_size)
     output = build_variant(
         "output",
         config.output.name,
@@ -72,11 +42,59 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
         feature_size=decoder.feature_size,
         num_ids=num_target_ids,
     )
-    model = Seq2Seq(encoder, embed(num_target_ids), decoder, output)
+    model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
     return model
+
+
+def _build_embedding(config: ModelConfig, num_ids: int) -> Embedding:
+    rates = config.dropout
+    return Embedding(num_ids, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
+
+
+def _build_encoder(config: ModelConfig, num_ids: int) -> Encoder:
+    settings = config.encoder
+    name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
+    encoder: Encoder = build_variant(
+        "encoder",
+        name,
+        settings.options,
+        embedding=_build_embedding(config, num_ids),
+        build_cell=partial(build_variant, "cell", cell, {}),
+        hidden_size=settings.hidden_size,
+        num_layers=settings.num_layers,
+        dropout=config.dropout.encoder,
+    )
+    return encoder
+
+
+def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
+    """The decoder with its attention."""
+    hidden_size = config.hidden_size or memory_size
+    attention = build_variant(
+        "attention",
+        config.attention.name,
+        config.attention.options,
+        query_size=hidden_size,
+        memory_size=memory_size,
+        normalizer=find_build("normalizer", config.attention.normalizer, (), function="weights"),
+    )
+    decoder: Decoder = build_variant(
+        "decoder",
+        config.decoder.name,
+        config.decoder.options,
+        build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
+        attention=attention,
+        embedding_size=config.embedding_size,
+        hidden_size=hidden_size,
+        memory_size=memory_size,
+        readout_size=config.readout_size,
+        num_layers=config.decoder.num_layers,
+        dropout=config.dropout.readout,
+    )
+    return decoder
 
 
 def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> dict[str, Tensor]:

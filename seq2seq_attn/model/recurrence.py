@@ -26,7 +26,8 @@ def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
-    state = cell.start(cell.recurrent_weight_PH.new_zeros(gates_SBP.shape[1], cell.hidden_size))
+    wide = torch.promote_types(gates_SBP.dtype, torch.float32)
+    state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=wide))
     hiddens = []
     for gates_BP in gates_SBP:
         state = cell.step(gates_BP, state)

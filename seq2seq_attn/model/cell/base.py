@@ -1,7 +1,8 @@
-"""The contract of recurrent cells.
+"""The contract of recurrent cells, and the weights that most of them share.
 
 A variant is a file of this folder with one final class and a function `build(*, input_sizes, hidden_size)`. Its inputs
 are projected apart from its state, so that whatever is known beforehand can be projected for all steps at once.
+`model/stack.py` makes one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
@@ -18,33 +19,15 @@ from torch.nn import functional
 
 
 class Cell(nn.Module, ABC):
-    """One step of a recurrence. The state is any batch-first named tuple.
+    """One step of a recurrence. The state is any batch-first named tuple."""
 
-    Args:
-        input_sizes: I of each of its inputs.
-        num_gates: G, pre-activations for each hidden unit.
-    """
-
-    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
+    def __init__(self, hidden_size: int) -> None:
         super().__init__()
         self.hidden_size = hidden_size
-        # bare parameters: nn.Linear warns of inputs of size 0 (a decoder that never sees the source again)
-        self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
-        self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
-        self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
-        self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
+    @abstractmethod
     def project_inputs(self, *inputs: Tensor) -> Tensor:
         """Project the inputs, [..., I] each, to pre-activations [..., P], input bias included."""
-        first, *others = zip(inputs, self.input_weights, strict=True)
-        projected = functional.linear(first[0], first[1], self.input_bias_P)
-        for tensor, weight in others:
-            projected = projected + functional.linear(tensor, weight)
-        return projected
-
-    def project_state(self, hidden_BH: Tensor) -> Tensor:
-        """Project the previous hidden state to pre-activations, recurrent bias included."""
-        return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
 
     @abstractmethod
     def start(self, hidden_BH: Tensor) -> Any:
@@ -57,6 +40,35 @@ class Cell(nn.Module, ABC):
     @abstractmethod
     def hidden(self, state: Any) -> Tensor:
         """`hidden_BH`: what others see of a state."""
+
+
+class GatedCell(Cell):
+    """A cell whose gates are sums of products with its inputs and with its hidden state.
+
+    Args:
+        input_sizes: I of each of its inputs.
+        num_gates: G, pre-activations for each hidden unit.
+    """
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
+        super().__init__(hidden_size)
+        # bare parameters: nn.Linear warns of inputs of size 0 (a decoder that never sees the source again)
+        self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
+        self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
+        self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
+        self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
+
+    def project_inputs(self, *inputs: Tensor) -> Tensor:
+        """See `Cell.project_inputs`."""
+        first, *others = zip(inputs, self.input_weights, strict=True)
+        projected = functional.linear(first[0], first[1], self.input_bias_P)
+        for tensor, weight in others:
+            projected = projected + functional.linear(tensor, weight)
+        return projected
+
+    def project_state(self, hidden_BH: Tensor) -> Tensor:
+        """Project the previous hidden state to pre-activations, recurrent bias included."""
+        return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
 
 
 class CellBuilder(Protocol):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.cell.base import GatedCell
 
 
 class State(NamedTuple):
@@ -24,7 +24,7 @@ class State(NamedTuple):
     hidden_BH: Tensor
 
 
-class GRU(Cell):
+class GRU(GatedCell):
     """Gates r, z, n side by side: P = 3 * H."""
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:

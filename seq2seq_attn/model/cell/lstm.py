@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.cell.base import GatedCell
 
 
 class State(NamedTuple):
@@ -25,7 +25,7 @@ class State(NamedTuple):
     """c in the formula"""
 
 
-class LSTM(Cell):
+class LSTM(GatedCell):
     """Pre-activations i, f, g, o side by side: P = 4 * H."""
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:

@@ -3,7 +3,8 @@ appendix A.2.2).
 
     c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-f is the readout of `base.py`.
+f is the readout of `base.py`. With several layers (`model/stack.py`) s is the state of the top layer, which asks the
+attention and is read by f; the first layer reads embedding and context.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.stack import build_stack
 
 
 class State(NamedTuple):
@@ -60,9 +62,18 @@ def build(
     hidden_size: int,
     memory_size: int,
     readout_size: int | None,
+    num_layers: int,
     dropout: float,
+    residual: bool = False,
 ) -> Bahdanau:
-    """No options."""
-    cell = build_cell(input_sizes=[embedding_size, attention.context_size], hidden_size=hidden_size)
+    """`residual`: each layer but the first adds its input to its output."""
+    cell = build_stack(
+        build_cell,
+        input_sizes=[embedding_size, attention.context_size],
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        is_residual=residual,
+    )
     readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
     return Bahdanau(cell, attention, readout, memory_size=memory_size)

@@ -3,7 +3,9 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `base.py`.
+f is the readout of `base.py`. With several layers (`model/stack.py`) the two cells are the first layer: its s'_j asks
+the attention, it alone sees the context, and f reads the state of the top layer (the stacked decoder of Miceli Barone
+et al. 2017, in its simplest form).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.stack import build_stack, first_layer, with_first_layer
 
 
 class State(NamedTuple):
@@ -41,14 +44,15 @@ class Conditional(Decoder):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
-        return Memory(memory, source.ids_BS), State(self.first_cell.start(self.bridge(encoded)), attention_state)
+        return Memory(memory, source.ids_BS), State(self.second_cell.start(self.bridge(encoded)), attention_state)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Read the token, attend, read the context."""
-        between = self.first_cell.step(self.first_cell.project_inputs(embedded_BE), state.cell)
+        between = self.first_cell.step(self.first_cell.project_inputs(embedded_BE), first_layer(state.cell))
         attended = self.attention.step(self.first_cell.hidden(between), memory.attention, state.attention)
         context_BM = attended.context_BM
-        cell_state = self.second_cell.step(self.second_cell.project_inputs(context_BM), between)
+        inputs_BP = self.second_cell.project_inputs(context_BM)
+        cell_state = self.second_cell.step(inputs_BP, with_first_layer(state.cell, between))
         hidden_BH = self.second_cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         next_state = State(cell_state, attended.state)
@@ -63,10 +67,19 @@ def build(
     hidden_size: int,
     memory_size: int,
     readout_size: int | None,
+    num_layers: int,
     dropout: float,
+    residual: bool = False,
 ) -> Conditional:
-    """No options."""
+    """`residual`: each layer but the first adds its input to its output."""
     readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
     first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
-    second_cell = build_cell(input_sizes=[attention.context_size], hidden_size=hidden_size)
+    second_cell = build_stack(
+        build_cell,
+        input_sizes=[attention.context_size],
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        is_residual=residual,
+    )
     return Conditional(first_cell, second_cell, attention, readout, memory_size=memory_size)

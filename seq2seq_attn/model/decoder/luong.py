@@ -3,7 +3,8 @@
     h_t = cell([E y_{t-1} ; a_{t-1}], h_{t-1})      c_t = attend(h_t)      a_t = tanh(W_c [c_t ; h_t])
 
 a_t is the paper's attentional state (its h-tilde), from which the next token is predicted. Input feeding hands a_{t-1}
-to the next step (section 3.3); without it the cell sees the embedding alone.
+to the next step (section 3.3); without it the cell sees the embedding alone. With several layers (`model/stack.py`)
+h_t is the state of the top layer, as in the paper; the first layer reads embedding and a_{t-1}.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.stack import build_stack
 
 
 class State(NamedTuple):
@@ -77,12 +79,22 @@ def build(
     hidden_size: int,
     memory_size: int,
     readout_size: int | None,
+    num_layers: int,
     dropout: float,
     input_feeding: bool = True,
+    residual: bool = False,
 ) -> Luong:
-    """The attentional state is of `readout_size`, or of the hidden state's size where that is null."""
+    """The attentional state is of `readout_size`, or of the hidden state's size where that is null. `residual`: each
+    layer but the first adds its input to its output."""
     size = readout_size or hidden_size
-    cell = build_cell(input_sizes=[embedding_size, size if input_feeding else 0], hidden_size=hidden_size)
+    cell = build_stack(
+        build_cell,
+        input_sizes=[embedding_size, size if input_feeding else 0],
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        is_residual=residual,
+    )
     return Luong(
         cell,
         attention,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -17,10 +18,10 @@ from seq2seq_attn.model.speed import offer
 def offer_recurrence(cells: Sequence[Cell]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
     """For GRUs of one size."""
     is_known = all(type(cell) is GRU for cell in cells) and len({cell.hidden_size for cell in cells}) == 1
-    return (lambda gates: _run(cells, gates)) if is_known else None
+    return (lambda gates: _run(cast(Sequence[GRU], cells), gates)) if is_known else None
 
 
-def _run(cells: Sequence[Cell], gates: Sequence[Tensor]) -> list[Tensor]:
+def _run(cells: Sequence[GRU], gates: Sequence[Tensor]) -> list[Tensor]:
     weight_DPH = torch.stack([cell.recurrent_weight_PH for cell in cells])
     bias_DP = torch.stack([cell.recurrent_bias_P for cell in cells])
     gates_SDBP = torch.stack(list(gates), dim=1)

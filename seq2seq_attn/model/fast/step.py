@@ -231,7 +231,7 @@ class _Parts(NamedTuple):
 
 
 def _split(decoder: Bahdanau, score: Score) -> _Parts:
-    cell = decoder.cell
+    cell = cast(GRU, decoder.cell)
     state: Tensor = cell.recurrent_weight_PH
     embedding, context = cell.input_weights
     state_bias, embedding_bias = cell.recurrent_bias_P, cell.input_bias_P

@@ -104,7 +104,8 @@ def unroll_decoder(
     decoder: Bahdanau, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    cell, score, hidden_BH = decoder.cell, known_score(decoder.attention), decoder.cell.hidden(state.cell)
+    cell, score = cast(GRU, decoder.cell), known_score(decoder.attention)
+    hidden_BH = cell.hidden(state.cell)
     embedding_weight, context_weight_PM = cell.input_weights
     gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, cell.input_bias_P)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)

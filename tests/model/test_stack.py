@@ -1,0 +1,132 @@
+"""Several decoder layers: what each reads, what others see, against the formulas written out once more."""
+
+import pytest
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import collate, collate_source
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.cell.gru import build as build_gru
+from seq2seq_attn.model.cell.lstm import build as build_lstm
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.stack import Stack, build_stack
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.train.loss import batch_loss
+
+SOURCE = collate_source([[5, 9, 4, 11], [7], [8, 8, 6]])
+SIZE, INPUT_SIZES, BATCH = 5, [3, 7], 2
+
+
+def stack(build_cell=build_gru, *, num_layers=3, dropout=0.0, is_residual=False):
+    torch.manual_seed(1)
+    sizes = {"input_sizes": INPUT_SIZES, "hidden_size": SIZE, "num_layers": num_layers}
+    cell = build_stack(build_cell, **sizes, dropout=dropout, is_residual=is_residual)
+    for parameter in cell.parameters():
+        torch.nn.init.uniform_(parameter, -1.0, 1.0)
+    return cell.double().eval()
+
+
+def inputs():
+    generator = torch.Generator().manual_seed(2)
+    return [torch.randn(BATCH, size, dtype=torch.float64, generator=generator) for size in INPUT_SIZES]
+
+
+def start():
+    return torch.randn(BATCH, SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("build_cell", [build_gru, build_lstm])
+@pytest.mark.parametrize("is_residual", [False, True])
+def test_each_layer_reads_the_output_of_the_one_below(build_cell, is_residual):
+    cell = stack(build_cell, is_residual=is_residual)
+    state, layer_states = cell.start(start()), [layer.start(start()) for layer in cell.layers]
+    for _ in range(3):
+        state = cell.step(cell.project_inputs(*inputs()), state)
+        below = inputs()
+        for number, layer in enumerate(cell.layers):
+            layer_states[number] = layer.step(layer.project_inputs(*below), layer_states[number])
+            output = layer.hidden(layer_states[number])
+            below = [output + below[0] if is_residual and number else output]
+        torch.testing.assert_close(cell.hidden(state), below[0])
+
+
+def test_dropout_falls_between_layers_only():
+    dropped = stack(dropout=0.5).train()
+    assert not torch.equal(*(dropped.step(dropped.project_inputs(*inputs()), dropped.start(start()))[1] for _ in "ab"))
+    one = stack(num_layers=1, dropout=0.5).train()
+    assert torch.equal(*(one.step(one.project_inputs(*inputs()), one.start(start()))[0] for _ in "ab"))
+
+
+def test_rows_of_all_layers_move_together():
+    cell, order = stack(build_lstm), torch.tensor([1, 1, 0])
+    before = cell.start(start())
+    moved = cell.step(cell.project_inputs(*(tensor[order] for tensor in inputs())), select_rows(before, order))
+    after = select_rows(cell.step(cell.project_inputs(*inputs()), before), order)
+    torch.testing.assert_close(moved, after)
+
+
+def model_of(decoder, num_layers=2, **options):
+    torch.manual_seed(1)
+    config = ModelConfig(
+        embedding_size=11,
+        hidden_size=14,
+        readout_size=11,
+        encoder={"hidden_size": 7},
+        decoder={"name": decoder, "num_layers": num_layers, "options": options},
+    )
+    return build_model(config, num_source_ids=15, num_target_ids=17).double().eval()
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
+def test_one_layer_is_the_cell_itself(decoder):
+    model = model_of(decoder, 1, residual=True)
+    assert not any(isinstance(module, Stack) for module in model.modules())
+    assert not any("layers" in name for name in model.decoder.state_dict())
+
+
+@pytest.mark.parametrize(("decoder", "asks"), [("bahdanau", "previous"), ("luong", "current")])
+def test_the_top_layer_asks_the_attention_and_is_predicted_from(decoder, asks):
+    model = model_of(decoder, 3)
+    memory, state = model.prepare(SOURCE)
+    first = model.step(torch.tensor([4, 5, 6]), state, memory)
+    second = model.step(torch.tensor([7, 8, 9]), first.state, memory)
+    top = {"previous": first, "current": second}[asks].state.cell
+    asked = model.decoder.attention.step(top.layers[-1].hidden_BH, memory.attention, first.state.attention)
+    torch.testing.assert_close(second.weights_BS, asked.weights_BS)
+    torch.testing.assert_close(second.hidden_BH, second.state.cell.layers[-1].hidden_BH)
+
+
+def test_the_pair_of_the_conditional_decoder_is_its_first_layer():
+    model = model_of("conditional", 3)
+    decoder = model.decoder
+    memory, state = model.prepare(SOURCE)
+    first = model.step(torch.tensor([4, 5, 6]), state, memory)
+    second = model.step(torch.tensor([7, 8, 9]), first.state, memory)
+    pair, layers = decoder.first_cell, list(decoder.second_cell.layers)
+    embedded = model.embedding(torch.tensor([7, 8, 9]))
+    between = pair.step(pair.project_inputs(embedded), first.state.cell.layers[0])
+    asked = decoder.attention.step(between.hidden_BH, memory.attention, first.state.attention)
+    below = layers[0].step(layers[0].project_inputs(asked.context_BM), between)
+    for layer, before in zip(layers[1:], first.state.cell.layers[1:], strict=True):
+        below = layer.step(layer.project_inputs(below.hidden_BH), before)
+    torch.testing.assert_close(second.hidden_BH, below.hidden_BH)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
+def test_a_deep_decoder_trains_and_searches_by_the_plain_step(decoder):
+    model = model_of(decoder, 2, residual=True)
+    assert speed.find("steps", model, "fp32") is None
+    with speed.plain():
+        plain = batch_loss(model, batch_of_three()).loss_sum
+    loss = batch_loss(model, batch_of_three()).loss_sum
+    torch.testing.assert_close(loss, plain)
+    loss.backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+    found = beam_search(step_model(model), SOURCE, max_lengths_B=[5, 6, 4], beam_size=3, n_best=1)
+    assert len(found) == 3
+
+
+def batch_of_three():
+    return collate([[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []], range(3))
