@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.report.build import Report, Settings
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.search.options import SearchOptions
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
-_PARTS = {"settings": Settings, "choices": Choices, "files": ReportFiles}
+_PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}
+_OF_SEARCH = set(inspect.signature(SearchOptions.given).parameters)
 
 
 def make_request(runs: Sequence[str | Path], **options: Any) -> EvaluationRequest:
     """Each option goes to the part of the request that knows it."""
     options = {"resampling": QUICK, "device": "cpu"} | options
+    options["search"] = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
     parts = {}
     for name, kind in _PARTS.items():
         known = {field.name for field in fields(kind)} & options.keys()

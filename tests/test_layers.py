@@ -15,8 +15,8 @@ import seq2seq_attn
 PACKAGE = Path(seq2seq_attn.__file__).parent
 # Left may not import right.
 ORDER = (
-    *("_version", "__init__", "errors", "files", "runtime", "config", "text", "captions", "data", "model", "search"),
-    *("run_dir", "translate", "metrics", "train", "evaluation", "report", "commands", "__main__"),
+    *("_version", "__init__", "errors", "limits", "files", "runtime", "config", "text", "captions", "data", "model"),
+    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "commands", "__main__"),
 )
 LAZY = {"__init__.py"}  # the package's front door imports on demand what lies to the right of it
 FILES = sorted(PACKAGE.rglob("*.py"))

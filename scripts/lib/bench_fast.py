@@ -25,6 +25,7 @@ from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, re
 from seq2seq_attn.runtime.precision import multiplies_bf16
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import build_optimizer
@@ -122,7 +123,7 @@ def searching(name: str, beam_size: int) -> dict[str, Callable[[], None]]:
             if beam_size == 1:
                 greedy_search(steps, source, max_lengths_B=[14] * 64)
             else:
-                beam_search(steps, source, beam_size=beam_size, max_lengths_B=[14] * 64)
+                beam_search(steps, source, SearchOptions(beam_size=beam_size), max_lengths_B=[14] * 64)
 
         found[what] = search
     return found

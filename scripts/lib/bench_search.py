@@ -22,6 +22,7 @@ from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.runtime.precision import multiplies_bf16
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS
 
@@ -132,6 +133,7 @@ def precisions(device):
 
 def searcher(step, beam_size, batch_size, device):
     """Our search over batches of neighbours in length."""
+    options = SearchOptions(beam_size=beam_size, keep_attention=False)
 
     def translate(sentences):
         ordered = sorted(sentences, key=len)
@@ -139,9 +141,9 @@ def searcher(step, beam_size, batch_size, device):
             batch = collate_source(ordered[start : start + batch_size]).to(torch.device(device))
             limits = [NUM_STEPS] * len(batch.lengths_B)
             if beam_size == 1:
-                greedy_search(step, batch, max_lengths_B=limits, keep_weights=False)
+                greedy_search(step, batch, options, max_lengths_B=limits)
             else:
-                beam_search(step, batch, beam_size=beam_size, max_lengths_B=limits, keep_weights=False)
+                beam_search(step, batch, options, max_lengths_B=limits)
 
     return translate
 

@@ -12,7 +12,7 @@ from bottleneck_plan import Training
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import JudgedScore
-from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling, SetScores
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json
@@ -21,6 +21,7 @@ from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.report.build import Report, Settings
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import load
 
@@ -61,7 +62,9 @@ def _evaluate(
         [training.run.path for training in trainings],
         stitch=stitch,
         settings=Settings(by_length, measures=MEASURES, resampling=RESAMPLING),
-        choices=Choices(search.beam_size, search.length_penalty, reuse_hypotheses=True),
+        decoding=Decoding(
+            SearchOptions(beam_size=search.beam_size, length_penalty=search.length_penalty), reuse_hypotheses=True
+        ),
         files=ReportFiles(json_path, json_path.with_suffix(".md"), "png"),
     )
     return evaluate(request)

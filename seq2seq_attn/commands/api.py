@@ -9,10 +9,11 @@ from typing import Any
 from seq2seq_attn.commands.cli.options import as_settings
 from seq2seq_attn.commands.evaluate import EvaluationRequest
 from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.report.build import Report, Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.start import load_settings
 
@@ -90,7 +91,7 @@ def evaluate(
         source=_path(source),
         reference=_path(reference),
         settings=Settings(by_length),
-        choices=Choices(beam_size, device=device),
+        decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device),
         files=ReportFiles(_path(json), _path(report)),
         ensemble=ensemble,
     )

@@ -21,7 +21,7 @@ from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
-from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
@@ -72,8 +72,8 @@ def compare(
     page = folder / "report.html"
     if finished:
         runs = [one.run.path for one in finished]
-        choices = Choices(device=planned[0].config.train.device, show_progress=sys.stderr.isatty())
-        report = evaluate(EvaluationRequest(runs, choices=choices, files=ReportFiles(folder / "report.json", page)))
+        decoding = Decoding(device=planned[0].config.train.device, show_progress=sys.stderr.isatty())
+        report = evaluate(EvaluationRequest(runs, decoding=decoding, files=ReportFiles(folder / "report.json", page)))
         log.info("%s", report.summary)
     if failed:
         logs = ", ".join(str(one.log_path) for one in failed)

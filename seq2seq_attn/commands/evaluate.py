@@ -18,7 +18,7 @@ from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
 from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
 from seq2seq_attn.evaluation.names import path_names, run_names
-from seq2seq_attn.evaluation.runs import DEFAULT_CHOICES, Choices, EvaluatedRun
+from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
 from seq2seq_attn.evaluation.texts import RunTexts
@@ -51,7 +51,7 @@ class EvaluationRequest:
     stitch: Sequence[int] = ()
     """for each number K, sets of K pairs joined to one (1: as they are); none: as they are"""
     settings: Settings = DEFAULT_SETTINGS
-    choices: Choices = DEFAULT_CHOICES
+    decoding: Decoding = DEFAULT_DECODING
     files: ReportFiles = NO_FILES
     """if no file is named, the report goes to the first run as `report.json` (`report.comparison.json` of several runs,
     `report.<its name>.json` of a file), with Markdown and plots beside it; otherwise no run is written to"""
@@ -74,14 +74,14 @@ def evaluate(request: EvaluationRequest) -> Report:
         raise UsageError("no run to evaluate: name at least one")
     if request.settings.by_length is not None:
         check_edges(request.settings.by_length)  # before data is prepared
-    resolve_arithmetic(request.choices.precision, resolve_device(request.choices.device))
+    resolve_arithmetic(request.decoding.precision, resolve_device(request.decoding.device))
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)
     if request.ensemble:
         _check_ensemble(run_dirs)
     files = _files_to_write(request, run_dirs[0])
-    source, choices = request.source, request.choices
+    source, decoding = request.source, request.decoding
     sets = find_sets(
         run_dirs,
         configs,
@@ -89,7 +89,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         source,
         request.reference,
         stitch=request.stitch,
-        show_progress=choices.show_progress,
+        show_progress=decoding.show_progress,
     )
     systems = _systems(request, files, run_dirs, configs, names)
     evaluated = list(systems.values())
@@ -106,7 +106,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         arms=_arms(names, configs, list(systems)),
         judgements=_judge(sets, of_runs, languages) if request.judge_attention else None,
         counts=[run.counts for run in evaluated],
-        device=str(resolve_device(choices.device)),
+        device=str(resolve_device(decoding.device)),
     )
     _write(files, report, sets, [run.texts() for run in evaluated])
     return report
@@ -205,11 +205,11 @@ def _systems(
     """What is evaluated, by name: the runs, then their ensemble if it is asked for."""
     dirs = _hyps_dirs(request, files, runs)
     systems = {
-        name: EvaluatedRun(run, config, request.choices, hyps_dir=hyps_dir, keep_maps=files.is_html)
+        name: EvaluatedRun(run, config, request.decoding, hyps_dir=hyps_dir, keep_maps=files.is_html)
         for name, run, config, hyps_dir in zip(names, runs, configs, dirs[: len(runs)], strict=True)
     }
     if request.ensemble:
-        ensemble = EvaluatedEnsemble(runs, configs, names, request.choices, hyps_dir=dirs[-1], keep_maps=files.is_html)
+        ensemble = EvaluatedEnsemble(runs, configs, names, request.decoding, hyps_dir=dirs[-1], keep_maps=files.is_html)
         systems[ensemble.name] = ensemble
     return systems
 

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
 
 from seq2seq_attn.commands.notices import Notices, Progress, count_lines
 from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output
@@ -26,78 +26,79 @@ from seq2seq_attn.commands.writers import (
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.vocab import SPECIALS
-from seq2seq_attn.translate.choices import resolve_choices
-from seq2seq_attn.translate.translator import Choices, Translator, load
+from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)
 
 
-def translate(
-    texts: Sequence[str] = (),
-    *,
-    run: str | Path | Sequence[str | Path] | None = None,
-    input: str | Path | None = None,
-    output: str | Path | None = None,
-    format: Format = "text",
-    n_best: int = 1,
-    alignment: str | Path | None = None,
-    attention: str | Path | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    show_progress: bool = False,
-    **choices: Unpack[Choices],
-) -> None:
-    """Translate texts, or a file line by line, or standard input.
+@dataclass(frozen=True)
+class TranslationRequest:
+    """What to translate, by which runs, how, and which files to write."""
 
-    Args:
-        texts: lines to translate, instead of `input`.
-        run: run directory, or several for their ensemble; None: the run under `runs/` that finished last.
-        input: file (plain or .gz), or "-" for standard input, which is also read where nothing else is given.
-        output: file (plain or .gz), or None or "-" for standard output.
-        format: `json` writes an object per line: `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from
-            source to target positions (null without attention), `unknown` (source positions) and `is_cut`; with
-            `n_best` above 1 also `n_best`, a list of such objects without `source_tokens` and `unknown`.
-        n_best: above 1, that many lines a sentence: `number ||| text ||| log_prob ||| score`, number from 0.
-        alignment: file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the
-            lines' blank-separated words) per line of input.
-        attention: file for the attention: `.png`, `.svg` or `.pdf` (heat maps of the first 20 lines), `.html` (a page
-            with the maps of the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for
-            line I from 0).
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
-        precision: `auto`, `fp32`, `bf16` or `int8`, as in `translator.load`.
-        show_progress: draw a bar on stderr for an input file whose translations do not go to the terminal.
-        choices: `beam_size`, `length_penalty`, `max_length_ratio`, `batch_size`, `unk` of `Translator.translate`.
+    texts: Sequence[str] = ()
+    """lines to translate, instead of `input`"""
+    runs: Sequence[str | Path] = ()
+    """run directory, or several for their ensemble; none: the run under `runs/` that finished last"""
+    input: str | Path | None = None
+    """file (plain or .gz), or "-" for standard input, which is also read where nothing else is given"""
+    output: str | Path | None = None
+    """file (plain or .gz), or None or "-" for standard output"""
+    format: Format = "text"
+    """`json` writes an object per line: `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to
+    target positions (null without attention), `unknown` (source positions) and `is_cut`; with several translations per
+    sentence also `n_best`, a list of such objects without `source_tokens` and `unknown`"""
+    search: SearchOptions = AS_CONFIGURED
+    """above an `n_best` of 1, text is that many lines per sentence: `number ||| text ||| log_prob ||| score`, number
+    from 0"""
+    alignment: str | Path | None = None
+    """file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the lines'
+    space-separated words) per line of input"""
+    attention: str | Path | None = None
+    """file for the attention: `.png`, `.svg` or `.pdf` (heat maps of the first 20 lines), `.html` (a page with the maps
+    of the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0)"""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`"""
+    precision: str = "auto"
+    """`auto`, `fp32`, `bf16` or `int8`, as in `translator.load`"""
+    show_progress: bool = False
+    """draw a bar on stderr for an input file whose translations do not go to the terminal"""
+
+    @property
+    def input_name(self) -> str | None:
+        """The name of what is read; None: texts were given."""
+        return None if self.texts else str(self.input or STREAM)
+
+
+def translate(request: TranslationRequest) -> None:
+    """Translate texts, or a file line by line, or standard input.
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
-    _check_input(texts, input)
-    check_attention_name(attention)
-    check_files([] if texts else [input or STREAM], output=output, alignment=alignment, attention=attention)
-    keep_memory_flat()
-    keep_primitives(TRANSLATING_PRIMITIVES)
-    if run is None:
-        run = newest_run().path
-        log.info("by %s", run)
-    translator = load(run, device, precision=precision)
-    check_has_attention(translator, alignment=alignment, attention=attention)
-    if choices.get("unk") == "copy":
-        _check_can_copy(RunDir(run if isinstance(run, str | Path) else run[0]), translator)
-    choices["keep_attention"] = bool(alignment or attention) or (format == "json" and translator.has_attention)
-    notices = _notices(translator, choices, n_best, None if texts else str(input or STREAM))
+    attention_files = {"alignment": request.alignment, "attention": request.attention}
+    _check_input(request)
+    check_attention_name(request.attention)
+    name = request.input_name
+    check_files([] if name is None else [request.input or STREAM], output=request.output, **attention_files)
+    translator = _load(request)
+    check_has_attention(translator, **attention_files)
+    keep_attention = any(attention_files.values()) or (request.format == "json" and translator.has_attention)
+    search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
+    notices = _notices(translator, search, name)
     with ExitStack() as stack:
-        reader = None if texts else LineReader(stack.enter_context(open_input(input)), name=str(input or STREAM))
-        out = stack.enter_context(open_output(output))
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
-        text_writer = JsonWriter(out, n_best) if format == "json" else TextWriter(out, n_best)
+        reader = None if name is None else LineReader(stack.enter_context(open_input(request.input)), name=name)
+        out = stack.enter_context(open_output(request.output))
+        side_writers = open_attention_writers(stack, **attention_files)
+        text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
-        chunks: Iterator[Sequence[str]] = iter([texts]) if reader is None else reader.chunks()
-        progress = stack.enter_context(_progress(input, output, show_progress))
+        chunks: Iterator[Sequence[str]] = iter([request.texts]) if reader is None else reader.chunks()
+        progress = stack.enter_context(_progress(request))
         try:
-            _translate_chunks(translator, chunks, writers, progress, n_best, choices)
-        except BrokenPipeError:  # whoever read our output has seen enough
+            _translate_chunks(translator, chunks, writers, progress, search)
+        except BrokenPipeError:  # the reader closed the pipe
             _forget_stdout()
             return
     notices.report()
@@ -105,12 +106,25 @@ def translate(
         _report_invalid(reader)
 
 
-def _check_input(texts: Sequence[str], input: str | Path | None) -> None:
-    if texts and input is not None:
-        raise UsageError(f"both a text and -i {input}: give one of them")
-    if not texts and input is None and sys.stdin is not None and sys.stdin.isatty():
+def _load(request: TranslationRequest) -> Translator:
+    keep_memory_flat()
+    keep_primitives(TRANSLATING_PRIMITIVES)
+    runs = list(request.runs)
+    if not runs:
+        runs = [newest_run().path]
+        log.info("by %s", runs[0])
+    translator = load(runs, request.device, precision=request.precision)
+    if request.search.unk == "copy":
+        _check_can_copy(RunDir(runs[0]), translator)
+    return translator
+
+
+def _check_input(request: TranslationRequest) -> None:
+    if request.texts and request.input is not None:
+        raise UsageError(f"both a text and -i {request.input}: give one of them")
+    if not request.texts and request.input is None and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
-    for text in texts:
+    for text in request.texts:
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
 
@@ -133,20 +147,20 @@ def _check_can_copy(run: RunDir, translator: Translator) -> None:
         )
 
 
-def _notices(translator: Translator, choices: Choices, n_best: int, name: str | None) -> Notices:
-    options = resolve_choices(choices, n_best, translator.search)
-    limit = f"{options.max_length_ratio:g} * source tokens + {options.max_length_extra}"
+def _notices(translator: Translator, search: SearchOptions, name: str | None) -> Notices:
+    limit = f"{search.length_ratio:g} * source tokens + {search.max_length_extra}"
     if name == STREAM:
         name = "standard input"
     return Notices(name, tokenizer=translator.source_tokenizer.name, length_limit=limit)
 
 
-def _progress(input: str | Path | None, output: str | Path | None, show_progress: bool) -> Progress:
+def _progress(request: TranslationRequest) -> Progress:
     """Of a file: a bar, unless the translations appear on the same terminal; without a terminal, lines in the log."""
-    if input is None or str(input) == STREAM:
+    output = request.output
+    if request.input is None or str(request.input) == STREAM:
         return Progress(None, "nothing")
-    num_lines = count_lines(Path(input))
-    if not show_progress:
+    num_lines = count_lines(Path(request.input))
+    if not request.show_progress:
         return Progress(num_lines, "log")
     is_to_terminal = (output is None or str(output) == STREAM) and sys.stdout is not None and sys.stdout.isatty()
     return Progress(num_lines, "nothing" if is_to_terminal else "bar")
@@ -168,12 +182,11 @@ def _translate_chunks(
     chunks: Iterator[Sequence[str]],
     writers: Sequence[Writer],
     progress: Progress,
-    n_best: int,
-    choices: Choices,
+    search: SearchOptions,
 ) -> None:
     number = 0
     for chunk in chunks:
-        for line, translations in zip(chunk, translator.translate_lines(chunk, n_best=n_best, **choices), strict=True):
+        for line, translations in zip(chunk, translator.translate_lines(chunk, search), strict=True):
             for writer in writers:
                 writer.write(number, line, translations)
             number += 1

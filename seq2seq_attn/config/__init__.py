@@ -20,24 +20,20 @@ from seq2seq_attn.config.models import (
 from seq2seq_attn.config.sources import packaged_config_names
 from seq2seq_attn.config.types import (
     LEAST_LENGTH_RATIO,
-    MAX_BEAM_SIZE,
-    MAX_LENGTH_PENALTY,
-    MAX_LENGTH_RATIO,
     NonNegativeInt,
+    PositiveInt,
     Size,
 )
 
 __all__ = [
     "LEAST_LENGTH_RATIO",
-    "MAX_BEAM_SIZE",
-    "MAX_LENGTH_PENALTY",
-    "MAX_LENGTH_RATIO",
     "BatchConfig",
     "Config",
     "DataConfig",
     "ModelConfig",
     "NonNegativeInt",
     "OptimizerConfig",
+    "PositiveInt",
     "ScheduleConfig",
     "SearchConfig",
     "Size",

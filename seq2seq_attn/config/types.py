@@ -11,6 +11,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticKnownError
 
+from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
+
 MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
 """of a layer: a recurrent matrix of this size has 13 billion weights"""
@@ -21,10 +23,6 @@ MAX_THREADS = 1_024
 MAX_CAPTIONS = 1_000_000
 """of a split: so many pairs are generated in minutes, not in days"""
 MAX_SEED = 2**63 - 1
-MAX_BEAM_SIZE = 1_000
-"""more hypotheses per sentence exceed the memory without improving BLEU"""
-MAX_LENGTH_PENALTY = 10.0
-MAX_LENGTH_RATIO = 1_000.0
 LEAST_LENGTH_RATIO = 2.0
 """what training chooses for the length limit of translations is never below this"""
 

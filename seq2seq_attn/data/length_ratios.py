@@ -7,8 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.config import LEAST_LENGTH_RATIO, MAX_LENGTH_RATIO
+from seq2seq_attn.config import LEAST_LENGTH_RATIO
 from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.limits import MAX_LENGTH_RATIO
 
 _ROOM = 1.25
 """A translation may be this much longer than any reference of its source length in training."""

@@ -11,7 +11,7 @@ from typing import Any
 from seq2seq_attn.config import Config
 from seq2seq_attn.evaluation.attention import Judge
 from seq2seq_attn.evaluation.attention_scores import Judgement
-from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun, hash_model
+from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun, hash_model
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.scoring import FloatArray
@@ -31,13 +31,13 @@ class EvaluatedEnsemble(EvaluatedRun):
         runs: Sequence[RunDir],
         configs: Sequence[Config],
         names: Sequence[str],
-        choices: Choices,
+        decoding: Decoding,
         *,
         hyps_dir: Path | None,
         keep_maps: bool = False,
     ) -> None:
         """`names` are those of the members; the rest as for `EvaluatedRun`."""
-        super().__init__(runs[0], configs[0], choices, hyps_dir=hyps_dir, keep_maps=keep_maps)
+        super().__init__(runs[0], configs[0], decoding, hyps_dir=hyps_dir, keep_maps=keep_maps)
         self._runs = list(runs)
         self._names = list(names)
         self._attentions = {config.model.attention.name for config in configs}
@@ -76,7 +76,7 @@ class EvaluatedEnsemble(EvaluatedRun):
     @cached_property
     def _translator(self) -> Translator:
         paths = [run.path for run in self._runs]
-        return load(paths, self._choices.device, precision=self._choices.precision)
+        return load(paths, self._decoding.device, precision=self._decoding.precision)
 
     @cached_property
     def _model_hash(self) -> list[str]:

@@ -23,6 +23,7 @@ from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
@@ -34,13 +35,10 @@ _LINES_HASH = "hypotheses_sha256"
 
 
 @dataclass(frozen=True)
-class Choices:
-    """How runs translate; None: as each is configured."""
+class Decoding:
+    """How runs translate."""
 
-    beam_size: int | None = None
-    length_penalty: float | None = None
-    max_length_ratio: float | None = None
-    batch_size: int | None = None
+    search: SearchOptions = AS_CONFIGURED
     device: str = "auto"
     precision: str = "auto"
     reuse_hypotheses: bool = False
@@ -48,30 +46,25 @@ class Choices:
     show_progress: bool = False
 
 
-DEFAULT_CHOICES = Choices()
+DEFAULT_DECODING = Decoding()
 
 
 class EvaluatedRun:
     """One run; the model is loaded when it is first needed."""
 
     def __init__(
-        self, run: RunDir, config: Config, choices: Choices, *, hyps_dir: Path | None, keep_maps: bool = False
+        self, run: RunDir, config: Config, decoding: Decoding, *, hyps_dir: Path | None, keep_maps: bool = False
     ) -> None:
         """`hyps_dir` takes the translations; None: they are not saved. `keep_maps`: keep attention maps and sentence
         vectors for the HTML report."""
         self._run = run
         self._config = config
-        self._choices = choices
+        self._decoding = decoding
         self._hyps_dir = hyps_dir
         self._keep_maps = keep_maps
-        search = config.search
-        ratio = search.max_length_ratio if choices.max_length_ratio is None else choices.max_length_ratio
-        self._search: dict[str, Any] = {
-            "beam_size": search.beam_size if choices.beam_size is None else choices.beam_size,
-            "length_penalty": search.length_penalty if choices.length_penalty is None else choices.length_penalty,
-            "max_length_ratio": ratio,
-        }
-        self._arithmetic = resolve_arithmetic(choices.precision, resolve_device(choices.device))
+        options = decoding.search.over(config.search)
+        self._search = options.model_copy(update={"keep_attention": keep_maps})
+        self._arithmetic = resolve_arithmetic(decoding.precision, resolve_device(decoding.device))
         self._seconds = 0.0
         self._is_reused = True
         self._hypotheses: list[list[str]] = []
@@ -91,7 +84,7 @@ class EvaluatedRun:
             "lowercases": self._config.data.tokenizer.lowercase,
             "model": _with_numbers(self._run.best_metadata()),
             "training_environment": self._run.environment(),
-            "search": self._search,
+            "search": self._search_values,
             "precision": self._arithmetic,
             "seconds": round(self._seconds, 1),
             "is_reused": self._is_reused,
@@ -123,7 +116,7 @@ class EvaluatedRun:
 
     def judge(self, judge: Judge, hypotheses: Sequence[str]) -> Judgement:
         """What its attention did in these translations; of the fixed-vector arms, what the texts tell."""
-        return judge.judge(hypotheses, self._translator, batch_size=self._choices.batch_size)
+        return judge.judge(hypotheses, self._translator, batch_size=self._search.batch_size)
 
     @property
     def _own_hyps_dir(self) -> Path:
@@ -137,7 +130,7 @@ class EvaluatedRun:
 
     @cached_property
     def _translator(self) -> Translator:
-        return load(self._run.path, self._choices.device, precision=self._choices.precision)
+        return load(self._run.path, self._decoding.device, precision=self._decoding.precision)
 
     @cached_property
     def _model_hash(self) -> str | list[str]:
@@ -145,12 +138,12 @@ class EvaluatedRun:
 
     def _summaries(self, lines: Sequence[str]) -> FloatArray | None:
         """The encoder's summary of each line; None: there is no single one."""
-        return summaries(self._translator, lines, batch_size=self._choices.batch_size)
+        return summaries(self._translator, lines, batch_size=self._search.batch_size)
 
     def _translate(self, one: EvaluationSet) -> list[str]:
         name = f"{f'files/{one.name}' if one.is_file else one.name}{self._variation}.txt"
         made_by = self._how_made(one)
-        if self._choices.reuse_hypotheses and (saved := self._saved(name, made_by, len(one.source))) is not None:
+        if self._decoding.reuse_hypotheses and (saved := self._saved(name, made_by, len(one.source))) is not None:
             lines, counted = saved
             self._counts.append(counted)
             self._maps.append([None] * len(lines))
@@ -162,9 +155,7 @@ class EvaluatedRun:
         if one.stitch > 1:
             translator = translator.with_max_source_length(self._max_source_length(one))
         started = time.monotonic()
-        found = translator.translate_lines(
-            one.source, **self._search, batch_size=self._choices.batch_size, keep_attention=self._keep_maps
-        )
+        found = translator.translate_lines(one.source, self._search)
         lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
         self._unknown.append([])
@@ -182,12 +173,17 @@ class EvaluatedRun:
         return lines
 
     @property
+    def _search_values(self) -> dict[str, Any]:
+        """The settings that decide the translations."""
+        return self._search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
+
+    @property
     def _variation(self) -> str:
         """What differs from how the run itself translates, for file names."""
         words = {"beam_size": "beam", "length_penalty": "penalty", "max_length_ratio": "ratio"}
         parts = [
             f".{words[key]}{value:g}"
-            for key, value in self._search.items()
+            for key, value in self._search_values.items()
             if value != getattr(self._config.search, key)
         ]
         return "".join([*parts, f".{self._arithmetic}" if self._arithmetic != "fp32" else ""])
@@ -215,7 +211,7 @@ class EvaluatedRun:
         from tqdm import tqdm
 
         label = f"{self._label}, {one.name}"
-        is_off = not self._choices.show_progress
+        is_off = not self._decoding.show_progress
         return tqdm(found, desc=label, total=len(one.source), unit="line", disable=is_off)
 
     def _max_source_length(self, one: EvaluationSet) -> int:
@@ -224,7 +220,7 @@ class EvaluatedRun:
 
     def _how_made(self, one: EvaluationSet) -> dict[str, Any]:
         return {
-            **self._search,
+            **self._search_values,
             **({"max_source_length": self._max_source_length(one)} if one.stitch > 1 else {}),
             "precision": self._arithmetic,
             "model_sha256": self._model_hash,

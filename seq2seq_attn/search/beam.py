@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel, forbidden_ids
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import BOS, EOS
 
 StateT = TypeVar("StateT")
@@ -47,33 +47,25 @@ class Beam(NamedTuple):
 def beam_search(
     model: StepModel[StateT],
     source: SourceBatch,
+    options: SearchOptions,
     *,
-    beam_size: int,
-    n_best: int = 1,
-    length_penalty: float = 0.0,
     max_lengths_B: Sequence[int],
-    forbid_unk: bool = False,
-    keep_weights: bool = True,
 ) -> list[list[Hypothesis]]:
-    """Up to `n_best` hypotheses per sentence, best first, in the batch's order.
+    """Up to `options.n_best` hypotheses per sentence, best first, in the batch's order.
 
     Hypotheses are ranked by log_prob / length ** length_penalty, length in target tokens with EOS. `max_lengths_B` is
     the most tokens a sentence's hypothesis may have, EOS included (at least 1). Hypotheses cut at that limit are
     returned, after the finished ones, only where too few have finished.
-
-    Raises:
-        UsageError: `n_best` is larger than `beam_size`.
     """
-    if not 1 <= n_best <= beam_size:
-        raise UsageError(f"n_best={n_best}: expected 1 to the beam size ({beam_size}); raise --beam-size")
-    beam = _start(max_lengths_B, beam_size, n_best, source.ids_BS.device)
+    beam_size, length_penalty = options.beam_size, options.length_penalty
+    beam = _start(max_lengths_B, beam_size, options.n_best, source.ids_BS.device)
     state = model.start(source, beam_size)
     steps: list[Step] = []
     while True:
         tokens, state = model.step(beam.ids_BK.flatten(), state)
         every = 1 if steps else beam_size  # at first the slots of a sentence are the same
-        best = tokens.top(beam_size, forbidden=forbidden_ids(forbid_unk), every=every)
-        weights_RS = tokens.weights_RS if keep_weights else None
+        best = tokens.top(beam_size, forbidden=forbidden_ids(options.unk == "forbid"), every=every)
+        weights_RS = tokens.weights_RS if options.keeps_weights else None
         beam, step = _advance(beam, *best, weights_RS, len(steps) + 1, length_penalty)
         steps.append(step)
         places_B = _is_open(beam, len(steps), length_penalty).nonzero().squeeze(1)
@@ -82,7 +74,7 @@ def beam_search(
         state = model.reorder(state, (places_B.unsqueeze(1) * beam_size + step.parents_BK[places_B]).flatten())
         if len(places_B) < len(beam.sentences_B):
             beam = Beam(*(field[places_B] for field in beam))
-    return finish(steps, source.lengths_B.tolist(), n_best=n_best, length_penalty=length_penalty)
+    return finish(steps, source.lengths_B.tolist(), n_best=options.n_best, length_penalty=length_penalty)
 
 
 def _start(max_lengths_B: Sequence[int], beam_size: int, n_best: int, device: torch.device) -> Beam:

@@ -13,24 +13,24 @@ import torch
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel, forbidden_ids
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import BOS, EOS
 
 StateT = TypeVar("StateT")
+GREEDY = SearchOptions(beam_size=1)
 
 
 @torch.inference_mode()
 def greedy_search(
     model: StepModel[StateT],
     source: SourceBatch,
+    options: SearchOptions = GREEDY,
     *,
     max_lengths_B: Sequence[int],
-    forbid_unk: bool = False,
-    keep_weights: bool = True,
-    length_penalty: float = 0.0,
 ) -> list[Hypothesis]:
     """One hypothesis per sentence, in the batch's order.
 
-    `max_lengths_B` is the most tokens a sentence's hypothesis may have, EOS included (at least 1); `length_penalty`
+    `max_lengths_B` is the most tokens a sentence's hypothesis may have, EOS included (at least 1). The length penalty
     only decides what its score says. Sentences that have ended leave the batch.
     """
     device = source.ids_BS.device
@@ -42,7 +42,7 @@ def greedy_search(
     steps: list[Step] = []
     while True:
         tokens, state = model.step(prev_ids_R, state)
-        best_R1, ids_R1 = tokens.top(1, forbidden=forbidden_ids(forbid_unk))
+        best_R1, ids_R1 = tokens.top(1, forbidden=forbidden_ids(options.unk == "forbid"))
         prev_ids_R, log_probs_R = ids_R1.squeeze(1), log_probs_R + best_R1.squeeze(1)
         is_ended_R = prev_ids_R == EOS
         is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
@@ -54,7 +54,7 @@ def greedy_search(
                 log_probs_BK=log_probs_R.unsqueeze(1),
                 is_ended_BK=is_ended_R.unsqueeze(1),
                 is_cut_BK=is_cut_R.unsqueeze(1),
-                weights_RS=tokens.weights_RS if keep_weights else None,
+                weights_RS=tokens.weights_RS if options.keeps_weights else None,
             )
         )
         index_R = (~(is_ended_R | is_cut_R)).nonzero().squeeze(1)
@@ -64,5 +64,5 @@ def greedy_search(
             state = model.reorder(state, index_R)
             sentences_R, limits_R = sentences_R[index_R], limits_R[index_R]
             prev_ids_R, log_probs_R = prev_ids_R[index_R], log_probs_R[index_R]
-    found = finish(steps, source.lengths_B.tolist(), n_best=1, length_penalty=length_penalty)
+    found = finish(steps, source.lengths_B.tolist(), n_best=1, length_penalty=options.length_penalty)
     return [hypotheses[0] for hypotheses in found]

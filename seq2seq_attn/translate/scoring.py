@@ -20,6 +20,7 @@ from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import PAD, UNK
 from seq2seq_attn.translate.batching import batches_by_length, evaluating
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
@@ -59,7 +60,7 @@ def force_decode(
         raise UsageError(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
-    batch_size = _checked(translator, batch_size)
+    batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
     _model(translator)  # refuses an ensemble now, not at the first pair
     return (
         decoded
@@ -77,7 +78,7 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
     Raises:
         UsageError: a `batch_size` below 1.
     """
-    batch_size = _checked(translator, batch_size)
+    batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
     model = _model(translator)
     tokens_of = translator.source_tokenizer.tokenize_many(sources)
     rows = [row for row, tokens in enumerate(tokens_of) if tokens]
@@ -88,13 +89,6 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
             source = collate_source([translator.source_vocab.ids_of(tokens_of[row]) for row in chosen])
             summaries_NM[chosen] = _array(model.encoder(source.to(translator.device)).final_BM)
     return summaries_NM
-
-
-def _checked(translator: Translator, batch_size: int | None) -> int:
-    chosen = translator.search.batch_size if batch_size is None else batch_size
-    if chosen < 1:
-        raise UsageError(f"batch_size={chosen}: expected 1 or more")
-    return chosen
 
 
 def _model(translator: Translator) -> Seq2Seq:

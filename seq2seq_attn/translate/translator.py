@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack, cast, get_args
+from typing import Any, cast, get_args
 
 import torch
 
@@ -29,15 +29,15 @@ from seq2seq_attn.runtime.precision import Arithmetic
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
-from seq2seq_attn.translate.choices import Choices, Options, Unk, resolve_choices
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_source
 
-__all__ = ["Choices", "Translation", "Translator", "Unk", "load"]
+__all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
 
 
 class Translator:
@@ -149,9 +149,7 @@ class Translator:
         """
         if n_best is not None:
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
-        found = self.translate_n_best(
-            texts,
-            n_best=1,
+        options = SearchOptions.given(
             beam_size=beam_size,
             length_penalty=length_penalty,
             max_length_ratio=max_length_ratio,
@@ -159,19 +157,20 @@ class Translator:
             unk=unk,
             keep_attention=keep_attention,
         )
-        return [translations[0] for translations in found]
+        return [translations[0] for translations in self._translate_list(texts, options)]
 
-    def translate_n_best(
-        self, texts: Sequence[str], *, n_best: int, **choices: Unpack[Choices]
-    ) -> list[list[Translation]]:
+    def translate_n_best(self, texts: Sequence[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
         the beam size."""
+        return self._translate_list(texts, SearchOptions.given(n_best=n_best, **options))
+
+    def _translate_list(self, texts: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
         if isinstance(texts, str | bytes):
             raise TypeError("texts: expected a list of lines, got one string; write translate([text])")
         for place, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"texts[{place}]: expected a string, got {type(text).__name__} {text!r}")
-        return list(self.translate_lines(texts, n_best=n_best, **choices))
+        return list(self.translate_lines(texts, options))
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
@@ -183,21 +182,21 @@ class Translator:
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
     def translate_lines(
-        self, lines: Iterable[str], *, n_best: int = 1, **choices: Unpack[Choices]
+        self, lines: Iterable[str], options: SearchOptions = AS_CONFIGURED
     ) -> Iterator[list[Translation]]:
         """As `translate_n_best`, line by line out of any iterable, in bounded memory."""
-        options = self._options(n_best, choices)
+        options = self._resolve(options)
         return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
 
-    def _options(self, n_best: int, choices: Choices) -> Options:
-        options = resolve_choices(choices, n_best, self._search)
+    def _resolve(self, options: SearchOptions) -> SearchOptions:
+        options = options.over(self._search)
         if options.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
         return options
 
-    def _translate_chunk(self, lines: Sequence[str], options: Options) -> list[list[Translation]]:
+    def _translate_chunk(self, lines: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
         """The translations of each line: cut into segments, sort them by length, translate in batches, put together."""
         segments = [
             (number, tokens)
@@ -232,42 +231,24 @@ class Translator:
         return self._prepared[1]
 
     def _translate_batch(
-        self, model: StepModel[Any], sources: Sequence[list[str]], options: Options
+        self, model: StepModel[Any], sources: Sequence[list[str]], options: SearchOptions
     ) -> list[list[Translation]]:
         source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
         unknown = [tuple(place for place, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
         batch = collate_source(source_ids).to(self._device)
         max_lengths_B = [options.max_length(len(tokens)) for tokens in sources]
-        forbid_unk = options.unk == "forbid"
-        keep_weights = options.keep_attention or options.unk == "copy"
         if options.beam_size == 1:
-            found = greedy_search(
-                model,
-                batch,
-                max_lengths_B=max_lengths_B,
-                forbid_unk=forbid_unk,
-                keep_weights=keep_weights,
-                length_penalty=options.length_penalty,
-            )
+            found = greedy_search(model, batch, options, max_lengths_B=max_lengths_B)
             hypotheses = [[hypothesis] for hypothesis in found]
         else:
-            hypotheses = beam_search(
-                model,
-                batch,
-                beam_size=options.beam_size,
-                n_best=options.n_best,
-                length_penalty=options.length_penalty,
-                max_lengths_B=max_lengths_B,
-                forbid_unk=forbid_unk,
-                keep_weights=keep_weights,
-            )
+            hypotheses = beam_search(model, batch, options, max_lengths_B=max_lengths_B)
         return [
             [self._translation(tokens, places, hypothesis, options) for hypothesis in best]
             for tokens, places, best in zip(sources, unknown, hypotheses, strict=True)
         ]
 
     def _translation(
-        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: Options
+        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: SearchOptions
     ) -> Translation:
         tokens = self._target_vocab.tokens_of(hypothesis.ids)
         weights_TS = hypothesis.weights_TS
@@ -289,7 +270,7 @@ class Translator:
             unknown=unknown,
         )
 
-    def _blank(self, options: Options) -> Translation:
+    def _blank(self, options: SearchOptions) -> Translation:
         return empty_translation(options.keep_attention and self.has_attention)
 
 

@@ -21,12 +21,14 @@ from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.commands.cli.options import Metric
 from seq2seq_attn.commands.evaluate import EvaluationRequest
+from seq2seq_attn.commands.translate import TranslationRequest
 from seq2seq_attn.config import load_config
-from seq2seq_attn.evaluation.runs import Choices
+from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.train import checkpoint
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -227,32 +229,27 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
 
 
 def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, object] = {}
-    monkeypatch.setattr(
-        "seq2seq_attn.commands.translate.translate", lambda texts, **options: seen.update(options, texts=texts)
-    )
+    seen: list[TranslationRequest] = []
+    monkeypatch.setattr("seq2seq_attn.commands.translate.translate", seen.append)
     arguments = "--run r --run s -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
     arguments += " --format json"
     assert run(["translate", *arguments.split()]) == 0
-    assert seen == {
-        "texts": [],
-        "run": [Path("r"), Path("s")],
-        "input": "a",
-        "output": "b",
-        "beam_size": 4,
-        "n_best": 2,
-        "length_penalty": 0.5,
-        "max_length_ratio": 3.0,
-        "unk": "copy",
-        "format": "json",
-        "show_progress": False,
-        "alignment": Path("c"),
-        "attention": Path("d.npz"),
-        "batch_size": 9,
-        "device": "cpu",
-        "precision": "int8",
-    }
+    options = {"beam_size": 4, "n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0, "unk": "copy"}
+    assert seen == [
+        TranslationRequest(
+            [],
+            [Path("r"), Path("s")],
+            input="a",
+            output="b",
+            format="json",
+            search=SearchOptions(**options, batch_size=9),
+            alignment=Path("c"),
+            attention=Path("d.npz"),
+            device="cpu",
+            precision="int8",
+        )
+    ]
 
 
 def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +274,12 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
             splits=["x", "y"],
             stitch=[1, 3],
             settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50),
-            choices=Choices(4, 0.5, 3.0, 9, "cpu", "bf16", reuse_hypotheses=True),
+            decoding=Decoding(
+                SearchOptions(beam_size=4, length_penalty=0.5, max_length_ratio=3.0, batch_size=9),
+                "cpu",
+                "bf16",
+                reuse_hypotheses=True,
+            ),
             files=ReportFiles(Path("j"), Path("r.html"), "svg", Path("s.csv"), Path("t.tex")),
             ensemble=True,
             judge_attention=False,

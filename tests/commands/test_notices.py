@@ -12,9 +12,9 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.commands import notices
 from seq2seq_attn.commands.notices import Progress, count_lines
-from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
+from tests.translation_requests import translate
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.commands.streams import LineReader
-from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
+from tests.translation_requests import translate
 
 Stdin = Callable[[bytes], None]
 
@@ -177,7 +177,7 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
 
 def run_command(run: RunDir) -> subprocess.Popen[bytes]:
     arguments = f"run={str(run.path)!r}, beam_size=1, device='cpu'"
-    code = f"from seq2seq_attn.commands.translate import translate; translate({arguments})"
+    code = f"from tests.translation_requests import translate; translate({arguments})"
     pipe = subprocess.PIPE
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)

@@ -13,6 +13,7 @@ from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.loss import batch_loss
 
@@ -65,8 +66,11 @@ def test_a_combination_works_or_says_why_not(names):
     torch.testing.assert_close(together.loss_sum, sum(alone))
     with speed.plain():
         torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
-    limits = {"max_lengths_B": [5, 6, 4], "beam_size": 3, "n_best": 3}
-    found, plain = (beam_search(steps, batch.source, **limits) for steps in (step_model(model), PlainSteps(model)))
+    options, limits = SearchOptions(beam_size=3, n_best=3), [5, 6, 4]
+    found, plain = (
+        beam_search(steps, batch.source, options, max_lengths_B=limits)
+        for steps in (step_model(model), PlainSteps(model))
+    )
     assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.config import load_config
 from seq2seq_attn.train.loop import train
+from tests.translation_requests import translate
 
 NUM_STEPS = (1, 3, 5, 5, 5)
 """of a command, by its number"""

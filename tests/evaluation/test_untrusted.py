@@ -10,7 +10,7 @@ import pytest
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.runs import Choices, EvaluatedRun
+from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.run_dir import RunDir
@@ -84,8 +84,8 @@ def test_the_embedded_corpus_has_a_limit() -> None:
 
 def evaluated(path: Path) -> EvaluatedRun:
     run = RunDir(path)
-    choices = Choices(device="cpu", reuse_hypotheses=True)
-    return EvaluatedRun(run, run.config(), choices, hyps_dir=run.hyps_dir)
+    decoding = Decoding(device="cpu", reuse_hypotheses=True)
+    return EvaluatedRun(run, run.config(), decoding, hyps_dir=run.hyps_dir)
 
 
 def test_translations_are_not_saved_through_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.commands.evaluate import evaluate
-from seq2seq_attn.commands.translate import translate
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.translate.packed_map import PackedMap
 from seq2seq_attn.translate.scoring import summaries
@@ -17,6 +16,7 @@ from seq2seq_attn.translate.translator import load
 from tests.evaluation_requests import make_request
 from tests.report.test_html import payload
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+from tests.translation_requests import translate
 
 
 @pytest.fixture(scope="module")

@@ -156,9 +156,9 @@ def test_a_translator_scores_pairs(translators):
 def test_what_is_refused(translators):
     with pytest.raises(UsageError, match="2 source lines and 1 target lines: give one target for each source"):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
-    with pytest.raises(UsageError, match="batch_size=0: expected 1 or more"):
+    with pytest.raises(UsageError, match="batch_size=0: expected at least 1"):
         force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
-    with pytest.raises(UsageError, match="batch_size=-1: expected 1 or more"):
+    with pytest.raises(UsageError, match="batch_size=-1: expected at least 1"):
         summaries(translators["fixed"], ["a"], batch_size=-1)
     with pytest.raises(TypeError, match="expected a translator with a Seq2Seq model, got one with FakeModel"):
         list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))

@@ -16,6 +16,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate.translation import Translation, join_translations, split_source
 from seq2seq_attn.translate.translator import Translator, resolve_arithmetic
@@ -101,7 +102,7 @@ def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkey
         while True:
             yield from LINES
 
-    stream = translator.translate_lines(endless(), beam_size=1)
+    stream = translator.translate_lines(endless(), SearchOptions(beam_size=1))
     found = [next(stream)[0].text for _ in range(2 * len(LINES))]
     assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
 
@@ -355,16 +356,16 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"beam_size": 0}, "beam_size=0: expected a whole number, 1 to 1000"),
-        ({"beam_size": 100_000}, "beam_size=100000: expected a whole number, 1 to 1000"),
-        ({"beam_size": "5"}, "beam_size='5': expected a whole number, 1 to 1000"),
-        ({"batch_size": -1}, "batch_size=-1: expected a whole number, 1 or more"),
-        ({"length_penalty": math.nan}, "length_penalty=nan: expected a number from -10 to 10"),
-        ({"length_penalty": math.inf}, "length_penalty=inf: expected a number from -10 to 10"),
-        ({"length_penalty": "1"}, "length_penalty='1': expected a number from -10 to 10"),
-        ({"max_length_ratio": 0}, "max_length_ratio=0: expected a number above 0, up to 1000"),
-        ({"max_length_ratio": math.inf}, "max_length_ratio=inf: expected a number above 0, up to 1000"),
-        ({"unk": "drop"}, "unk='drop': expected one of keep, copy, forbid"),
+        ({"beam_size": 0}, "beam_size=0: expected at least 1"),
+        ({"beam_size": 100_000}, "beam_size=100000: expected at most 1,000"),
+        ({"beam_size": "five"}, "beam_size='five': expected a whole number"),
+        ({"batch_size": -1}, "batch_size=-1: expected at least 1"),
+        ({"length_penalty": math.nan}, "length_penalty=nan: expected a finite number"),
+        ({"length_penalty": math.inf}, "length_penalty=inf: expected a finite number"),
+        ({"length_penalty": -11}, "length_penalty=-11: expected at least -10"),
+        ({"max_length_ratio": 0}, "max_length_ratio=0: expected greater than 0"),
+        ({"max_length_ratio": 2000}, "max_length_ratio=2000: expected at most 1000"),
+        ({"unk": "drop"}, "unk='drop': expected 'keep', 'copy' or 'forbid'"),
     ],
 )
 def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any], message: str) -> None:
@@ -431,7 +432,7 @@ def test_loading_leaves_the_random_numbers_alone(run_path: Path) -> None:
 
 def test_translating_imports_nothing_heavy(run_path: Path) -> None:
     code = (
-        "import sys; from seq2seq_attn.commands.translate import translate\n"
+        "import sys; from tests.translation_requests import translate\n"
         f"translate(['Ein Hund'], run={str(run_path)!r})\n"
         "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"

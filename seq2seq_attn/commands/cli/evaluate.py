@@ -100,16 +100,23 @@ def evaluate(
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
     from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-    from seq2seq_attn.evaluation.runs import Choices
+    from seq2seq_attn.evaluation.runs import Decoding
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.report.build import Settings
     from seq2seq_attn.report.files import ReportFiles
     from seq2seq_attn.run_dir import newest_run
+    from seq2seq_attn.search.options import SearchOptions
 
     import_variants(imports or [])
     chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metric or [])]
     measures = tuple(chosen) or DEFAULT_MEASURES
+    search = SearchOptions.given(
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        max_length_ratio=max_length_ratio,
+        batch_size=batch_size,
+    )
     found = run_evaluation(
         EvaluationRequest(
             runs or [newest_run().path],
@@ -118,11 +125,8 @@ def evaluate(
             reference=reference,
             stitch=stitch or [],
             settings=Settings(by_length, length_of.value, measures, merge_below=merge_below),
-            choices=Choices(
-                beam_size,
-                length_penalty,
-                max_length_ratio,
-                batch_size,
+            decoding=Decoding(
+                search,
                 device or "auto",
                 precision or "auto",
                 reuse_hypotheses,

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
+
 
 class Side(StrEnum):
     """The values of `--length-of`."""
@@ -128,18 +130,27 @@ Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="W
 BeamSize = Annotated[
     int | None,
     typer.Option(
-        min=1, max=1000, metavar="N", help="Hypotheses kept per sentence; 1 is greedy.", show_default="the run's"
+        min=1,
+        max=MAX_BEAM_SIZE,
+        metavar="N",
+        help="Hypotheses kept per sentence; 1 is greedy.",
+        show_default="the run's",
     ),
 ]
 LengthPenalty = Annotated[
     float | None,
-    typer.Option(min=-10, max=10, metavar="A", help="Scores are log P / length ** A.", show_default="the run's"),
+    typer.Option(
+        min=-MAX_LENGTH_PENALTY,
+        max=MAX_LENGTH_PENALTY,
+        metavar="A",
+        help="Scores are log P / length ** A.",
+        show_default="the run's",
+    ),
 ]
 MaxLengthRatio = Annotated[
     float | None,
     typer.Option(
-        min=0.001,
-        max=1000,
+        max=MAX_LENGTH_RATIO,
         metavar="R",
         help="At most R target tokens per source token, plus a few.",
         show_default="the run's",
@@ -149,7 +160,6 @@ BatchSize = Annotated[
     int | None,
     typer.Option(
         min=1,
-        max=100_000,
         metavar="N",
         help="Sentences translated at once; changes speed, not results.",
         show_default="the run's",

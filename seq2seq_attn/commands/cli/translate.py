@@ -71,25 +71,30 @@ def translate(
 
     A blank line gives a blank line; memory does not grow with the file.
     """
+    from seq2seq_attn.commands.translate import TranslationRequest
     from seq2seq_attn.commands.translate import translate as run_translation
     from seq2seq_attn.model.variants import import_variants
+    from seq2seq_attn.search.options import SearchOptions
 
     import_variants(imports or [])
-    run_translation(
+    request = TranslationRequest(
         texts or [],
-        run=run or None,
+        run or [],
         input=input,
         output=output,
         format=format.value,
-        beam_size=beam_size,
-        n_best=n_best,
-        length_penalty=length_penalty,
-        max_length_ratio=max_length_ratio,
-        unk=unk.value,
+        search=SearchOptions.given(
+            beam_size=beam_size,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            max_length_ratio=max_length_ratio,
+            batch_size=batch_size,
+            unk=unk.value,
+        ),
         alignment=alignment,
         attention=attention,
-        batch_size=batch_size,
         device=device or "auto",
         precision=precision or "auto",
         show_progress=is_terminal(),
     )
+    run_translation(request)

@@ -12,6 +12,7 @@ from seq2seq_attn.model.fast.step import FastStep
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.model.conftest import NUM_SOURCE_IDS
@@ -45,7 +46,9 @@ def make_sharp(make_model):
 def searched(model, source, beam_size):
     if beam_size == 1:
         return [[one] for one in greedy_search(model, source, max_lengths_B=LIMITS)]
-    return beam_search(model, source, beam_size=beam_size, n_best=beam_size, length_penalty=0.6, max_lengths_B=LIMITS)
+    return beam_search(
+        model, source, SearchOptions(beam_size=beam_size, n_best=beam_size, length_penalty=0.6), max_lengths_B=LIMITS
+    )
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

@@ -1,0 +1,22 @@
+"""Requests to `translate`, with every option under one name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.commands import translate as command
+from seq2seq_attn.search.options import SearchOptions
+
+_OF_SEARCH = set(inspect.signature(SearchOptions.given).parameters)
+
+
+def translate(
+    texts: Sequence[str] = (), *, run: str | Path | Sequence[str | Path] | None = None, **options: Any
+) -> None:
+    """Translate by one run, or several."""
+    runs = [run] if isinstance(run, str | Path) else run or []
+    search = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
+    command.translate(command.TranslationRequest(texts, runs, search=search, **options))
