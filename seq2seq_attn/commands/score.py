@@ -17,9 +17,10 @@ from seq2seq_attn.commands.writers import Format, check_attention_name, open_att
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.evaluation.attention_scores import GoldAttention
-from seq2seq_attn.metrics.alignment import Link, Weights, parse_pharaoh
+from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.links import Link, parse_pharaoh
 from seq2seq_attn.text.parallel import Table, TwoFiles, find_text
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.scoring import force_decode

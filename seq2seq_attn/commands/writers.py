@@ -19,8 +19,8 @@ import numpy as np
 from seq2seq_attn.commands.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
-from seq2seq_attn.metrics.alignment import links_between_words
 from seq2seq_attn.report.html import TranslatedLine, html_maps
+from seq2seq_attn.text.links import links_between_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES
 from seq2seq_attn.translate.packed_map import pack_map

@@ -1,13 +1,13 @@
 """Padded tensors of some sentence pairs.
 
 Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
-tokens, rounded up.
+tokens, rounded up, L links.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from torch import Tensor
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 IdArray = npt.NDArray[np.int32]
+LinkArray = npt.NDArray[np.integer[Any]]
+"""[links of a pair, 2], source and target position"""
 ROW_MULTIPLE = 64
 """N is rounded up to this: oneDNN compiles a product for every number of rows it meets, see `allocator`."""
 
@@ -55,6 +57,8 @@ class Batch(NamedTuple):
     """target tokens to predict, including EOS"""
     indices_B: Tensor
     """int64, positions of the pairs in their split; on the CPU"""
+    links_L3: Tensor | None = None
+    """int64, word alignments: each link's row, source position and target position; None: the corpus has none"""
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device (asynchronously from pinned memory)."""
@@ -64,6 +68,7 @@ class Batch(NamedTuple):
             tgt_out_BT=self.tgt_out_BT.to(device, non_blocking=True),
             positions_N=self.positions_N.to(device, non_blocking=True),
             targets_N=self.targets_N.to(device, non_blocking=True),
+            links_L3=None if self.links_L3 is None else self.links_L3.to(device, non_blocking=True),
         )
 
     def pin_memory(self) -> Batch:
@@ -74,6 +79,7 @@ class Batch(NamedTuple):
             tgt_out_BT=self.tgt_out_BT.pin_memory(),
             positions_N=self.positions_N.pin_memory(),
             targets_N=self.targets_N.pin_memory(),
+            links_L3=None if self.links_L3 is None else self.links_L3.pin_memory(),
         )
 
 
@@ -88,9 +94,13 @@ def collate_source(sequences: Sequence[IdArray | Sequence[int]]) -> SourceBatch:
 
 
 def collate(
-    source: Sequence[IdArray | Sequence[int]], target: Sequence[IdArray | Sequence[int]], indices: Sequence[int]
+    source: Sequence[IdArray | Sequence[int]],
+    target: Sequence[IdArray | Sequence[int]],
+    indices: Sequence[int],
+    links: Sequence[LinkArray] | None = None,
 ) -> Batch:
-    """Pad aligned source and target id sequences (without specials) into a batch."""
+    """Pad aligned source and target id sequences (without specials) into a batch; `links` of each pair, if there are
+    any."""
     lengths = [len(sequence) + 1 for sequence in target]
     tgt_out_BT = np.full((len(target), max(lengths)), PAD, dtype=np.int64)
     tgt_in_BT = np.full_like(tgt_out_BT, PAD)
@@ -110,7 +120,13 @@ def collate(
         targets_N=torch.from_numpy(np.pad(flat_out[real], filler, constant_values=PAD)),
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
+        links_L3=None if links is None else _joined_links(links),
     )
+
+
+def _joined_links(links: Sequence[LinkArray]) -> Tensor:
+    rows_L = np.repeat(np.arange(len(links)), [len(of_pair) for of_pair in links])
+    return torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
 
 
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:

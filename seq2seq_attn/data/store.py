@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter
-from seq2seq_attn.data.batch import Batch, IdArray, collate
+from seq2seq_attn.data.batch import Batch, IdArray, LinkArray, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import open_regular, read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
@@ -44,6 +44,10 @@ class IdStore:
             raise IndexError(f"sentence {index} of {len(self)}")
         index %= len(self)
         return self.ids[offsets[index] : offsets[index + 1]]
+
+    def exists(self) -> bool:
+        """Whether the files are there."""
+        return Path(f"{self._prefix}.offsets.npy").is_file()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_prefix": self._prefix, "_ids": None, "_offsets": None}
@@ -112,11 +116,13 @@ class IdWriter:
 
 
 class PairStore:
-    """The sentence pairs of a split as ids, without specials."""
+    """The sentence pairs of a split as ids, without specials, perhaps with links between their tokens."""
 
-    def __init__(self, source: IdStore, target: IdStore) -> None:
+    def __init__(self, source: IdStore, target: IdStore, links: IdStore | None = None) -> None:
+        """`links`: a source and a target position in turn."""
         self._source = source
         self._target = target
+        self._links = links
 
     def __len__(self) -> int:
         return len(self._source)
@@ -130,6 +136,21 @@ class PairStore:
         return self._target[index]
 
     @property
+    def has_links(self) -> bool:
+        """Whether the pairs have links."""
+        return self._links is not None
+
+    def links(self, index: int) -> LinkArray:
+        """int32 [links, 2], source and target positions; a view into the file.
+
+        Raises:
+            ValueError: the pairs have no links.
+        """
+        if self._links is None:
+            raise ValueError("these pairs have no links")
+        return self._links[index].reshape(-1, 2)
+
+    @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
         """[pairs], tokens."""
         return np.diff(self._source.offsets)
@@ -141,7 +162,8 @@ class PairStore:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The pairs at these positions, padded."""
-        return collate([self.source(i) for i in indices], [self.target(i) for i in indices], indices)
+        links = [self.links(i) for i in indices] if self.has_links else None
+        return collate([self.source(i) for i in indices], [self.target(i) for i in indices], indices, links)
 
 
 class PreparedCorpus:
@@ -224,14 +246,15 @@ class PreparedCorpus:
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:
-        """The pairs of a split as ids.
+        """The pairs of a split as ids, with the links between their tokens where the configuration asked for them.
 
         Raises:
             UserError: there is no such split.
         """
         self._check(split)
         source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
-        return PairStore(source, target)
+        links = IdStore(links_prefix(self.directory, split))
+        return PairStore(source, target, links if links.exists() else None)
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`.
@@ -271,6 +294,11 @@ class PreparedCorpus:
     def _check(self, split: str) -> None:
         if split not in self.splits:
             raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
+
+
+def links_prefix(directory: Path, split: str) -> Path:
+    """Where the links between the tokens of a split lie, as an `IdStore`."""
+    return directory / f"{split}.links"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from seq2seq_attn.evaluation.attention_scores import GoldAttention, GoldLinks, Judgement
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.metrics.alignment import AlignmentScore, parse_pharaoh, words_from_tokens
+from seq2seq_attn.metrics.alignment import AlignmentScore, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.words import word_tokenizer
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation

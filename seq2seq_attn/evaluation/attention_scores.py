@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.metrics.alignment import AlignmentScore, Link, Weights, score_attention
+from seq2seq_attn.metrics.alignment import AlignmentScore, Weights, score_attention
 from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.by_length import Bucket
+from seq2seq_attn.text.links import Link
 
 SHIFTS = (-1, 0, 1)
 """target positions by which attention is held late against gold links (`alignment.shift_weights`)"""

@@ -7,8 +7,6 @@ translation", section 3.5, found models whose attention is off by one target pos
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,13 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.links import Link, shares_of_words
 
-_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
-_BLANK = "▁"  # SentencePiece's, which character tokens have too
-_UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
-
-Link = tuple[int, int]
 Weights = npt.NDArray[np.floating[Any]]
 
 
@@ -43,22 +36,6 @@ class AlignmentScore:
     def to_dict(self) -> dict[str, Any]:
         """The fields, for JSON."""
         return asdict(self)
-
-
-def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """The links of a line `0-0 1-2`.
-
-    Raises:
-        UserError: a field is not two numbers, of at most nine digits, joined by a hyphen.
-    """
-    links = []
-    for field in line.split():
-        found = _PHARAOH.fullmatch(field)
-        if found is None:
-            shown = field if len(field) <= 40 else f"{field[:39]}…"
-            raise UserError(f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
-        links.append((int(found[1]), int(found[2])))
-    return tuple(links)
 
 
 def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:
@@ -105,32 +82,10 @@ def words_from_tokens(
         raise ValueError(f"weights of shape {weights_TS.shape} do not fit {num_target} and {num_source} tokens")
     if not num_target or not num_source:  # a blank side: the other was not read either
         return np.zeros((len(target_words), len(source_words)))
-    of_source, of_target = _shares(source_tokens, source_words), _shares(target_tokens, target_words)
+    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
     num_tokens = of_target.sum(axis=0)
     averaging = (of_target / np.where(num_tokens > 0, num_tokens, 1.0)).T
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
-
-
-def links_between_words(
-    links: Iterable[Link],
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    source_words: Sequence[str],
-    target_words: Sequence[str],
-) -> list[Link]:
-    """Links between the words that hold the linked tokens, each once, by rising target, then source position. A token
-    that runs over several words belongs to the first.
-
-    Raises:
-        ValueError: as `words_from_tokens`.
-    """
-    of_source, of_target = _shares(source_tokens, source_words), _shares(target_tokens, target_words)
-    found = {
-        (int(of_source[source].argmax()), int(of_target[target].argmax()))
-        for source, target in links
-        if of_source[source].any() and of_target[target].any()
-    }
-    return sorted(found, key=lambda link: (link[1], link[0]))
 
 
 def score_links(
@@ -197,29 +152,6 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     return AlignmentScore(
         score.error_rate, score.precision, score.recall, mass_on_links(shifted, gold), score.num_pairs
     )
-
-
-def _shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The share of each token's characters that lie in each word, [tokens, words]."""
-    token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
-    if sum(token_sizes) != sum(word_sizes):
-        raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
-    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
-    word_of_character = np.repeat(np.arange(len(words)), word_sizes)
-    shares = np.zeros((len(tokens), len(words)))
-    np.add.at(shares, (token_of_character, word_of_character), 1.0)
-    shares /= np.maximum(token_sizes, 1)[:, None]
-    for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
-        if size == 0 and start < len(word_of_character):
-            shares[row, word_of_character[start]] = 1.0
-    return shares
-
-
-def _num_characters(text: str) -> int:
-    # Lower-cased and in compatibility form, as tokens may be: a letter can become two then. What has no width, and what
-    # tokenizers take for a blank, counts for nothing.
-    normal = unicodedata.normalize("NFKC", text.lower().replace(_BLANK, ""))
-    return sum(unicodedata.category(character) not in _UNSEEN for character in normal)
 
 
 def _check_lengths(*lengths: int) -> None:

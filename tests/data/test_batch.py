@@ -51,3 +51,14 @@ def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
     assert (rounded.num_tokens, rounded.indices_B.tolist()) == (4, [11, 3])
     again = rounded_up(rounded, rows=3, positions=4)
     assert again.tgt_out_BT.shape == rounded.tgt_out_BT.shape
+
+
+def test_links_name_row_source_and_target_position():
+    links = [np.array([[0, 1], [2, 0]], dtype=np.int32), np.empty((0, 2), dtype=np.int32), np.array([[1, 1]])]
+    batch = collate([[7, 8, 9], [8], [9, 10]], [[4, 5], [6], [6, 7]], [0, 1, 2], links)
+    assert batch.links_L3.tolist() == [[0, 0, 1], [0, 2, 0], [2, 1, 1]]
+    assert batch.links_L3.dtype == torch.int64
+    assert torch.equal(batch.to(torch.device("cpu")).links_L3, batch.links_L3)
+    assert torch.equal(rounded_up(batch, rows=4, positions=4).links_L3, batch.links_L3)
+    assert collate([[7]], [[4]], [0], [np.empty((0, 2))]).links_L3.shape == (0, 3)
+    assert collate([[7]], [[4]], [0]).links_L3 is None

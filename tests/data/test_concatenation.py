@@ -41,3 +41,12 @@ def test_every_epoch_joins_others(tmp_path):
     assert firsts[0] != firsts[1]
     assert firsts[1] == firsts[2]
     assert sorted(i for row in firsts[0] for i in row if i > 3) == list(range(4, 200))
+
+
+def test_links_of_a_group_move_with_its_tokens(pairs, tmp_path):
+    assert StitchedPairs(pairs, [(3, 0)]).batch([0]).links_L3 is None
+    flat = [0, 0, 1, 0, 0, 0, 1, 0]  # pair 0: 0-0 1-0, pair 1: 0-0, pair 3: 1-0
+    IdStore.write(tmp_path / "l", np.array(flat), np.array([4, 2, 0, 2]))
+    linked = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "t"), IdStore(tmp_path / "l"))
+    batch = StitchedPairs(linked, [(3, 0), (2,), (2, 1)]).batch([0, 1, 2])
+    assert batch.links_L3.tolist() == [[0, 1, 0], [0, 2, 1], [0, 3, 1], [2, 0, 1]]

@@ -7,25 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.alignment import (
     argmax_links,
-    links_between_words,
     mass_on_links,
-    parse_pharaoh,
     score_attention,
     score_links,
     shift_weights,
     words_from_tokens,
 )
-
-
-def test_pharaoh_lines_are_read():
-    assert parse_pharaoh("0-0 2-1  10-12\n") == ((0, 0), (2, 1), (10, 12))
-    assert parse_pharaoh("") == ()
-    for bad in ("0", "0-", "a-1", "1-2-3", "0:1", "9" * 5000 + "-1", "1-" + "9" * 10, "²-1"):
-        with pytest.raises(UserError, match=r"^alignment .{3,45}: expected SOURCE-TARGET positions"):
-            parse_pharaoh(bad)
 
 
 def test_error_rate_by_hand():
@@ -168,16 +157,6 @@ def test_word_weights_add_over_the_source_and_average_over_the_target():
     np.testing.assert_allclose(found, [[0.45, 0.2]], rtol=0, atol=1e-12)
     same = words_from_tokens(weights[:2, :3], ["a", "b", "c"], ["d", "e"], ["a", "b", "c"], ["d", "e"])
     np.testing.assert_array_equal(same, weights[:2, :3])  # without EOS on either side
-
-
-def test_links_between_tokens_become_links_between_words():
-    source, target = ["▁Wi", "ese", "▁und", "."], ["▁mea", "dow", "▁½", "x"]
-    links = [(0, 0), (1, 1), (3, 2), (2, 3)]
-    words = ["Wiese", "und."], ["meadow", "½x"]
-    assert links_between_words(links, source, target, *words) == [(0, 0), (1, 1)]
-    assert links_between_words([], [], [], [], []) == []
-    with pytest.raises(ValueError, match="not the same text"):
-        links_between_words(links, source, target, ["Wiese"], ["meadow"])
 
 
 def test_a_blank_belongs_to_the_word_after_it():

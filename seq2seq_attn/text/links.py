@@ -1,0 +1,110 @@
+"""Links: word alignments of a sentence pair, between words or between the tokens of the same text.
+
+A link is a (source position, target position) pair, as in the Pharaoh format `0-0 1-2`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+
+_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
+_BLANK = "▁"  # SentencePiece's, which character tokens have too
+_UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+
+Link = tuple[int, int]
+
+
+def parse_pharaoh(line: str) -> tuple[Link, ...]:
+    """The links of a line `0-0 1-2`.
+
+    Raises:
+        UserError: a field is not two numbers, of at most nine digits, joined by a hyphen.
+    """
+    links = []
+    for field in line.split():
+        found = _PHARAOH.fullmatch(field)
+        if found is None:
+            shown = field if len(field) <= 40 else f"{field[:39]}…"
+            raise UserError(f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
+        links.append((int(found[1]), int(found[2])))
+    return tuple(links)
+
+
+def links_between_words(
+    links: Iterable[Link],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> list[Link]:
+    """Links between the words that hold the linked tokens, each once, by rising target, then source position. A token
+    that runs over several words belongs to the first.
+
+    Raises:
+        ValueError: as `shares_of_words`.
+    """
+    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
+    found = {
+        (int(of_source[source].argmax()), int(of_target[target].argmax()))
+        for source, target in links
+        if of_source[source].any() and of_target[target].any()
+    }
+    return sorted(found, key=lambda link: (link[1], link[0]))
+
+
+def links_between_tokens(
+    links: Sequence[Link],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+) -> list[Link]:
+    """Links from every token of a linked source word to every token of its target word, each once, sorted. A token that
+    runs over several words has the links of all of them.
+
+    Raises:
+        ValueError: as `shares_of_words`.
+    """
+    if list(source_words) == list(source_tokens) and list(target_words) == list(target_tokens):
+        return sorted(set(links))
+    are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
+    for source, target in links:
+        are_linked[source, target] = True
+    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
+    between_tokens = (of_source > 0) @ are_linked @ (of_target > 0).T
+    return [(int(source), int(target)) for source, target in np.argwhere(between_tokens)]
+
+
+def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The share of each token's characters that lie in each word, [tokens, words]. Both are cuts of the same text,
+    matched by their numbers of characters.
+
+    Raises:
+        ValueError: tokens and words of different numbers of characters.
+    """
+    token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
+    if sum(token_sizes) != sum(word_sizes):
+        raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
+    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
+    word_of_character = np.repeat(np.arange(len(words)), word_sizes)
+    shares = np.zeros((len(tokens), len(words)))
+    np.add.at(shares, (token_of_character, word_of_character), 1.0)
+    shares /= np.maximum(token_sizes, 1)[:, None]
+    for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
+        if size == 0 and start < len(word_of_character):
+            shares[row, word_of_character[start]] = 1.0
+    return shares
+
+
+def _num_characters(text: str) -> int:
+    # Lower-cased and in compatibility form, as tokens may be: a letter can become two then. What has no width, and what
+    # tokenizers take for a blank, counts for nothing.
+    normal = unicodedata.normalize("NFKC", text.lower().replace(_BLANK, ""))
+    return sum(unicodedata.category(character) not in _UNSEEN for character in normal)

@@ -1,0 +1,41 @@
+"""Word alignments between words and between tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh
+
+
+def test_pharaoh_lines_are_read():
+    assert parse_pharaoh("0-0 2-1  10-12\n") == ((0, 0), (2, 1), (10, 12))
+    assert parse_pharaoh("") == ()
+    for bad in ("0", "0-", "a-1", "1-2-3", "0:1", "9" * 5000 + "-1", "1-" + "9" * 10, "²-1"):
+        with pytest.raises(UserError, match=r"^alignment .{3,45}: expected SOURCE-TARGET positions"):
+            parse_pharaoh(bad)
+
+
+def test_links_between_tokens_become_links_between_words():
+    source, target = ["▁Wi", "ese", "▁und", "."], ["▁mea", "dow", "▁½", "x"]
+    links = [(0, 0), (1, 1), (3, 2), (2, 3)]
+    words = ["Wiese", "und."], ["meadow", "½x"]
+    assert links_between_words(links, source, target, *words) == [(0, 0), (1, 1)]
+    assert links_between_words([], [], [], [], []) == []
+    with pytest.raises(ValueError, match="not the same text"):
+        links_between_words(links, source, target, ["Wiese"], ["meadow"])
+
+
+def test_links_between_words_become_links_between_tokens():
+    source, target = ["▁Wi", "ese", "▁und", "."], ["▁mea", "dow", "▁½", "x"]
+    words = ["Wiese", "und."], ["meadow", "½x"]
+    assert links_between_tokens([(0, 0)], *words, source, target) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert links_between_tokens([(1, 1), (1, 1)], *words, source, target) == [(2, 2), (2, 3), (3, 2), (3, 3)]
+    assert links_between_tokens([(1, 0), (0, 0)], *words, *words) == [(0, 0), (1, 0)]
+    assert links_between_tokens([], [], [], [], []) == []
+    with pytest.raises(ValueError, match="not the same text"):
+        links_between_tokens([(0, 0)], ["Wiese"], ["meadow"], source, target)
+
+
+def test_a_token_over_several_words_has_the_links_of_all():
+    assert links_between_tokens([(0, 1), (1, 0)], ["a", "."], ["x", "y"], ["a."], ["x", "y"]) == [(0, 0), (0, 1)]
