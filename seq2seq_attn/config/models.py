@@ -82,6 +82,10 @@ class DataConfig(Section):
     max_length_ratio: LengthRatio = 9.0
     stitch: dict[PositiveInt, Weight] = {}
     """Training pairs joined end to end: K to the probability that an example is K pairs; empty: none are."""
+    links: str | None = None
+    """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
+    corpus), or a file in the Pharaoh format (`0-0 1-2`), a line per pair, words between blanks numbered from 0. None:
+    no objective needs any."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()

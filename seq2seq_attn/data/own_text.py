@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import IO
 
 from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.data.links import check_num_links, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path
+from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.parallel import KINDS, Spec, Table, TwoFiles, find_text
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
 """what decides which validation pairs are set aside, besides the text"""
+TRAIN_LINKS = "train.links"
+"""links of the pairs that stay training pairs"""
 
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
@@ -68,31 +72,39 @@ def check_text(train: TwoFiles | Table) -> None:
 
 
 def write_splits(
-    directory: Path, texts: Mapping[str, TwoFiles | Table]
+    directory: Path, texts: Mapping[str, TwoFiles | Table], links: Path | None = None
 ) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
-    """Write each split as `<split>.source` and `<split>.target`, and what was set aside as `valid` if it is not there;
-    the files, and what was done to the text, in a line each.
+    """Write each split as `<split>.source` and `<split>.target`, and what was set aside as `valid` if it is not there
+    (then also `TRAIN_LINKS`, if there are `links` of the training pairs); the files, and what was done to the text, in
+    a line each.
 
     Raises:
-        UserError: text that cannot be read, or too little of it.
+        UserError: text or links that cannot be read, or too little text.
     """
     notes: list[str] = []
     names = list(dict.fromkeys(["train", "valid", *texts]))
     if "valid" not in texts:
-        notes.append(_write_parts(directory, texts["train"]))
+        chosen = _choose(texts["train"])
+        notes.append(_write_parts(directory, texts["train"], chosen))
+        if links is not None:
+            _write_links(directory / TRAIN_LINKS, links, texts["train"], chosen)
     for split, text in texts.items():
         if split != "train" or "valid" in texts:
             _write(directory, ((*pair, split) for pair in text.pairs()), [split])
     return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
 
 
-def _write_parts(directory: Path, train: TwoFiles | Table) -> str:
+def _choose(train: TwoFiles | Table) -> set[bytes]:
     chosen = choose_sources(train.pairs())
     if not chosen:
         names = " and ".join(map(str, train.paths))
         raise UserError(
             f"{names}: fewer than two different sentence pairs, so none can be set aside for validation; add text"
         )
+    return chosen
+
+
+def _write_parts(directory: Path, train: TwoFiles | Table, chosen: set[bytes]) -> str:
     counts = _write(directory, assign(train.pairs(), chosen), ["train", "valid"])
     note = (
         f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside, chosen by a hash of "
@@ -101,6 +113,17 @@ def _write_parts(directory: Path, train: TwoFiles | Table) -> str:
     if counts[None]:
         note += f"; {counts[None]:,} more with the same sources removed from the training pairs"
     return note
+
+
+def _write_links(path: Path, links: Path, train: TwoFiles | Table, chosen: set[bytes]) -> None:
+    """The lines of a Pharaoh file whose pairs stay training pairs, checked."""
+    check_num_links(links, sum(1 for _ in train.pairs()))
+    assigned = zip(enumerate(iter_lines(links), 1), assign(train.pairs(), chosen), strict=True)
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        for (number, line), (source, target, split) in assigned:
+            parse_links(links, number, line, len(source.split()), len(target.split()))
+            if split == "train":
+                stream.write(f"{line}\n")
 
 
 def _write(

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.data.length_ratios import describe_ratios
+from seq2seq_attn.data.links import check_num_links, links_identity, split_words, write_pharaoh_links
 from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.pipeline.numericalize import Draft
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
@@ -132,6 +133,7 @@ def _what_matters(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
             "tokenizer": tokenizer,
             "vocab": data.vocab.model_dump(),
         },
+        **links_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -156,6 +158,8 @@ def _open(directory: Path, digest: str) -> PreparedCorpus:
 def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, Any], show_progress: bool) -> None:
     files = raw.files()
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
+    if raw.train_links is not None:
+        check_num_links(raw.train_links, num_pairs["train"])
     tokenizers = _tokenizers(data, files["train"], num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -173,10 +177,14 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             audit = {split: found.to_dict() for split, found in draft.audit(vocabs).items()}
             for split, path in raw.links().items():
                 _write_links(temporary / f"{split}.links", path, draft.splits[split].kept())
+            notes = list(raw.notes)
+            if raw.train_links is not None:
+                kept = draft.splits["train"].kept()
+                notes.append(write_pharaoh_links(temporary, raw.train_links, kept, tokenizers, split_words(data)))
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
         written = sorted(temporary.iterdir())
-        about = {"notes": raw.notes, "splits": list(files), "audit": audit}
+        about = {"notes": notes, "splits": list(files), "audit": audit}
         about |= {"files": {path.name: path.stat().st_size for path in written}}
         about |= {"hashes": {path.name: sha256_of(path) for path in written}}
         write_checked_json(temporary / META_NAME, {**meta, **about})

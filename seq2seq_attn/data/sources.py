@@ -11,6 +11,7 @@ from typing import Any
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data import own_text
+from seq2seq_attn.data.links import GOLD, links_file, links_identity
 from seq2seq_attn.files import packaged, sha256_of
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.parallel import Table, TwoFiles
@@ -28,6 +29,8 @@ class RawCorpus:
     """split to (source file, target file), train first"""
     links: Callable[[], dict[str, Path]] = field(default=dict)
     """split to its gold alignment"""
+    train_links: Path | None = None
+    """the Pharaoh file that `data.links` stands for: a line for each training pair of `files`; there after `files`"""
     notes: list[str] = field(default_factory=list)
     """what `files` did to the text, a line each; empty before"""
 
@@ -70,7 +73,8 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
         return {split: (directory / source, directory / target) for split, (source, target) in splits.items()}
 
     # The checksums are known beforehand: a corpus that is prepared needs neither the raw files nor the network.
-    return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, files)
+    identity = {split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}
+    return RawCorpus(identity, files, train_links=links_file(data))
 
 
 def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
@@ -91,7 +95,10 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
             for split in CAPTIONS_SPLITS
         }
 
-    return RawCorpus(identity, files, lambda: {split: directory / f"{split}.links" for split in CAPTIONS_SPLITS})
+    gold = {split: directory / f"{split}.links" for split in CAPTIONS_SPLITS}
+    return RawCorpus(
+        identity, files, lambda: gold, train_links=gold["train"] if data.links == GOLD else links_file(data)
+    )
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
@@ -104,16 +111,22 @@ def _raw_files(data: DataConfig) -> RawCorpus:
             own_text.check_text(texts["train"])
             return two_files
 
-        return RawCorpus(hashes, in_place)
+        return RawCorpus(hashes, in_place, train_links=links_file(data))
     languages = [data.source_language, data.target_language]
     tables = {split: text.kind for split, text in texts.items() if isinstance(text, Table)}
     identity = {**hashes, "tables": tables, "languages": languages, "set_aside": own_text.SET_ASIDE}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    links = links_identity(data)
+    written_from = {"text": identity, **links} if links else identity
+    digest = hashlib.sha256(json.dumps(written_from, sort_keys=True).encode()).hexdigest()
+    directory = data.data_dir / f"own-{digest[:12]}"
     notes: list[str] = []
 
     def rewritten() -> dict[str, tuple[Path, Path]]:
         own_text.check_text(texts["train"])
-        written, notes[:] = own_text.write_splits(data.data_dir / f"own-{digest[:12]}", texts)
+        written, notes[:] = own_text.write_splits(directory, texts, links_file(data))
         return written
 
-    return RawCorpus(identity, rewritten, notes=notes)
+    train_links = links_file(data)
+    if train_links is not None and "valid" not in texts:
+        train_links = directory / own_text.TRAIN_LINKS
+    return RawCorpus(identity, rewritten, train_links=train_links, notes=notes)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seq2seq_attn.captions.generator import tokenize_caption
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
@@ -168,6 +169,8 @@ def _check_paths(run: RunDir, config: Config) -> None:
         texts = {"train": data.train, "valid": data.valid, **{f"test.{name}": spec for name, spec in data.test.items()}}
         for key, spec in texts.items():
             named[key] = [Path(part) for part in ([spec] if isinstance(spec, str) else spec or [])]
+    if (links := links_file(data)) is not None:
+        named["links"] = [links]
     for key, paths in named.items():
         for path in paths:
             leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import expected_tensors
@@ -30,6 +31,7 @@ def check_config(config: Config) -> None:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
     split_names(config.data)  # refuses a corpus that cannot be
+    links_file(config.data)
     if config.data.tokenizer.name == "spacy":
         for language in (config.data.source_language, config.data.target_language):
             SpacyTokenizer(language)

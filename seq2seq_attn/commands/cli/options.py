@@ -118,6 +118,14 @@ TargetLanguage = Annotated[
     str | None,
     typer.Option(metavar="CODE", help="Language to translate into.", show_default="as the files tell, or the config"),
 ]
+Links = Annotated[
+    str | None,
+    typer.Option(
+        "--links",
+        metavar="FILE",
+        help="Word alignments of the training pairs, for guided attention: a line per pair, as 0-0 1-2 (Pharaoh).",
+    ),
+]
 Import = Annotated[
     list[str] | None,
     typer.Option(

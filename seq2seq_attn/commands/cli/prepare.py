@@ -11,6 +11,7 @@ from seq2seq_attn.commands.cli.options import (
     Config,
     Debug,
     Import,
+    Links,
     Set,
     SourceLanguage,
     TargetLanguage,
@@ -33,6 +34,7 @@ def prepare(
     train_text: Train = None,
     valid_text: Valid = None,
     test_text: Test = None,
+    links: Links = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     config: Config = None,
@@ -57,7 +59,8 @@ def prepare(
     from seq2seq_attn.text.multi30k import check_source_dir
 
     import_variants(imports or [])
-    overrides = [*(settings or []), *as_settings({"data.data_dir": data_dir, "data.source_dir": source_dir})]
+    named = {"data.data_dir": data_dir, "data.source_dir": source_dir, "data.links": links}
+    overrides = [*(settings or []), *as_settings(named)]
     if corpus is not None and train_text:
         raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)

@@ -12,6 +12,7 @@ from seq2seq_attn.commands.cli.options import (
     Debug,
     Device,
     Import,
+    Links,
     Set,
     SourceLanguage,
     TargetLanguage,
@@ -27,6 +28,7 @@ def train(
     train_text: Train = None,
     valid_text: Valid = None,
     test_text: Test = None,
+    links: Links = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     config: Config = None,
@@ -60,7 +62,7 @@ def train(
     from seq2seq_attn.train.start import check_start, load_settings
 
     import_variants(imports or [])
-    named = {"train.device": device, "train.precision": precision, "seed": seed}
+    named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(named)]
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     sources, overrides = with_own_text(text, config or [], overrides)

@@ -1,0 +1,144 @@
+"""Links between the tokens of training pairs, for objectives that learn from word alignments (`data.links`).
+
+They are gold links of the embedded corpus, a Pharaoh file of the user's own, or estimated by IBM model 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seq2seq_attn.config import DataConfig
+from seq2seq_attn.data.store import IdWriter, links_prefix
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import sha256_of
+from seq2seq_attn.text.corpus import count_lines, iter_lines
+from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh
+from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+
+GOLD = "gold"
+_PAIRS_AT_ONCE = 4_096
+
+
+def links_file(data: DataConfig) -> Path | None:
+    """The Pharaoh file that `data.links` names, if it names one.
+
+    Raises:
+        UsageError: gold links of a corpus that has none.
+        UserError: there is no such file.
+    """
+    if data.links == GOLD and data.corpus != "captions":
+        raise UsageError(
+            f"data.links=gold: data.corpus={data.corpus} has no gold links; name a Pharaoh file of its training pairs"
+        )
+    if data.links in (None, GOLD):
+        return None
+    path = Path(data.links)
+    if not path.is_file():
+        raise UserError(f"data.links={path}: no such file; name a Pharaoh file of the training pairs, or {GOLD}")
+    return path
+
+
+def links_identity(data: DataConfig) -> dict[str, Any]:
+    """The part of the content hash that decides about the links; empty without links.
+
+    Raises:
+        UsageError, UserError: as `links_file`.
+    """
+    path = links_file(data)
+    if path is not None:
+        return {"links": sha256_of(path)}
+    return {} if data.links is None else {"links": data.links}
+
+
+def split_words(data: DataConfig) -> Callable[[str], list[str]]:
+    """The words of a text as links number them: those between blanks, as in what aligners read; of gold links, the
+    embedded corpus's own."""
+    if data.links != GOLD:
+        return str.split
+    from seq2seq_attn.captions.generator import tokenize_caption
+
+    return tokenize_caption
+
+
+def check_num_links(path: Path, num_pairs: int) -> None:
+    """Raises UserError: the file does not have a line for each training pair."""
+    num_lines = count_lines(path)
+    if num_lines != num_pairs:
+        raise UserError(
+            f"{path} has {num_lines} lines and the training text {num_pairs} pairs: line i must align pair i"
+        )
+
+
+def parse_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> tuple[Link, ...]:
+    """The links of a line, which lie within a pair of that many words.
+
+    Raises:
+        UserError: they do not, or the line holds something else.
+    """
+    try:
+        links = parse_pharaoh(line)
+    except UserError as error:
+        raise UserError(f"{path}, line {number}: {error}") from None
+    for source, target in links:
+        if source >= num_source or target >= num_target:
+            raise UserError(
+                f"{path}, line {number}: link {source}-{target} lies outside a pair of {num_source} and {num_target} "
+                "words; number the words between blanks from 0, source first"
+            )
+    return links
+
+
+def write_pharaoh_links(
+    directory: Path,
+    path: Path,
+    kept: Iterable[bool],
+    tokenizers: Sequence[Tokenizer],
+    words: Callable[[str], list[str]],
+) -> str:
+    """Write the links of a Pharaoh file as links between tokens, beside the training text in `directory`; a note for
+    the user.
+
+    Args:
+        directory: a prepared corpus in the making.
+        path: a line for each training pair that was read.
+        kept: of each of these pairs, whether `directory` holds it.
+        tokenizers: of source and target.
+        words: the words of a text, as the links number them.
+
+    Raises:
+        UserError: a line that holds something else, or a link outside its pair.
+    """
+    numbered = zip(enumerate(iter_lines(path), 1), kept, strict=True)
+    lines = (line for line, is_kept in numbered if is_kept)
+    sources, targets = (iter_lines(directory / f"train.{side}.txt") for side in SIDES)
+    pairs = zip(lines, sources, targets, strict=True)
+    writer = IdWriter(links_prefix(directory, "train"))
+    num_links = num_other = 0
+    while block := list(islice(pairs, _PAIRS_AT_ONCE)):
+        texts = [source for _, source, _ in block], [target for _, _, target in block]
+        tokens = [tokenizer.tokenize_many(lines) for tokenizer, lines in zip(tokenizers, texts, strict=True)]
+        found = []
+        for ((number, line), *texts_of_pair), *tokens_of_pair in zip(block, *tokens, strict=True):
+            words_of_pair = [words(text) for text in texts_of_pair]
+            links = parse_links(path, number, line, *map(len, words_of_pair))
+            try:
+                found.append(links_between_tokens(links, *words_of_pair, *tokens_of_pair))
+            except ValueError:  # a tokenizer that drops or replaces characters
+                found.append([])
+                num_other += 1
+        num_links += write_links(writer, found)
+    writer.finish()
+    without = f"; {num_other:,} pairs have none, as their tokens are not their words" if num_other else ""
+    return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
+
+
+def write_links(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:
+    """Write the links of the next pairs; how many they are."""
+    writer.add_lengths(np.array([2 * len(of_pair) for of_pair in links]))
+    writer.add_ids(np.array([position for of_pair in links for link in of_pair for position in link], dtype=np.int32))
+    return sum(map(len, links))

@@ -1,0 +1,144 @@
+"""Links between the tokens of training pairs: gold ones, and those of a Pharaoh file."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.captions.generator import tokenize_caption
+from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.links import parse_pharaoh
+
+PAIRS = [
+    ("Ein Hund rennt.", "A dog runs."),
+    ("", "a blank source is dropped"),
+    ("Die Katze, müde, schläft.", "The cat sleeps."),
+    ("Ball", "ball"),
+]
+LINKS = ["0-0 1-1 2-2", "", "0-0 1-1 3-2", ""]
+ConfigMaker = Callable[..., Config]
+
+
+@pytest.fixture
+def make_config(tmp_path: Path) -> ConfigMaker:
+    for split in ("train", "valid"):
+        for language, lines in zip(("de", "en"), zip(*PAIRS, strict=True), strict=True):
+            (tmp_path / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "train.links").write_text("".join(f"{line}\n" for line in LINKS))
+
+    def make(**data: object) -> Config:
+        texts = {split: str(tmp_path / split) for split in ("train", "valid")}
+        spacy = {"name": "spacy"}
+        values = {"corpus": "files", "data_dir": str(tmp_path / "data"), **texts, "tokenizer": spacy, **data}
+        return config_from_dict({"data": values})
+
+    return make
+
+
+def links_of(prepared: PreparedCorpus, index: int, split: str = "train") -> list[tuple[int, ...]]:
+    return [tuple(link) for link in prepared.pairs(split).links(index).tolist()]
+
+
+def linked_tokens(prepared: PreparedCorpus, index: int) -> set[tuple[str, str]]:
+    source, target = (lines[index] for lines in prepared.text("train"))
+    tokens = prepared.source_tokenizer.tokenize(source), prepared.target_tokenizer.tokenize(target)
+    return {(tokens[0][s], tokens[1][t]) for s, t in links_of(prepared, index)}
+
+
+def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_path: Path) -> None:
+    prepared = prepare_corpus(make_config(links=str(tmp_path / "train.links")))
+    assert len(prepared.pairs("train")) == 3
+    dog = {("Ein", "A"), ("Hund", "dog"), *((s, t) for s in ("rennt", ".") for t in ("runs", "."))}
+    assert linked_tokens(prepared, 0) == dog
+    # the comma belongs to the word that it is written to
+    cat = {("Die", "The"), ("Katze", "cat"), (",", "cat"), *((s, t) for s in ("schläft", ".") for t in ("sleeps", "."))}
+    assert linked_tokens(prepared, 1) == cat
+    assert links_of(prepared, 2) == []
+    assert not prepared.pairs("valid").has_links
+    assert prepared.links("train") is None, "not gold"
+    assert "links: 13 between tokens of training pairs, from train.links" in prepared.meta["notes"]
+    batch = prepared.pairs("train").batch([2, 0])
+    assert batch.links_L3[:, 0].tolist() == [1] * 6
+    assert [tuple(link[1:]) for link in batch.links_L3.tolist()] == links_of(prepared, 0)
+
+
+def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMaker, tmp_path: Path) -> None:
+    plain = prepare_corpus(make_config())
+    assert not plain.pairs("train").has_links
+    assert plain.pairs("train").batch([0]).links_L3 is None
+    path = tmp_path / "links.gz"
+    path.write_bytes(gzip.compress(b"1-1\n\n\n0-0\n"))
+    first = prepare_corpus(make_config(links=str(path)))
+    assert linked_tokens(first, 0) == {("Hund", "dog")}
+    assert links_of(first, 2) == [(0, 0)]
+    path.write_bytes(gzip.compress(b"0-0\n\n\n0-0\n"))
+    second = prepare_corpus(make_config(links=str(path)))
+    assert linked_tokens(second, 0) == {("Ein", "A")}
+    assert len({plain.directory, first.directory, second.directory}) == 3
+    assert prepare_corpus(make_config()).directory == plain.directory
+
+
+def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
+    make_config: ConfigMaker, tmp_path: Path
+) -> None:
+    words = [f"w{i}" for i in range(40)]
+    for language in ("de", "en"):
+        (tmp_path / f"many.{language}").write_text("".join(f"{word} x y\n" for word in words))
+    rows = [[(i % 3, i // 3 % 3)] for i in range(40)]
+    (tmp_path / "many.links").write_text("".join(f"{s}-{t}\n" for [(s, t)] in rows))
+    make = {"train": str(tmp_path / "many"), "valid": None, "links": str(tmp_path / "many.links")}
+    prepared = prepare_corpus(make_config(**make))
+    kept = [words.index(line.split()[0]) for line in prepared.text("train")[0]]
+    assert len(kept) == 36
+    assert [links_of(prepared, i) for i in range(36)] == [rows[index] for index in kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0-0\n", r"train\.links has 1 lines and the training text 4 pairs: line i must align pair i"),
+        ("0-0\n\n4-0\n\n", r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; number the words"),
+        ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1 lies outside a pair of 1 and 1 words"),
+        ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0': expected SOURCE-TARGET positions"),
+    ],
+)
+@pytest.mark.parametrize("sets_aside", [False, True])
+def test_a_file_that_does_not_fit_is_refused(
+    make_config: ConfigMaker, tmp_path: Path, text: str, message: str, sets_aside: bool
+) -> None:
+    (tmp_path / "train.links").write_text(text)
+    valid = {"valid": None} if sets_aside else {}
+    with pytest.raises(UserError, match=message):
+        prepare_corpus(make_config(links=str(tmp_path / "train.links"), **valid))
+
+
+def test_what_there_is_not_is_refused(make_config: ConfigMaker) -> None:
+    with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
+        prepare_corpus(make_config(links="gold"))
+    with pytest.raises(UserError, match=r"data\.links=absent\.links: no such file; name a Pharaoh"):
+        prepare_corpus(make_config(links="absent.links"))
+
+
+def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:
+    captions = {"num_train": 20, "num_valid": 2, "num_test": 2, "min_length": 4, "max_length": 9}
+    values = {"corpus": "captions", "data_dir": str(tmp_path), "links": "gold", "captions": captions}
+    prepared = prepare_corpus(config_from_dict({"data": {**values, "tokenizer": {"name": "spacy"}}}))
+    gold = prepared.links("train")
+    assert gold is not None
+    same = 0
+    for index, (source, target) in enumerate(zip(*prepared.text("train"), strict=True)):
+        words = tokenize_caption(source), tokenize_caption(target)
+        tokens = prepared.source_tokenizer.tokenize(source), prepared.target_tokenizer.tokenize(target)
+        expected = {(words[0][s], words[1][t]) for s, t in parse_pharaoh(gold[index])}
+        if words == tokens:
+            same += 1
+            assert linked_tokens(prepared, index) == expected
+        assert np.all(prepared.pairs("train").links(index) < [len(tokens[0]), len(tokens[1])])
+    assert same > 10
