@@ -1,23 +1,43 @@
 """Attention with coverage: each source position remembers how it has been translated so far (Tu et al. 2016,
-section 3.1.2).
+section 3).
 
-    C_ij = GRU([alpha_ij ; h_j ; s_{i-1}], C_{i-1,j})      e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j})
+    e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j})
 
-C is the paper's neural coverage, a vector of D numbers per source position, 0 at first. W_a is `query_projection`,
-U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is `score_weight_A`.
+    neural (3.1.2)       C_ij = GRU([alpha_ij ; h_j ; s_{i-1}], C_{i-1,j})
+    linguistic (3.1.1)   C_ij = C_{i-1,j} + alpha_ij / Phi_j      Phi_j = N . sigmoid(U_f h_j)
+
+C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic. Phi is the
+fertility, the number of target tokens that a source token is expected to account for, at most N; without it Phi = 1.
+W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is `score_weight_A`, the
+GRU is `update`, U_f is `fertility_projection`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
+from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend, zero_padding
 from seq2seq_attn.model.encoder.base import Encoded
+
+MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
+MIN_SHARE = 1e-3
+"""a fertility is at least this share of N: coverage divides by it"""
+
+
+class Memory(NamedTuple):
+    """`Keys`, and the fertility of each position where it has one."""
+
+    values_BSM: Tensor
+    mask_BS: Tensor
+    keys_BSA: Tensor
+    fertility_BS: Tensor | None
 
 
 class State(NamedTuple):
@@ -31,27 +51,42 @@ class Coverage(Attention):
 
     Args:
         attention_size: A, the size of the hidden layer.
-        coverage_size: D, numbers per source position.
+        coverage_size: D, numbers per source position of the neural coverage; None is the linguistic one.
+        max_fertility: N; None for linguistic coverage without fertility.
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, attention_size: int, coverage_size: int, normalizer: Normalizer
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int,
+        coverage_size: int | None,
+        max_fertility: float | None,
+        normalizer: Normalizer,
     ) -> None:
         super().__init__(memory_size)
+        self.coverage_size = coverage_size or 1
+        self.max_fertility = max_fertility
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
-        self.coverage_projection = nn.Linear(coverage_size, attention_size, bias=False)
+        self.coverage_projection = nn.Linear(self.coverage_size, attention_size, bias=False)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
-        self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size)
+        self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if coverage_size else None
+        self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if max_fertility else None
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once; nothing is covered yet."""
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
+        """Project the values to keys and fertilities, once; nothing is covered yet."""
         values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.update.hidden_size)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), State(coverage_BSD)
+        fertility_BS = None
+        if self.fertility_projection is not None and self.max_fertility is not None:
+            share_BS = torch.sigmoid(self.fertility_projection(values_BSM).squeeze(2))
+            fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
+        coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size)
+        memory = Memory(values_BSM, encoded.mask_BS, self.key_projection(values_BSM), fertility_BS)
+        return memory, State(coverage_BSD)
 
-    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+    def step(self, query_BH: Tensor, memory: Memory, state: State) -> Attended:
         """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
         coverage_BSD = state.coverage_BSD
         hidden_BSA = torch.tanh(
@@ -59,12 +94,14 @@ class Coverage(Attention):
         )
         scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        return Attended(
-            context_BM, weights_BS, State(self._cover(query_BH, memory.values_BSM, weights_BS, coverage_BSD))
-        )
+        return Attended(context_BM, weights_BS, State(self._cover(query_BH, memory, weights_BS, coverage_BSD)))
 
-    def _cover(self, query_BH: Tensor, values_BSM: Tensor, weights_BS: Tensor, coverage_BSD: Tensor) -> Tensor:
+    def _cover(self, query_BH: Tensor, memory: Memory, weights_BS: Tensor, coverage_BSD: Tensor) -> Tensor:
         """The next coverage."""
+        if self.update is None:
+            share_BS = weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
+            return coverage_BSD + share_BS.unsqueeze(2)
+        values_BSM = memory.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
         inputs = torch.cat([tensor.to(values_BSM.dtype) for tensor in tensors], dim=-1)
@@ -78,7 +115,19 @@ def build(
     memory_size: int,
     normalizer: Normalizer,
     attention_size: Size | None = None,
+    kind: Literal["neural", "linguistic"] = "neural",
     coverage_size: Size = 10,
+    fertility: bool = True,
+    max_fertility: MaxFertility = 2.0,
 ) -> Coverage:
-    """`attention_size` defaults to the query size."""
-    return Coverage(query_size, memory_size, attention_size or query_size, coverage_size, normalizer)
+    """`attention_size` defaults to the query size. `coverage_size` is of the neural kind, the other two options are of
+    the linguistic kind."""
+    is_neural = kind == "neural"
+    return Coverage(
+        query_size,
+        memory_size,
+        attention_size or query_size,
+        coverage_size if is_neural else None,
+        max_fertility if fertility and not is_neural else None,
+        normalizer,
+    )

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 
@@ -18,3 +19,36 @@ def test_it_remembers_more_than_the_last_step(build, encoded, source, queries):
             ]
         )
     torch.testing.assert_close(state.coverage_BSD[0], coverage)
+
+
+@pytest.mark.parametrize("fertility", [True, False])
+def test_linguistic_coverage_adds_up_weights_by_fertility(build, encoded, source, queries, fertility):
+    attention = build("coverage", kind="linguistic", fertility=fertility, max_fertility=3.0)
+    memory, state = attention.prepare(encoded, source)
+    covered = [0.0] * 5
+    for query in queries:
+        scores = []
+        for j in range(5):
+            hidden = attention.query_projection(query[0]) + attention.key_projection(encoded.values_BSM[0, j])
+            hidden = hidden + attention.coverage_projection.weight[:, 0] * covered[j]
+            scores.append(torch.tanh(hidden) @ attention.score_weight_A)
+        attended = attention.step(query, memory, state)
+        state = attended.state
+        weights = torch.softmax(torch.stack(scores), dim=0)
+        torch.testing.assert_close(attended.weights_BS[0], weights)
+        for j in range(5):
+            phi = 1.0
+            if fertility:
+                phi = 3.0 * torch.sigmoid(attention.fertility_projection.weight[0] @ encoded.values_BSM[0, j]).item()
+            covered[j] += weights[j].item() / phi
+
+
+def test_linguistic_coverage_by_hand(build, encoded, source, queries):
+    """U_f = 0, so a fertility of 2 / 2 = 1; scores of 0, so equal weights: two steps over five positions cover 2/5."""
+    attention = build("coverage", kind="linguistic")
+    for parameter in attention.parameters():
+        torch.nn.init.zeros_(parameter)
+    memory, state = attention.prepare(encoded, source)
+    for query in queries[:2]:
+        state = attention.step(query, memory, state).state
+    torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 2 / 5, dtype=torch.float64))
