@@ -1,6 +1,8 @@
 """The attention contract, asked of every file in the folder: a new variant is picked up with no edit here.
 
-All sizes are distinct primes where a variant allows it, so that a swapped axis cannot pass.
+All sizes are distinct primes where a variant allows it, so that a swapped axis cannot pass. In evaluation mode, which
+search uses, a variant draws no random numbers and all tests hold. In training mode it may draw some, and follow a
+gradient that is not its output's: tests of what must hold there too take the fixture `training`.
 """
 
 import copy
@@ -29,8 +31,9 @@ def build(name, dtype=torch.float64, seed=0):
     return attention.to(dtype), query_size, memory_size
 
 
-def case(name, dtype=torch.float64, scale=1.0):
+def case(name, dtype=torch.float64, scale=1.0, *, training=False):
     attention, query_size, memory_size = build(name, dtype)
+    attention.train(training)
     values = torch.randn(BATCH, POSITIONS, memory_size, dtype=dtype) * scale
     query = torch.randn(BATCH, query_size, dtype=dtype) * scale
     mask = torch.arange(POSITIONS) < torch.tensor(LENGTHS).unsqueeze(1)
@@ -46,6 +49,7 @@ def prepare(attention, values, mask):
 
 def attend(attention, values, query, mask):
     memory, state = prepare(attention, values, mask)
+    torch.manual_seed(5)  # of what it draws in training
     return attention.step(query, memory, state)
 
 
@@ -54,8 +58,13 @@ def name(request):
     return request.param
 
 
-def test_weights_are_a_distribution_over_real_positions(name):
-    attention, values, query, mask = case(name)
+@pytest.fixture(params=[False, True], ids=["search", "training"])
+def training(request):
+    return request.param
+
+
+def test_weights_are_a_distribution_over_real_positions(name, training):
+    attention, values, query, mask = case(name, training=training)
     context, weights, _ = attend(attention, values, query, mask)
     assert (weights >= 0).all()
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(BATCH, dtype=weights.dtype))
@@ -66,8 +75,8 @@ def test_weights_are_a_distribution_over_real_positions(name):
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
-def test_padded_values_change_nothing_bit_for_bit(name, garbage):
-    attention, values, query, mask = case(name, torch.float32)
+def test_padded_values_change_nothing_bit_for_bit(name, garbage, training):
+    attention, values, query, mask = case(name, torch.float32, training=training)
     clean = attend(attention, values, query, mask)
     dirty = attend(attention, values.masked_fill(~mask.unsqueeze(-1), garbage), query, mask)
     assert torch.equal(clean.context_BM, dirty.context_BM)
@@ -106,8 +115,8 @@ def test_gradcheck(name):
     assert torch.autograd.gradcheck(run, inputs)
 
 
-def test_one_source_token_has_weight_one(name):
-    attention, values, query, mask = case(name)
+def test_one_source_token_has_weight_one(name, training):
+    attention, values, query, mask = case(name, training=training)
     attended = attend(attention, values[:, :1], query, mask[:, :1])
     if attention.is_positional:
         assert torch.equal(attended.weights_BS, torch.ones(BATCH, 1, dtype=values.dtype))
@@ -116,8 +125,8 @@ def test_one_source_token_has_weight_one(name):
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
-def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
-    attention, values, query, mask = case(name, torch.float32, scale)
+def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale, training):
+    attention, values, query, mask = case(name, torch.float32, scale, training=training)
     for enabled in (False, True):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
             attended = attend(attention, values, query, mask)
@@ -139,8 +148,8 @@ def test_nothing_is_kept_between_calls(name):
     assert all(torch.equal(before[key], value) for key, value in attention.state_dict().items())
 
 
-def test_every_parameter_gets_a_gradient(name):
-    attention, values, query, mask = case(name)
+def test_training_gives_every_parameter_a_gradient(name):
+    attention, values, query, mask = case(name, training=True)
     memory, state = prepare(attention, values.requires_grad_(), mask)
     total = torch.zeros(())
     for query_BH in (query, -query, query.flip(1)):  # what a state is made by shows in later steps

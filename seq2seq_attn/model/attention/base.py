@@ -4,6 +4,9 @@ A variant is a file of this folder with one final class and a function `build(*,
 **options)`. Its two phases keep nothing on `self`: `prepare` does what does not depend on the query, once per source
 batch; `step` is asked at each decoder step. Memory and state are any batch-first named tuples.
 
+A variant may draw random numbers, or relax a hard choice, in training mode only; in evaluation mode, which is that of
+search, the same query, memory and state give the same result. In both the weights are a distribution.
+
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
 

@@ -1,0 +1,106 @@
+"""Monotonic attention: the decoder reads on from where it stopped last, and never goes back (Raffel et al. 2017,
+sections 2.2 to 2.5; of the family of Yu, Buys, Blunsom 2016).
+
+    e_ij = g (v / |v|) . tanh(W s_{i-1} + V h_j + b) + r      p_ij = sigmoid(e_ij + noise)
+
+    in training    alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{k <= l < j} (1 - p_il)
+    in search      alpha_ij = 1 at the first j >= t_{i-1} with e_ij > 0, which is t_i
+
+alpha_0 is 1 on the first position. The noise, a multiple of N(0, 1), drives p towards 0 or 1. W is `query_projection`,
+V h_j + b is `keys`, v is `score_weight_A`. g is `weight_norm_gain_1` and begins at 1 / sqrt(A); r is `offset_bias_1`
+and begins at 0, where p = 1/2 moves the expected position by one per step.
+
+In the paper a decoder that reads past the end gets a context of 0, so the weights may sum to less than 1. Here p = 1 at
+the last position, EOS: reading stops there at the latest, and the weights sum to 1. The paper computes the sum over k
+by a recurrence, or by a quotient of cumulative products; here the product is the exponential of a sum of logarithms,
+which divides by nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.config.types import NonNegativeFloat
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """The weights of the last step."""
+
+    weights_BS: Tensor
+
+
+class Monotonic(Attention):
+    """Left to right: expected weights in training, a hard choice otherwise.
+
+    Args:
+        attention_size: A, the size of the hidden layer.
+        noise: standard deviation of what is added to the scores in training.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
+        super().__init__(memory_size)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.weight_norm_gain_1 = nn.Parameter(torch.full((1,), attention_size**-0.5))
+        self.offset_bias_1 = nn.Parameter(torch.zeros(1))
+        self.noise = noise
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+        """Project the values to keys, once; reading begins at the first position."""
+        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        weights_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
+        weights_BS[:, 0] = 1.0
+        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(weights_BS)
+
+    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+        """Read on from where the last step stopped."""
+        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
+        scores_BS = (hidden_BSA @ weight_A.to(hidden_BSA.dtype)).to(state.weights_BS.dtype) + self.offset_bias_1
+        is_last_BS = memory.mask_BS & ~functional.pad(memory.mask_BS[:, 1:], (0, 1))
+        if self.training:
+            scores_BS = scores_BS + self.noise * torch.randn_like(scores_BS)
+            weights_BS = _expected(scores_BS, memory.mask_BS, is_last_BS, state.weights_BS)
+        else:
+            weights_BS = _first_stop(scores_BS, is_last_BS, state.weights_BS)
+        context_BM = torch.bmm(weights_BS.to(memory.values_BSM.dtype).unsqueeze(1), memory.values_BSM).squeeze(1)
+        return Attended(context_BM, weights_BS, State(weights_BS))
+
+
+def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:
+    """The probability of stopping at each position, given that of the last step."""
+    stop_BS = torch.sigmoid(scores_BS).masked_fill(is_last_BS, 1.0).masked_fill(~mask_BS, 0.0)
+    log_go_on_BS = functional.logsigmoid(-scores_BS).masked_fill(~mask_BS, 0.0)
+    passed_BS = functional.pad(log_go_on_BS[:, :-1], (1, 0))  # log(1 - p) of the position before
+    between_BSS = passed_BS.unsqueeze(1).expand(-1, mask_BS.shape[1], -1).triu(1).cumsum(dim=2).exp().triu()
+    return stop_BS * (before_BS.unsqueeze(2) * between_BSS).sum(dim=1)
+
+
+def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:
+    """1 at the first position, from the last step's on, that has a positive score, or at the end."""
+    positions_S = torch.arange(scores_BS.shape[1], device=scores_BS.device)
+    is_ahead_BS = positions_S >= before_BS.argmax(dim=1, keepdim=True)
+    stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)
+    stop_B1 = positions_S.where(stops_BS, len(positions_S)).amin(dim=1, keepdim=True)
+    return (positions_S == stop_B1).to(before_BS.dtype)
+
+
+def build(
+    *,
+    query_size: int,
+    memory_size: int,
+    normalizer: Normalizer,
+    attention_size: Size | None = None,
+    noise: NonNegativeFloat = 1.0,
+) -> Monotonic:
+    """`attention_size` defaults to the query size. There is nothing to normalize."""
+    return Monotonic(query_size, memory_size, attention_size or query_size, noise)
