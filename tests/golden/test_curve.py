@@ -9,7 +9,7 @@ import torch
 from seq2seq_attn.model.variants import packaged_variants
 from tests.golden.curve import loss_curve
 
-RANDOM = ("monotonic",)
+RANDOM = ("hard", "monotonic")
 """variants that draw numbers in training: a GPU's generator draws others"""
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
 

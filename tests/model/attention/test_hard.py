@@ -1,0 +1,68 @@
+import pytest
+import torch
+
+LENGTHS = (5, 2, 1)
+
+
+def scores(attention, values, query):
+    return torch.stack(
+        [
+            torch.tanh(attention.key_projection(h) + attention.query_projection(query)) @ attention.score_weight_A
+            for h in values
+        ]
+    )
+
+
+def test_search_takes_the_best_position(build, encoded, source, queries):
+    attention = build("hard").eval()
+    memory, state = attention.prepare(encoded, source)
+    chosen = set()
+    for query in queries:
+        attended = attention.step(query, memory, state)
+        for row, length in enumerate(LENGTHS):
+            best = scores(attention, encoded.values_BSM[row, :length], query[row]).argmax().item()
+            expected = torch.zeros(5, dtype=torch.float64)
+            expected[best] = 1.0
+            assert torch.equal(attended.weights_BS[row], expected)
+            torch.testing.assert_close(attended.context_BM[row], encoded.values_BSM[row, best])
+            chosen.add((row, best))
+    assert len(chosen) > 3  # it does choose
+
+
+def test_training_samples_from_the_softmax_of_the_scores(build, encoded, source, queries):
+    """10,000 draws of the first sentence: each share lies within 4 standard errors."""
+    attention = build("hard")
+    with torch.no_grad():
+        attention.score_weight_A.mul_(4.0)
+    num_draws = 10_000
+    one = encoded._replace(
+        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1), mask_BS=encoded.mask_BS[:1].expand(num_draws, -1)
+    )
+    memory, state = attention.prepare(one, source)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        weights = attention.step(queries[0, :1].expand(num_draws, -1), memory, state).weights_BS
+        expected = torch.softmax(scores(attention, encoded.values_BSM[0], queries[0, 0]), dim=0)
+    assert ((weights == 0) | (weights == 1)).all()
+    error = (expected * (1 - expected) / num_draws).sqrt()
+    assert ((weights.mean(dim=0) - expected).abs() < 4 * error).all()
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, queries, temperature):
+    attention = build("hard", temperature=temperature)
+    torch.manual_seed(4)
+    uniform = torch.rand(3, 5, dtype=torch.float64)
+    weighing = torch.randn(5, dtype=torch.float64)
+    found = torch.zeros(3, 13, dtype=torch.float64)
+    for row, length in enumerate(LENGTHS):
+        query = queries[0, row].clone().requires_grad_()
+        noisy = scores(attention, encoded.values_BSM[row, :length], query) - (-uniform[row, :length].log()).log()
+        relaxed = torch.softmax(noisy / temperature, dim=0)
+        (found[row],) = torch.autograd.grad((relaxed * weighing[:length]).sum(), query)
+    query = queries[0].clone().requires_grad_()
+    memory, state = attention.prepare(encoded, source)
+    torch.manual_seed(4)
+    weights = attention.step(query, memory, state).weights_BS
+    (gradient,) = torch.autograd.grad((weights * weighing).sum(), query)
+    torch.testing.assert_close(gradient, found)
