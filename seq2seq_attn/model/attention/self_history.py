@@ -1,0 +1,82 @@
+"""Attention to the source and, beside it, to the decoder's own past states (Cheng, Dong, Lapata 2016, sections 3.1 and
+3.2; Paulus, Xiong, Socher 2018, section 2.2, "intra-decoder attention").
+
+    e_ij = v . tanh(W s_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
+    f_ik = v' . tanh(W' s_i + U' s_k + b')    d_i = sum_{k < i} softmax(f_i)_k s_k        context = [c_i ; d_i]
+
+s_i is the query of step i. s_0 is a vector of zeros: the first step's d is 0, and later steps that need nothing of the
+past can look there, as at the sentinel of Merity et al. 2017 (section 2.3). W, U and v are `query_projection`,
+`key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are those over the source.
+
+Merity's pointer copies the word that a past state belongs to. That is a matter of the output, not of the context.
+
+Shapes: K past states, which grows by one per step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class State(NamedTuple):
+    """The queries so far, after a first one of zeros, and their keys."""
+
+    history_BKH: Tensor
+    keys_BKA: Tensor
+
+
+class SelfHistory(Attention):
+    """Additive attention twice: over the source, and over past queries.
+
+    Args:
+        attention_size: A, the size of the hidden layers.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+        super().__init__(memory_size + query_size)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.history_query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.history_key_projection = nn.Linear(query_size, attention_size)
+        self.history_score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+        """Project the values to keys, once; the history begins with zeros."""
+        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        wide = torch.promote_types(values_BSM.dtype, torch.float32)
+        history_B1H = values_BSM.new_zeros(len(values_BSM), 1, self.query_projection.in_features, dtype=wide)
+        keys = Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM))
+        return keys, State(history_B1H, self.history_key_projection(history_B1H))
+
+    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+        """Attend to the source, then to the past; the query joins the past."""
+        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        hidden_BKA = torch.tanh(state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1))
+        scores_BK = hidden_BKA @ self.history_score_weight_A.to(hidden_BKA.dtype)
+        all_BK = torch.ones_like(scores_BK, dtype=torch.bool)
+        past_BH, _ = attend(scores_BK, state.history_BKH, all_BK, self.normalizer)
+        query_B1H = query_BH.to(state.history_BKH.dtype).unsqueeze(1)
+        next_state = State(
+            torch.cat([state.history_BKH, query_B1H], dim=1),
+            torch.cat([state.keys_BKA, self.history_key_projection(query_B1H)], dim=1),
+        )
+        return Attended(torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state)
+
+
+def build(
+    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+) -> SelfHistory:
+    """`attention_size` defaults to the query size."""
+    return SelfHistory(query_size, memory_size, attention_size or query_size, normalizer)
