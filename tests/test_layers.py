@@ -107,6 +107,22 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert done.stdout.strip()
 
 
+NO_RUN = """
+import sys
+from seq2seq_attn.__main__ import run
+assert run({arguments}) == 1
+assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("arguments", [["translate", "--run", "no/run", "x"], ["evaluate", "no/run"]])
+def test_a_mistyped_run_is_refused_before_torch_is_loaded(arguments: list[str]) -> None:
+    code = NO_RUN.format(arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("error: no/run: not a run directory")
+
+
 def test_help_answers_in_half_a_second() -> None:
     times = []
     for _ in range(3):  # the best of three: others may be using the machine

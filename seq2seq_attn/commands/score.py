@@ -32,56 +32,59 @@ log = logging.getLogger(__name__)
 _SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were attention one target word early"}
 
 
-def score(
-    pairs: str | None = None,
-    *,
-    source: Path | None = None,
-    target: Path | None = None,
-    run: str | Path | None = None,
-    links: Path | None = None,
-    alignment: str | Path | None = None,
-    attention: str | Path | None = None,
-    format: Format = "text",
-    batch_size: int | None = None,
-    device: str = "auto",
-) -> None:
+@dataclass(frozen=True)
+class ScoringRequest:
+    """Which pairs to score, by which run, and which files to write."""
+
+    pairs: str | None = None
+    """a prefix, a .tsv or a .jsonl, as `train --train` takes them; or, instead of it:"""
+    source: Path | None = None
+    """one sentence per line, plain or .gz"""
+    target: Path | None = None
+    """the translation of each"""
+    run: str | Path | None = None
+    """run directory; None: the run under `runs/` that finished last"""
+    links: Path | None = None
+    """gold links in Pharaoh form, one line per pair, between space-separated words, counted from 0. Error rate,
+    precision and recall of the attention's own links go to the log"""
+    alignment: str | Path | None = None
+    attention: str | Path | None = None
+    """files, as `TranslationRequest` has them"""
+    format: Format = "text"
+    """`json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`"""
+    batch_size: int | None = None
+    """pairs decoded at once; changes speed and memory only"""
+    device: str = "auto"
+
+    @property
+    def attention_files(self) -> dict[str, str | Path | None]:
+        """The files that attention is written to, by option."""
+        return {"alignment": self.alignment, "attention": self.attention}
+
+
+def score(request: ScoringRequest) -> None:
     """Write a line for each pair to standard output: the natural logarithm of the target's probability given its source
     (`<eos>` included), a tab, and the number of target tokens (with `<eos>`). The perplexity goes to the log.
-
-    Args:
-        pairs: a prefix, a .tsv or a .jsonl, as `train --train` takes them; or, instead of it:
-        source: one sentence a line, plain or .gz, and `target`, the translation of each.
-        run: run directory; None: the run under `runs/` that finished last.
-        links: gold links in Pharaoh form, a line a pair, between the words that blanks separate, counted from 0. Error
-            rate, precision and recall of the attention's own links go to the log.
-        alignment, attention: files, as `commands.translate.translate` writes them.
-        format: `json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`.
-        batch_size: pairs decoded at once; changes speed and memory only.
 
     Raises:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
-    if (pairs is None) == (source is None) or (source is None) != (target is None):
+    if (request.pairs is None) == (request.source is None) or (request.source is None) != (request.target is None):
         raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
-    check_attention_name(attention)
-    if run is None:
-        run = newest_run().path
-        log.info("by %s", run)
-    data = RunDir(run).config().data
-    text = find_text(pairs or [str(source), str(target)], data.source_language, data.target_language)
-    inputs = [*text.paths, *([links] if links is not None else [])]
-    check_files(inputs, output=None, alignment=alignment, attention=attention)
-    sources, targets = _read(text)
-    gold = None if links is None else _read_links(links, sources, targets)
-    translator = load(run, device)
-    check_has_attention(translator, alignment=alignment, attention=attention, links=links)
+    check_attention_name(request.attention)
+    run = RunDir(request.run) if request.run is not None else newest_run()
+    if request.run is None:
+        log.info("by %s", run.path)
+    sources, targets, gold = _read_inputs(request, run)
+    translator = load(run.path, request.device)
+    check_has_attention(translator, **request.attention_files, links=request.links)
     summary = _Summary(translator)
     with ExitStack() as stack:
         out = stack.enter_context(open_output(None))
-        writers = [ScoreWriter(out, format), *open_attention_writers(stack, alignment=alignment, attention=attention)]
+        writers = [ScoreWriter(out, request.format), *open_attention_writers(stack, **request.attention_files)]
         weights: list[Weights] = []
-        decoded = force_decode(translator, sources, targets, batch_size=batch_size)
+        decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
             for writer in writers:
                 writer.write(number, line, [pair])
@@ -164,6 +167,17 @@ def _report_links(gold: GoldAttention) -> None:
         found = scores[shift]
         rates = (found.error_rate, found.precision, found.recall, found.mass)
         log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
+
+
+def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[str], list[tuple[Link, ...]] | None]:
+    """Source lines, target lines, and the gold links of each pair, if they are given."""
+    data, links = run.config().data, request.links
+    spec = request.pairs or [str(request.source), str(request.target)]
+    text = find_text(spec, data.source_language, data.target_language)
+    inputs = [*text.paths, *([links] if links is not None else [])]
+    check_files(inputs, output=None, **request.attention_files)
+    sources, targets = _read(text)
+    return sources, targets, None if links is None else _read_links(links, sources, targets)
 
 
 def _read(text: TwoFiles | Table) -> tuple[list[str], list[str]]:

@@ -66,6 +66,11 @@ class TranslationRequest:
     """draw a bar on stderr for an input file whose translations do not go to the terminal"""
 
     @property
+    def attention_files(self) -> dict[str, str | Path | None]:
+        """The files that attention is written to, by option."""
+        return {"alignment": self.alignment, "attention": self.attention}
+
+    @property
     def input_name(self) -> str | None:
         """The name of what is read; None: texts were given."""
         return None if self.texts else str(self.input or STREAM)
@@ -78,20 +83,19 @@ def translate(request: TranslationRequest) -> None:
         UsageError: options that contradict each other or ask for what the run's model cannot give.
         UserError: a run or file that cannot be read, a file that cannot be written.
     """
-    attention_files = {"alignment": request.alignment, "attention": request.attention}
     _check_input(request)
     check_attention_name(request.attention)
     name = request.input_name
-    check_files([] if name is None else [request.input or STREAM], output=request.output, **attention_files)
+    check_files([] if name is None else [request.input or STREAM], output=request.output, **request.attention_files)
     translator = _load(request)
-    check_has_attention(translator, **attention_files)
-    keep_attention = any(attention_files.values()) or (request.format == "json" and translator.has_attention)
+    check_has_attention(translator, **request.attention_files)
+    keep_attention = any(request.attention_files.values()) or (request.format == "json" and translator.has_attention)
     search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
     notices = _notices(translator, search, name)
     with ExitStack() as stack:
         reader = None if name is None else LineReader(stack.enter_context(open_input(request.input)), name=name)
         out = stack.enter_context(open_output(request.output))
-        side_writers = open_attention_writers(stack, **attention_files)
+        side_writers = open_attention_writers(stack, **request.attention_files)
         text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
         chunks: Iterator[Sequence[str]] = iter([request.texts]) if reader is None else reader.chunks()

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter
-from seq2seq_attn.data.batch import Batch, IdArray, LinkArray, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import open_regular, read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
+
+if TYPE_CHECKING:
+    from seq2seq_attn.data.batch import Batch, IdArray, LinkArray
 
 FORMAT_VERSION = 1
 """Goes up when what is written here, or how text becomes tokens, changes: older folders are then not reused."""
@@ -162,6 +164,8 @@ class PairStore:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The pairs at these positions, padded."""
+        from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
+
         links = [self.links(i) for i in indices] if self.has_links else None
         return collate([self.source(i) for i in indices], [self.target(i) for i in indices], indices, links)
 

@@ -229,6 +229,8 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
 
 
 def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("r", "s"):
+        RunDir.create(name).save_config(load_config())
     seen: list[TranslationRequest] = []
     monkeypatch.setattr("seq2seq_attn.commands.translate.translate", seen.append)
     arguments = "--run r --run s -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
@@ -253,6 +255,8 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        RunDir.create(name).save_config(load_config())
     seen = []
 
     def evaluate(request: EvaluationRequest) -> SimpleNamespace:

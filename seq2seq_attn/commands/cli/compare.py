@@ -22,6 +22,22 @@ from seq2seq_attn.commands.cli.options import (
     as_settings,
 )
 
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE,...",
+        help="A setting and its values, for example attention=additive,bilinear; of several, all combinations.",
+    ),
+]
+Seeds = Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every arm.")]
+Output = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where runs and report go.", show_default="runs/compare-<config>")
+]
+AtOnce = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Runs trained at a time.", show_default="one per core, one on a GPU"),
+]
+
 
 def compare(
     train_text: Train = None,
@@ -30,23 +46,11 @@ def compare(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     config: Config = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="A setting and its values, for example attention=additive,bilinear; of several, all combinations.",
-        ),
-    ] = None,
-    seeds: Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every arm.")] = "1-3",
+    vary: Vary = None,
+    seeds: Seeds = "1-3",
     settings: Set = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where runs and report go.", show_default="runs/compare-<config>"),
-    ] = None,
-    at_once: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Runs trained at a time.", show_default="one per core, one on a GPU"),
-    ] = None,
+    output: Output = None,
+    at_once: AtOnce = None,
     device: Device = None,
     precision: TrainingPrecision = None,
     imports: Import = None,
@@ -58,9 +62,7 @@ def compare(
     """
     from seq2seq_attn.commands.compare import compare as run_comparison
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
-    from seq2seq_attn.model.variants import import_variants
 
-    import_variants(imports or [])
     named = as_settings({"train.device": device, "train.precision": precision})
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     sources, overrides = with_own_text(text, config or [], [*(settings or []), *named])

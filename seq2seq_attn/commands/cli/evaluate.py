@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,76 +18,102 @@ from seq2seq_attn.commands.cli.options import (
     LengthOf,
     LengthPenalty,
     MaxLengthRatio,
+    Metric,
     Metrics,
     Plots,
     Side,
     Stitch,
     TranslationPrecision,
+    check_runs,
     is_terminal,
+    only_newest_run,
 )
+
+if TYPE_CHECKING:
+    from seq2seq_attn.commands.evaluate import EvaluationRequest
+    from seq2seq_attn.evaluation.runs import Decoding
+    from seq2seq_attn.report.build import Settings
+    from seq2seq_attn.report.files import ReportFiles
+    from seq2seq_attn.search.options import SearchOptions
+
+
+Runs = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="RUN", help="Run directories.", show_default="the run that finished last", callback=check_runs
+    ),
+]
+Split = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Part of the runs' corpus; may be repeated.", show_default="its test sets"),
+]
+Source = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
+]
+Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")]
+MergeBelow = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbor.")
+]
+ReuseHypotheses = Annotated[
+    bool,
+    typer.Option("--reuse-hypotheses", help="Take saved translations if the same model made them in the same way."),
+]
+Ensemble = Annotated[
+    bool, typer.Option("--ensemble", help="Also score all runs as one model: the mean of their probabilities.")
+]
+NoAttention = Annotated[
+    bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
+]
+Full = Annotated[bool, typer.Option("--full", help="Show every measure and test set, and what the attention does.")]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Where all numbers go; translations then lie beside it.", show_default="in the run"
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.md|.html",
+        help="Where the page to read goes; .html holds sentences and attention too.",
+        show_default="in the run",
+    ),
+]
+PlotFormat = Annotated[
+    Plots | None,
+    typer.Option(
+        metavar="|".join(Plots),
+        help="Plots in this format, beside the report.",
+        show_default="png in the run; none elsewhere",
+    ),
+]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Where a table with one row per score goes.")]
+Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Where tables for papers go (booktabs).")]
 
 
 def evaluate(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN", help="Run directories.", show_default="the run that finished last"),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Part of the runs' corpus; may be repeated.", show_default="its test sets"),
-    ] = None,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
-    ] = None,
-    reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")] = None,
+    runs: Runs = None,
+    split: Split = None,
+    source: Source = None,
+    reference: Reference = None,
     stitch: Stitch = None,
     metric: Metrics = None,
     by_length: ByLength = None,
     length_of: LengthOf = Side.SOURCE,
-    merge_below: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbor.")
-    ] = 0,
+    merge_below: MergeBelow = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     max_length_ratio: MaxLengthRatio = None,
     batch_size: BatchSize = None,
-    reuse_hypotheses: Annotated[
-        bool,
-        typer.Option("--reuse-hypotheses", help="Take saved translations if the same model made them in the same way."),
-    ] = False,
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Also score all runs as one model: the mean of their probabilities.")
-    ] = False,
-    no_attention: Annotated[
-        bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show every measure and test set, and what the attention does.")
-    ] = False,
-    json: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where all numbers go; translations then lie beside it.", show_default="in the run"
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.md|.html",
-            help="Where the page to read goes; .html holds sentences and attention too.",
-            show_default="in the run",
-        ),
-    ] = None,
-    plots: Annotated[
-        Plots | None,
-        typer.Option(
-            metavar="|".join(Plots),
-            help="Plots in this format, beside the report.",
-            show_default="png in the run; none elsewhere",
-        ),
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Where a table with one row per score goes.")] = None,
-    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Where tables for papers go (booktabs).")] = None,
+    reuse_hypotheses: ReuseHypotheses = False,
+    ensemble: Ensemble = False,
+    no_attention: NoAttention = False,
+    full: Full = False,
+    json: Json = None,
+    report: Report = None,
+    plots: PlotFormat = None,
+    csv: Csv = None,
+    latex: Latex = None,
     device: Device = None,
     precision: TranslationPrecision = None,
     imports: Import = None,
@@ -99,45 +126,60 @@ def evaluate(
     alone count as one. Where a file is named, no run is written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
-    from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-    from seq2seq_attn.evaluation.runs import Decoding
-    from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
-    from seq2seq_attn.model.variants import import_variants
-    from seq2seq_attn.report.build import Settings
-    from seq2seq_attn.report.files import ReportFiles
-    from seq2seq_attn.run_dir import newest_run
+
+    search = _search(beam_size, length_penalty, max_length_ratio, batch_size)
+    request = EvaluationRequest(
+        runs or only_newest_run(),
+        splits=split or [],
+        source=source,
+        reference=reference,
+        stitch=stitch or [],
+        settings=_settings(metric or [], by_length, length_of, merge_below),
+        decoding=_decoding(search, device, precision, reuse_hypotheses),
+        files=_files(json, report, plots, csv, latex),
+        ensemble=ensemble,
+        judge_attention=not no_attention,
+    )
+    _evaluate_and_print(request, is_full=full)
+
+
+def _search(
+    beam_size: int | None, length_penalty: float | None, max_length_ratio: float | None, batch_size: int | None
+) -> SearchOptions:
     from seq2seq_attn.search.options import SearchOptions
 
-    import_variants(imports or [])
-    chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metric or [])]
-    measures = tuple(chosen) or DEFAULT_MEASURES
-    search = SearchOptions.given(
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        max_length_ratio=max_length_ratio,
-        batch_size=batch_size,
+    return SearchOptions.given(
+        beam_size=beam_size, length_penalty=length_penalty, max_length_ratio=max_length_ratio, batch_size=batch_size
     )
-    found = run_evaluation(
-        EvaluationRequest(
-            runs or [newest_run().path],
-            splits=split or [],
-            source=source,
-            reference=reference,
-            stitch=stitch or [],
-            settings=Settings(by_length, length_of.value, measures, merge_below=merge_below),
-            decoding=Decoding(
-                search,
-                device or "auto",
-                precision or "auto",
-                reuse_hypotheses,
-                is_terminal(),
-            ),
-            files=ReportFiles(json, report, plots.value if plots else None, csv, latex),
-            ensemble=ensemble,
-            judge_attention=not no_attention,
-        )
-    )
-    if full:
+
+
+def _settings(metrics: Sequence[Metric], by_length: str | None, length_of: Side, merge_below: int) -> Settings:
+    from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
+    from seq2seq_attn.report.build import Settings
+
+    chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metrics)]
+    return Settings(by_length, length_of.value, tuple(chosen) or DEFAULT_MEASURES, merge_below=merge_below)
+
+
+def _decoding(search: SearchOptions, device: str | None, precision: str | None, reuse_hypotheses: bool) -> Decoding:
+    from seq2seq_attn.evaluation.runs import Decoding
+
+    return Decoding(search, device or "auto", precision or "auto", reuse_hypotheses, is_terminal())
+
+
+def _files(
+    json: Path | None, report: Path | None, plots: Plots | None, csv: Path | None, latex: Path | None
+) -> ReportFiles:
+    from seq2seq_attn.report.files import ReportFiles
+
+    return ReportFiles(json, report, plots.value if plots else None, csv, latex)
+
+
+def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
+    from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
+
+    found = run_evaluation(request)
+    if is_full:
         typer.echo(found.text)
     else:
         typer.echo(f"{found.summary}\n--full shows every measure, every test set and what the attention does")

@@ -126,13 +126,33 @@ Links = Annotated[
         help="Word alignments of the training pairs, for guided attention: a line per pair, as 0-0 1-2 (Pharaoh).",
     ),
 ]
+
+
+def _import_variants(modules: list[str] | None) -> list[str] | None:
+    """While the command line is parsed, so that no command need do it."""
+    if modules:
+        from seq2seq_attn.model.variants import import_variants
+
+        import_variants(modules)
+    return modules
+
+
 Import = Annotated[
     list[str] | None,
     typer.Option(
         "--import",
         metavar="MODULE",
         help="Import a module of your own; its name is its variant's name; may be repeated.",
+        callback=_import_variants,
     ),
+]
+Alignment = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the attention's word links, one line per pair: 0-0 1-2 (source-target)."),
+]
+Attention = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.png|.svg|.pdf|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
 ]
 Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]
 BeamSize = Annotated[
@@ -197,3 +217,24 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
 def is_terminal() -> bool:
     """Whether stderr is a terminal, so that progress bars make sense."""
     return sys.stderr.isatty()
+
+
+def check_runs(runs: list[Path] | None) -> list[Path] | None:
+    """While the command line is parsed, before torch is loaded: a mistyped run is refused at once.
+
+    Raises:
+        UserError: one is not a run directory.
+    """
+    if runs:
+        from seq2seq_attn.run_dir import RunDir
+
+        for run in runs:
+            RunDir(run).config()
+    return runs
+
+
+def only_newest_run() -> list[Path]:
+    """The run that finished last, where none is named. Raises UserError if there is none."""
+    from seq2seq_attn.run_dir import newest_run
+
+    return [newest_run().path]

@@ -55,10 +55,8 @@ def prepare(
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
     from seq2seq_attn.data.sources import split_names
-    from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.text.multi30k import check_source_dir
 
-    import_variants(imports or [])
     named = {"data.data_dir": data_dir, "data.source_dir": source_dir, "data.links": links}
     overrides = [*(settings or []), *as_settings(named)]
     if corpus is not None and train_text:

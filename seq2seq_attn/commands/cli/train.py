@@ -23,6 +23,19 @@ from seq2seq_attn.commands.cli.options import (
     as_settings,
 )
 
+RunDirectory = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on exactly where --run-dir, or the newest unfinished run, was interrupted.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --run-dir.")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
+]
+DumpConfig = Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")]
+
 
 def train(
     train_text: Train = None,
@@ -33,21 +46,13 @@ def train(
     target_language: TargetLanguage = None,
     config: Config = None,
     settings: Set = None,
-    run_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on exactly where --run-dir, or the newest unfinished run, was interrupted."),
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --run-dir.")] = False,
+    run_dir: RunDirectory = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
     device: Device = None,
     precision: TrainingPrecision = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
-    ] = None,
-    dump_config: Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")] = False,
+    seed: Seed = None,
+    dump_config: DumpConfig = False,
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
@@ -58,10 +63,8 @@ def train(
     """
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump
-    from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.train.start import check_start, load_settings
 
-    import_variants(imports or [])
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(named)]
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
