@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import time
@@ -139,3 +140,11 @@ def test_the_house_stays_small() -> None:
     assert len(files) + len(folders) <= 22
     long = [(path.name, count) for path in FILES if (count := len(path.read_text("utf-8").splitlines())) > 350]
     assert long == []
+
+
+def test_the_whole_attention_decoder_is_five_short_files() -> None:
+    guide = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paragraph = guide.partition("## The whole attention decoder in five files")[2].partition("The recurrence is")[0]
+    named = re.findall(r"`(model/\S+\.py)`", paragraph)
+    assert [name.split("/")[1] for name in named] == ["decoder", "readout.py", "attention", "normalizer", "output"]
+    assert sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in named) <= 300

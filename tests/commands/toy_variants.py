@@ -11,9 +11,10 @@ from torch.nn import functional
 
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Stateless, attend, zero_padding
 from seq2seq_attn.model.cell.base import Cell
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.output.base import BatchLoss, Output
+from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.text.vocab import PAD
 
 

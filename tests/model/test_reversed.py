@@ -15,12 +15,12 @@ SOURCE = collate_source([[5, 6, 7, 8], [9, 4], []])
 LENGTHS = (5, 3, 1)
 
 
-def build(num_layers: int, cell: str):
+def build(num_layers: int, cell: str, residual: bool = False):
     torch.manual_seed(1)
     encoder = build_variant(
         "encoder",
         "reversed",
-        {},
+        {"residual": residual},
         embedding=Embedding(11, 3),
         build_cell=partial(build_variant, "cell", cell, {}),
         hidden_size=7,
@@ -33,19 +33,21 @@ def build(num_layers: int, cell: str):
 
 
 def read_from_the_end(encoder, words):
-    for cell in encoder.layers:
+    for number, cell in enumerate(encoder.layers):
         state, states = cell.start(torch.zeros(1, 7, dtype=torch.float64)), []
         for word in reversed(words):
             state = cell.step(cell.project_inputs(word[None]), state)
             states.append(cell.hidden(state)[0])
-        words = states[::-1]
+        states = states[::-1]
+        is_added = encoder.is_residual and number
+        words = [state + word for state, word in zip(states, words, strict=True)] if is_added else states
     return torch.stack(words)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-@pytest.mark.parametrize("num_layers", [1, 2])
-def test_states_and_summary_equal_a_loop(num_layers, cell):
-    encoder = build(num_layers, cell)
+@pytest.mark.parametrize(("num_layers", "residual"), [(1, False), (2, False), (2, True)])
+def test_states_and_summary_equal_a_loop(num_layers, residual, cell):
+    encoder = build(num_layers, cell, residual)
     encoder.embedding.weight.data[0] = torch.nan  # padding is never read
     encoded = encoder(SOURCE)
     for row, length in enumerate(LENGTHS):

@@ -3,9 +3,9 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `base.py`. With several layers (`model/stack.py`) the two cells are the first layer: its s'_j asks
-the attention, it alone sees the context, and f reads the state of the top layer (the stacked decoder of Miceli Barone
-et al. 2017, in its simplest form).
+f is the readout of `model/readout.py`. With several layers (`model/stack.py`) the two cells are the first layer: its
+s'_j asks the attention, it alone sees the context, and f reads the state of the top layer (the stacked decoder of
+Miceli Barone et al. 2017, in its simplest form).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.readout import Bridge, Readout
 from seq2seq_attn.model.stack import build_stack, first_layer, with_first_layer
 
 

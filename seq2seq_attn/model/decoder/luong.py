@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.model.stack import build_stack
 
 

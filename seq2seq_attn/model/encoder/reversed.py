@@ -23,16 +23,28 @@ from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
 
 
 class Reversed(Encoder):
-    """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states."""
+    """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states.
+
+    Args:
+        is_residual: each layer but the first adds its input to its output.
+    """
 
     def __init__(
-        self, embedding: Embedding, build_cell: CellBuilder, *, hidden_size: int, num_layers: int, dropout: float
+        self,
+        embedding: Embedding,
+        build_cell: CellBuilder,
+        *,
+        hidden_size: int,
+        num_layers: int,
+        dropout: float,
+        is_residual: bool,
     ) -> None:
         super().__init__(hidden_size)
         self.embedding = embedding
         sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
         self.layers = nn.ModuleList(build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes)
         self.dropout = Dropout(dropout)
+        self.is_residual = is_residual
 
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
@@ -40,16 +52,31 @@ class Reversed(Encoder):
         outputs_SBI: Tensor = self.embedding(source.ids_BS.t())
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
         for number, cell in enumerate(self.layers):
-            if number:
-                outputs_SBI = self.dropout(outputs_SBI)
-            (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(outputs_SBI, reversal_SB)])
+            inputs_SBI = self.dropout(outputs_SBI) if number else outputs_SBI
+            (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(inputs_SBI, reversal_SB)])
             outputs_SBI = reverse(states_SBH, reversal_SB)
+            if self.is_residual and number:
+                outputs_SBI = outputs_SBI + inputs_SBI
         final_BM = outputs_SBI[0]
         return Encoded(self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM)
 
 
 def build(
-    *, embedding: Embedding, build_cell: CellBuilder, hidden_size: int, num_layers: int, dropout: float
+    *,
+    embedding: Embedding,
+    build_cell: CellBuilder,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    residual: bool = False,
 ) -> Reversed:
-    """`hidden_size` is that of a state, which is a value and, of the first word, the summary."""
-    return Reversed(embedding, build_cell, hidden_size=hidden_size, num_layers=num_layers, dropout=dropout)
+    """`hidden_size` is that of a state, which is a value and, of the first word, the summary. `residual`: each layer
+    but the first adds its input to its output."""
+    return Reversed(
+        embedding,
+        build_cell,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        is_residual=residual,
+    )

@@ -1,0 +1,54 @@
+"""How a decoder begins, and the features that it predicts from (Bahdanau, Cho, Bengio 2015, appendix A.2.2).
+
+    s_0 = tanh(W h_final)      features_i = f([s_i ; c_i ; E y_{i-1}])
+
+Shapes: B rows, E embedding size, H hidden size, M context size, F features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.encoder.base import Encoded
+
+
+class Bridge(nn.Module):
+    """The first hidden state, tanh(W h_final)."""
+
+    def __init__(self, memory_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.projection = nn.Linear(memory_size, hidden_size)
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        """`hidden_BH`, in float32 or wider: the recurrence keeps its dtype."""
+        hidden_BH = torch.tanh(self.projection(encoded.final_BM))
+        return hidden_BH.to(torch.promote_types(hidden_BH.dtype, torch.float32))
+
+
+class Readout(nn.Module):
+    """The features f([s ; c ; E y]).
+
+    The output sees context and embedding beside the state, past the recurrence. f is the identity, or tanh of a linear
+    layer where `readout_size` is given (the paper takes a maxout layer).
+    """
+
+    def __init__(
+        self, hidden_size: int, context_size: int, embedding_size: int, readout_size: int | None, dropout: float
+    ) -> None:
+        super().__init__()
+        joined_size = hidden_size + context_size + embedding_size
+        self.projection = None if readout_size is None else nn.Linear(joined_size, readout_size)
+        self.size = readout_size or joined_size
+        self.dropout = Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
+        features: Tensor = self.dropout(self.features(hidden, context, embedded))
+        return features
+
+    def features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """The same without dropout."""
+        joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
+        return joined if self.projection is None else torch.tanh(self.projection(joined))
