@@ -71,6 +71,39 @@ class GatedCell(Cell):
         return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
 
 
+class NormalizedCell(GatedCell):
+    """A gated cell with layer normalization of both projections (Ba, Kiros, Hinton 2016, section 3.1).
+
+        LN(a) = gain * (a - mean(a)) / sqrt(var(a) + 1e-5) + bias
+
+    Args:
+        groups: how many gates are normalized together; they sum up to the number of gates.
+    """
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, groups: Sequence[int]) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=sum(groups))
+        self.group_sizes = [number * hidden_size for number in groups]
+        self.input_norm_P = nn.Parameter(torch.ones_like(self.input_bias_P))
+        self.recurrent_norm_P = nn.Parameter(torch.ones_like(self.recurrent_bias_P))
+
+    def project_inputs(self, *inputs: Tensor) -> Tensor:
+        """Project the inputs, [..., I] each, to normalized pre-activations [..., P]."""
+        pairs = zip(inputs, self.input_weights, strict=True)
+        projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs]).sum(dim=0)
+        return self._normalize(projected, self.input_norm_P, self.input_bias_P)
+
+    def project_state(self, hidden_BH: Tensor) -> Tensor:
+        """Project the previous hidden state to normalized pre-activations."""
+        projected_BP = functional.linear(hidden_BH, self.recurrent_weight_PH)
+        return self._normalize(projected_BP, self.recurrent_norm_P, self.recurrent_bias_P)
+
+    def _normalize(self, projected: Tensor, gain_P: Tensor, bias_P: Tensor) -> Tensor:
+        """[..., P], in float32 or wider."""
+        wide = projected.to(torch.promote_types(projected.dtype, torch.float32))
+        parts = [functional.layer_norm(part, part.shape[-1:]) for part in torch.split(wide, self.group_sizes, dim=-1)]
+        return torch.cat(parts, dim=-1) * gain_P + bias_P
+
+
 class CellBuilder(Protocol):
     """Builds cells of the variant that the configuration names."""
 

@@ -1,0 +1,101 @@
+"""The contract of cells, asked of every file in the folder: a new variant is picked up with no edit here."""
+
+import pytest
+import torch
+
+from seq2seq_attn.model.build import initialize
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.variants import build_variant, packaged_variants
+
+SIZE, INPUT_SIZES, BATCH, STEPS = 7, (3, 5), 4, 3
+
+
+@pytest.fixture(params=packaged_variants("cell"))
+def name(request):
+    return request.param
+
+
+def build(name, dtype=torch.float64, input_sizes=INPUT_SIZES):
+    torch.manual_seed(1)
+    cell = build_variant("cell", name, {}, input_sizes=list(input_sizes), hidden_size=SIZE)
+    for parameter in cell.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    return cell.to(dtype)
+
+
+def tensors(dtype=torch.float64, scale=1.0):
+    """The inputs of all steps, and the first hidden state."""
+    generator = torch.Generator().manual_seed(2)
+    inputs = [torch.randn(STEPS, BATCH, size, dtype=dtype, generator=generator) * scale for size in INPUT_SIZES]
+    return inputs, torch.randn(BATCH, SIZE, dtype=dtype, generator=generator)
+
+
+def run(cell, inputs, hidden):
+    """The states after each step."""
+    states = [cell.start(hidden)]
+    for projected in cell.project_inputs(*inputs):
+        states.append(cell.step(projected, states[-1]))
+    return states[1:]
+
+
+def test_inputs_of_all_steps_can_be_projected_at_once(name):
+    cell, (inputs, _) = build(name), tensors()
+    together = cell.project_inputs(*inputs)
+    alone = torch.stack([cell.project_inputs(*step) for step in zip(*inputs, strict=True)])
+    torch.testing.assert_close(together, alone)
+
+
+def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
+    for dtype in (torch.float32, torch.float64):
+        cell, (inputs, hidden) = build(name, dtype), tensors(dtype)
+        assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
+        for enabled in (False, dtype == torch.float32):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+                states = run(cell, inputs, hidden)
+            assert {tensor.dtype for state in states for tensor in state} == {dtype}
+            assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
+
+
+def test_rows_do_not_see_each_other_and_can_be_reordered(name):
+    cell, (inputs, hidden), order = build(name), tensors(), torch.tensor([2, 0, 0])
+    states = run(cell, inputs, hidden)
+    alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
+    torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
+    moved = cell.step(cell.project_inputs(*(tensor[2, order] for tensor in inputs)), select_rows(states[1], order))
+    torch.testing.assert_close(tuple(moved), tuple(select_rows(states[2], order)))
+
+
+def test_gradcheck(name):
+    cell, (inputs, hidden) = build(name), tensors()
+    leaves = [tensor.requires_grad_() for tensor in (*inputs, hidden)]
+    assert torch.autograd.gradcheck(lambda *_: cell.hidden(run(cell, inputs, hidden)[-1]), leaves)
+
+
+def test_every_parameter_gets_a_gradient(name):
+    cell, (inputs, hidden) = build(name), tensors()
+    cell.hidden(run(cell, inputs, hidden)[-1]).square().sum().backward()
+    assert [key for key, one in cell.named_parameters() if one.grad is None or not one.grad.abs().sum() > 0] == []
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-4, 0.0])
+def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale):
+    cell, (inputs, hidden) = build(name, torch.float32), tensors(torch.float32, scale)
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            found = cell.hidden(run(cell, inputs, hidden)[-1])
+        found.sum().backward()
+        assert torch.isfinite(found).all()
+        assert all(torch.isfinite(parameter.grad).all() for parameter in cell.parameters())
+
+
+def test_an_input_may_be_empty(name):
+    cell = build(name, input_sizes=(3, 0))
+    projected = cell.project_inputs(torch.ones(2, 3, dtype=torch.float64), torch.empty(2, 0, dtype=torch.float64))
+    assert torch.isfinite(projected).all()
+
+
+def test_the_first_state_of_a_fresh_cell_still_shows_after_a_few_steps(name):
+    cell, (inputs, hidden) = build(name), tensors()
+    initialize(cell)
+    first, second = (cell.hidden(run(cell, inputs, start)[-1]) for start in (hidden, -hidden))
+    assert not torch.allclose(first, second)

@@ -1,0 +1,90 @@
+"""The cells with layer normalization: values computed by hand, and the paper's formulas number by number."""
+
+import math
+
+import pytest
+import torch
+
+from seq2seq_attn.model.cell.layer_norm_gru import build as build_gru
+from seq2seq_attn.model.cell.layer_norm_lstm import build as build_lstm
+
+
+def normalized(numbers, gain, bias):
+    mean = sum(numbers) / len(numbers)
+    variance = sum((x - mean) ** 2 for x in numbers) / len(numbers)
+    return [g * (x - mean) / math.sqrt(variance + 1e-5) + b for x, g, b in zip(numbers, gain, bias, strict=True)]
+
+
+def product(matrix, vector):
+    return [sum(w * x for w, x in zip(row, vector, strict=True)) for row in matrix]
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def projections(cell, inputs, hidden):
+    """LN(W x) and LN(U h) of one row, group after group."""
+    found = []
+    weights = torch.cat(list(cell.input_weights), dim=1).tolist()
+    for matrix, vector, gain, bias in (
+        (weights, inputs, cell.input_norm_P, cell.input_bias_P),
+        (cell.recurrent_weight_PH.tolist(), hidden, cell.recurrent_norm_P, cell.recurrent_bias_P),
+    ):
+        raw, whole, first = product(matrix, vector), [], 0
+        for size in cell.group_sizes:
+            part = slice(first, first + size)
+            whole += normalized(raw[part], gain[part].tolist(), bias[part].tolist())
+            first += size
+        found.append(whole)
+    return found
+
+
+def gru_step(cell, inputs, hidden, memory):
+    x, h = projections(cell, inputs, hidden)
+    size, found = len(hidden), []
+    for i in range(size):
+        reset, update = sigmoid(x[i] + h[i]), sigmoid(x[size + i] + h[size + i])
+        new = math.tanh(x[2 * size + i] + reset * h[2 * size + i])
+        found.append((1 - update) * new + update * hidden[i])
+    return found, memory
+
+
+def lstm_step(cell, inputs, hidden, memory):
+    a = [x + h for x, h in zip(*projections(cell, inputs, hidden), strict=True)]
+    size = len(hidden)
+    i, f, g, o = (a[k * size : (k + 1) * size] for k in range(4))
+    memory = [sigmoid(f[k]) * memory[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(size)]
+    scaled = normalized(memory, cell.memory_norm.weight.tolist(), cell.memory_norm.bias.tolist())
+    return [sigmoid(o[k]) * math.tanh(scaled[k]) for k in range(size)], memory
+
+
+@pytest.mark.parametrize(("build", "one_step"), [(build_gru, gru_step), (build_lstm, lstm_step)])
+def test_steps_equal_the_formula_number_by_number(build, one_step):
+    torch.manual_seed(1)
+    cell = build(input_sizes=[2, 3], hidden_size=4).double()
+    for parameter in cell.parameters():
+        torch.nn.init.uniform_(parameter, -1.0, 1.0)
+    inputs, hidden = torch.randn(3, 5, dtype=torch.float64), torch.randn(1, 4, dtype=torch.float64)
+    state, expected, memory = cell.start(hidden), hidden[0].tolist(), [0.0] * 4
+    for row in inputs:
+        state = cell.step(cell.project_inputs(row[None, :2], row[None, 2:]), state)
+        expected, memory = one_step(cell, row.tolist(), expected, memory)
+        assert cell.hidden(state)[0].tolist() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+@pytest.mark.parametrize(
+    ("build", "by_hand"), [(build_gru, [0.204824, -0.556770]), (build_lstm, [0.556770, -0.204824])]
+)
+def test_by_hand_whatever_the_scale_of_the_input(build, by_hand, scale):
+    """Inputs of 1 and -1 in turns have mean 0 and variance 1. sigmoid(1) tanh(1) = 0.556770 and sigmoid(-1) tanh(1) =
+    0.204824; the LSTM's memory, of two numbers of opposite sign, is normalized to 1 and -1."""
+    cell = build(input_sizes=[1], hidden_size=2).double()
+    with torch.no_grad():
+        signs = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+        cell.input_weights[0].copy_(signs.repeat(len(cell.input_bias_P) // 2, 1))
+        cell.recurrent_weight_PH.zero_()
+    state = cell.start(torch.zeros(1, 2, dtype=torch.float64))
+    state = cell.step(cell.project_inputs(torch.tensor([[scale]], dtype=torch.float64)), state)
+    assert cell.hidden(state)[0].tolist() == pytest.approx(by_hand, abs=2e-5)
