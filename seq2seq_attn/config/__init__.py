@@ -21,6 +21,7 @@ from seq2seq_attn.config.sources import packaged_config_names
 from seq2seq_attn.config.types import (
     LEAST_LENGTH_RATIO,
     NonNegativeInt,
+    NumLayers,
     PositiveInt,
     Size,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "DataConfig",
     "ModelConfig",
     "NonNegativeInt",
+    "NumLayers",
     "OptimizerConfig",
     "PositiveInt",
     "ScheduleConfig",

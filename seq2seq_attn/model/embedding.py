@@ -1,7 +1,8 @@
-"""Token embeddings, with dropout of single numbers and of whole tokens."""
+"""Token embeddings, with dropout of single numbers and of whole tokens; position embeddings."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.model.dropout import keep_factors
@@ -33,3 +34,18 @@ class Embedding(nn.Embedding):
         if self.token_dropout > 0.0:
             factors *= keep_factors((*ids.shape, 1), self.token_dropout, ids.device)
         return factors
+
+
+class Positions(nn.Module):
+    """Adds a learned vector for each position (Gehring et al. 2016, section 3.1); all positions past the last share
+    its vector."""
+
+    def __init__(self, num_positions: int, size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(num_positions, size)
+
+    def forward(self, embedded_BSE: Tensor) -> Tensor:
+        """The sum, [B, S, E]."""
+        positions_S = torch.arange(embedded_BSE.shape[1], device=embedded_BSE.device)
+        added: Tensor = embedded_BSE + self.embedding(positions_S.clamp(max=self.embedding.num_embeddings - 1))
+        return added

@@ -41,7 +41,12 @@ def build(encoder, cell, attention, normalizer, decoder, output, dtype=torch.flo
         embedding_size=11,
         hidden_size=14,
         readout_size=11,
-        encoder={"name": encoder, "cell": cell, "hidden_size": 14 if encoder == "reversed" else 7, "num_layers": 2},
+        encoder={
+            "name": encoder,
+            "cell": cell,
+            "hidden_size": 14 if encoder == "reversed" else 7,
+            "num_layers": 1 if encoder == "embeddings" else 2,
+        },
         attention={"name": attention, "normalizer": normalizer},
         decoder={"name": decoder, "cell": cell},
         output={"name": output},

@@ -159,5 +159,5 @@ def test_errors_name_the_nearest_variant():
         build_model(ModelConfig(attention={"name": "dot", "options": {"size": 3}}), num_source_ids=9, num_target_ids=9)
     with pytest.raises(UsageError, match=r"set model\.hidden_size=null"):
         build_model(ModelConfig(hidden_size=100, attention={"name": "dot"}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match="variants are bidirectional, reversed"):
+    with pytest.raises(UsageError, match="variants are bidirectional, convolutional"):
         build_model(ModelConfig(encoder={"name": "lstm"}), num_source_ids=9, num_target_ids=9)

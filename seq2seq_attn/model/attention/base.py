@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.encoder.base import zero_padding as zero_padding
 
 Normalizer = Callable[[Tensor, Tensor], Tensor]
 """scores_BS and mask_BS to weights_BS: a distribution over real positions, exactly 0 on padding, float32 or wider"""
@@ -85,8 +86,3 @@ def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: N
     weights_BS = normalizer(scores_BS, mask_BS)
     context_BM = torch.bmm(weights_BS.to(values_BSM.dtype).unsqueeze(1), values_BSM).squeeze(1)
     return context_BM, weights_BS
-
-
-def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
-    """The values with padding set to 0, whatever it held (NaN included): 0 * NaN would be NaN in the average."""
-    return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)

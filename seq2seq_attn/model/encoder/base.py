@@ -1,4 +1,4 @@
-"""The contract of encoders: a source batch in, one value per position and a summary out.
+"""The contract of encoders: a source batch in, one value per position and a summary out; and what several share.
 
 A variant is a file of this folder with one final class and a function `build`, which `encoder/__init__.py` calls.
 """
@@ -34,3 +34,13 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, source: SourceBatch) -> Encoded:
         """Encode a batch. Padding never changes what a real position holds."""
+
+
+def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
+    """The values with padding set to 0, whatever it held (NaN included): 0 * NaN would be NaN in an average."""
+    return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)
+
+
+def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
+    """The mean over real positions, `final_BM` of encoders without a last state."""
+    return zero_padding(values_BSM, mask_BS).sum(dim=1) / mask_BS.sum(dim=1, keepdim=True)

@@ -3,7 +3,8 @@
     h_j = [h->_j ; h<-_j]
 
 The backward cell reads each sentence reversed within its own length, so that padding comes last for both directions and
-never touches a real position.
+never touches a real position. With `layers_above: forward` only the first layer reads both ways: the layers above it
+read its states left to right, each as wide as both directions, and so combine them (Wu et al. 2016, section 3.2).
 
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """
@@ -11,12 +12,13 @@ Shapes: B sentence pairs, S source positions, H hidden size of one direction, M 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.embedding import Embedding
@@ -31,6 +33,7 @@ class Bidirectional(Encoder):
         hidden_size: H.
         dropout: rate of both dropouts.
         is_residual: each layer but the first adds its input to its output.
+        is_forward_above: each layer but the first is one cell of size M that reads left to right.
     """
 
     def __init__(
@@ -42,13 +45,16 @@ class Bidirectional(Encoder):
         num_layers: int,
         dropout: float,
         is_residual: bool,
+        is_forward_above: bool,
     ) -> None:
         super().__init__(2 * hidden_size)
         self.embedding = embedding
-        sizes = [embedding.embedding_dim] + [2 * hidden_size] * (num_layers - 1)
-        self.layers = nn.ModuleList(
-            nn.ModuleList(build_cell(input_sizes=[size], hidden_size=hidden_size) for _ in range(2)) for size in sizes
-        )
+        self.layers = nn.ModuleList()
+        for number in range(num_layers):
+            input_size = 2 * hidden_size if number else embedding.embedding_dim
+            sizes = [2 * hidden_size] if number and is_forward_above else [hidden_size] * 2
+            cells = [build_cell(input_sizes=[input_size], hidden_size=size) for size in sizes]
+            self.layers.append(nn.ModuleList(cells))
         self.dropout = Dropout(dropout)
         self.is_residual = is_residual
 
@@ -57,17 +63,17 @@ class Bidirectional(Encoder):
         mask_BS = source.mask_BS
         outputs_SBI: Tensor = self.embedding(source.ids_BS.t())
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
-        for number, cells in enumerate(self.layers):
-            inputs_SBI = outputs_SBI
-            forward_SBH, reversed_SBH = run_cells(
-                cast(Sequence[Cell], cells), [inputs_SBI, reverse(inputs_SBI, reversal_SB)]
-            )
-            outputs_SBI = torch.cat([forward_SBH, reverse(reversed_SBH, reversal_SB)], dim=-1)
+        for number, layer in enumerate(self.layers):
+            cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
+            directions = [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
+            states = run_cells(cells, directions)
+            forward_SBH, *reversed_SBH = states
+            outputs_SBI = torch.cat([forward_SBH, *(reverse(one, reversal_SB) for one in reversed_SBH)], dim=-1)
             if self.is_residual and number:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)
         last_B, rows_B = reversal_SB[0], torch.arange(len(mask_BS), device=mask_BS.device)
-        final_BM = torch.cat([forward_SBH[last_B, rows_B], reversed_SBH[last_B, rows_B]], dim=-1)
+        final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM)
 
 
@@ -79,8 +85,15 @@ def build(
     num_layers: int,
     dropout: float,
     residual: bool = False,
+    layers_above: Literal["bidirectional", "forward"] = "bidirectional",
 ) -> Bidirectional:
-    """`hidden_size` is that of one direction."""
+    """`hidden_size` is that of one direction. `residual`: each layer but the first adds its input to its output.
+    `layers_above`: how the layers above the first read. Raises UsageError where there are none to read forward."""
+    if layers_above == "forward" and num_layers == 1:
+        raise UsageError(
+            "model.encoder.options.layers_above='forward': there is no layer above the first; set "
+            "model.encoder.num_layers=2 or more"
+        )
     return Bidirectional(
         embedding,
         build_cell,
@@ -88,4 +101,5 @@ def build(
         num_layers=num_layers,
         dropout=dropout,
         is_residual=residual,
+        is_forward_above=layers_above == "forward",
     )

@@ -19,7 +19,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.embedding import Embedding
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
 class SelfAttention(Encoder):
@@ -47,9 +47,7 @@ class SelfAttention(Encoder):
         for layer in self.layers:
             values_BSM = layer(values_BSM, src_key_padding_mask=~mask_BS)
         values_BSM = self.norm(values_BSM)
-        real_BS1 = mask_BS.unsqueeze(-1)
-        summed_BM = values_BSM.masked_fill(~real_BS1, 0.0).sum(dim=1)
-        return Encoded(values_BSM, mask_BS, summed_BM / real_BS1.sum(dim=1))
+        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS))
 
 
 def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:

@@ -1,0 +1,103 @@
+"""A convolutional encoder (Gehring, Auli, Grangier, Dauphin 2016, sections 3.1 and 3.2): no recurrence, so that all
+positions are computed at once.
+
+    e_j = W (E x_j + l_j) + b
+    x^0_j = e_j      x^l_j = tanh(V^l [x^{l-1}_{j-r} ; ... ; x^{l-1}_{j+r}] + c^l + x^{l-1}_j)
+
+l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in the paper: the
+output of CNN-a is for attention to score, that of CNN-c for it to average. A value holds both, CNN-a's numbers at even
+indices and CNN-c's at odd ones. The attention `key_value` separates them in just that way; others score and average
+both. The summary is the mean.
+
+Shapes: B sentence pairs, S source positions, H width of a stack, M = 2 * H.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq_attn.config import NumLayers, Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.embedding import Embedding, Positions
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
+
+
+class Convolutional(Encoder):
+    """Two stacks of convolutions over words and positions, with dropout before each layer and on what they give.
+
+    Args:
+        hidden_size: H.
+        num_layers: of CNN-a and of CNN-c.
+        radius: r, neighbors on either side that a layer sees.
+        num_positions: later ones share the last position embedding.
+    """
+
+    def __init__(
+        self,
+        embedding: Embedding,
+        *,
+        hidden_size: int,
+        num_layers: tuple[int, int],
+        radius: int,
+        num_positions: int,
+        dropout: float,
+    ) -> None:
+        super().__init__(2 * hidden_size)
+        self.embedding = embedding
+        self.positions = Positions(num_positions, embedding.embedding_dim)
+        self.projection = nn.Linear(embedding.embedding_dim, hidden_size)
+        self.stacks = nn.ModuleList(
+            nn.ModuleList(nn.Linear((2 * radius + 1) * hidden_size, hidden_size) for _ in range(number))
+            for number in num_layers
+        )
+        self.radius = radius
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        """See `Encoder.forward`."""
+        mask_BS = source.mask_BS
+        embedded_BSH = self.projection(self.positions(self.embedding(source.ids_BS)))
+        outputs = []
+        for layers in self.stacks:
+            output_BSH = embedded_BSH
+            for layer in cast(nn.ModuleList, layers):
+                input_BSH = zero_padding(self.dropout(output_BSH), mask_BS)
+                output_BSH = torch.tanh(layer(self._windows(input_BSH)) + input_BSH)
+            outputs.append(self.dropout(output_BSH))
+        values_BSM = torch.stack(outputs, dim=-1).flatten(-2)
+        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS))
+
+    def _windows(self, inputs_BSH: Tensor) -> Tensor:
+        """Each position with its neighbors side by side, [B, S, (2 * radius + 1) * H]."""
+        padded = functional.pad(inputs_BSH, (0, 0, self.radius, self.radius))
+        num_positions = inputs_BSH.shape[1]
+        return torch.cat([padded[:, first : first + num_positions] for first in range(2 * self.radius + 1)], dim=-1)
+
+
+def build(
+    *,
+    embedding: Embedding,
+    build_cell: CellBuilder,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    num_value_layers: NumLayers | None = None,
+    radius: Size = 1,
+    num_positions: Size = 256,
+) -> Convolutional:
+    """There is no cell to build. `num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by default (the
+    paper's best models give it fewer)."""
+    return Convolutional(
+        embedding,
+        hidden_size=hidden_size,
+        num_layers=(num_layers, num_value_layers or num_layers),
+        radius=radius,
+        num_positions=num_positions,
+        dropout=dropout,
+    )

@@ -1,0 +1,56 @@
+"""An encoder without context: each position knows its own word and where it stands, and nothing of its neighbors.
+
+    h_j = W (E x_j + l_j) + b
+
+(Gehring et al. 2016, section 3.1, for the position embeddings l_j; Tang, Sennrich, Nivre 2019 compare such models with
+full ones.) A control: it shows how much of a translation needs context on the source side. The summary is the mean.
+
+Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.embedding import Embedding, Positions
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+
+
+class Embeddings(Encoder):
+    """Words and positions through one linear layer, with dropout on what it gives."""
+
+    def __init__(self, embedding: Embedding, *, memory_size: int, num_positions: int, dropout: float) -> None:
+        super().__init__(memory_size)
+        self.embedding = embedding
+        self.positions = Positions(num_positions, embedding.embedding_dim)
+        self.projection = nn.Linear(embedding.embedding_dim, memory_size)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        """See `Encoder.forward`."""
+        values_BSM = self.dropout(self.projection(self.positions(self.embedding(source.ids_BS))))
+        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS))
+
+
+def build(
+    *,
+    embedding: Embedding,
+    build_cell: CellBuilder,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    num_positions: Size = 256,
+) -> Embeddings:
+    """There is no cell to build. `num_positions`: later ones share the last position embedding. Raises UsageError for
+    more than one layer."""
+    if num_layers != 1:
+        raise UsageError(
+            f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, as it has no context; set "
+            "model.encoder.num_layers=1 or take 'convolutional'"
+        )
+    return Embeddings(embedding, memory_size=2 * hidden_size, num_positions=num_positions, dropout=dropout)

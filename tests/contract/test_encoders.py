@@ -1,0 +1,108 @@
+"""The contract of encoders, asked of every file in the folder: a new variant is picked up with no edit here."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.model.build import initialize
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.variants import build_variant, packaged_variants
+
+NUM_IDS, SIZE, EMBEDDING_SIZE = 13, 4, 5
+SENTENCES = [[5, 6, 7, 8, 9], [10, 4], [], [8, 8, 6]]
+SOURCE = collate_source(SENTENCES)
+ONE_LAYER = {"embeddings"}
+
+
+@pytest.fixture(params=packaged_variants("encoder"))
+def name(request):
+    return request.param
+
+
+def build(name, dtype=torch.float64, dropout=0.0):
+    torch.manual_seed(1)
+    encoder = build_variant(
+        "encoder",
+        name,
+        {},
+        embedding=Embedding(NUM_IDS, EMBEDDING_SIZE),
+        build_cell=partial(build_variant, "cell", "gru", {}),
+        hidden_size=SIZE,
+        num_layers=1 if name in ONE_LAYER else 2,
+        dropout=dropout,
+    )
+    initialize(encoder)
+    return encoder.to(dtype)
+
+
+def test_a_value_per_position_and_a_summary(name):
+    encoder = build(name)
+    encoded = encoder(SOURCE)
+    assert encoded.values_BSM.shape == (len(SENTENCES), SOURCE.ids_BS.shape[1], encoder.memory_size)
+    assert encoded.final_BM.shape == (len(SENTENCES), encoder.memory_size)
+    assert torch.equal(encoded.mask_BS, SOURCE.mask_BS)
+    assert encoded.values_BSM.is_contiguous()
+
+
+@pytest.mark.parametrize("garbage", [1e4, -3.0])
+def test_padding_changes_nothing_bit_for_bit(name, garbage):
+    encoder = build(name).eval()
+    clean = encoder(SOURCE)
+    encoder.embedding.weight.data[0] = garbage  # the id of padding
+    dirty = encoder(SOURCE)
+    assert torch.equal(clean.final_BM, dirty.final_BM)
+    assert torch.equal(clean.values_BSM[SOURCE.mask_BS], dirty.values_BSM[SOURCE.mask_BS])
+
+
+def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
+    encoder = build(name).eval()
+    together = encoder(SOURCE)
+    for row, sentence in enumerate(SENTENCES):
+        alone = encoder(collate_source([sentence]))
+        torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
+        torch.testing.assert_close(together.values_BSM[row, : alone.values_BSM.shape[1]], alone.values_BSM[0])
+
+
+def test_positions_are_told_apart(name):
+    encoder = build(name).eval()
+    values = encoder(collate_source([[7, 7, 7, 7]])).values_BSM[0]
+    assert not torch.allclose(values[0], values[2])
+
+
+def test_a_sentence_may_be_long(name):
+    encoder = build(name, torch.float32).eval()
+    encoded = encoder(collate_source([[7] * 700]))
+    assert torch.isfinite(encoded.values_BSM).all()
+
+
+def test_gradcheck(name):
+    encoder = build(name)
+
+    def run(weight):
+        encoder.embedding.weight.data.copy_(weight.data)
+        values, _, final = torch.func.functional_call(encoder, {"embedding.weight": weight}, (SOURCE,))
+        return values[SOURCE.mask_BS], final
+
+    assert torch.autograd.gradcheck(run, (encoder.embedding.weight.detach().clone().requires_grad_(),))
+
+
+def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
+    encoder = build(name, torch.float32, dropout=0.3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        encoded = encoder(SOURCE)
+    weights = torch.randn(encoder.memory_size)
+    (encoded.values_BSM[SOURCE.mask_BS].float() @ weights + (encoded.final_BM.float() @ weights).sum()).sum().backward()
+    for key, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, key
+        assert torch.isfinite(parameter.grad).all(), key
+        assert parameter.grad.abs().sum() > 0, key
+
+
+def test_dropout_acts_in_training_only(name):
+    encoder = build(name, dropout=0.5)
+    first, second = encoder(SOURCE), encoder(SOURCE)
+    assert not torch.equal(first.values_BSM, second.values_BSM)
+    encoder.eval()
+    assert torch.equal(encoder(SOURCE).values_BSM, encoder(SOURCE).values_BSM)
