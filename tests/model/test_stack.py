@@ -12,6 +12,7 @@ from seq2seq_attn.model.cell.lstm import build as build_lstm
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.stack import Stack, build_stack
 from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
 
@@ -124,7 +125,7 @@ def test_a_deep_decoder_trains_and_searches_by_the_plain_step(decoder):
     torch.testing.assert_close(loss, plain)
     loss.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
-    found = beam_search(step_model(model), SOURCE, max_lengths_B=[5, 6, 4], beam_size=3, n_best=1)
+    found = beam_search(step_model(model), SOURCE, SearchOptions(beam_size=3), max_lengths_B=[5, 6, 4])
     assert len(found) == 3
 
 
