@@ -5,6 +5,8 @@ import torch
 from seq2seq_attn.data.batch import collate
 
 FIRST_ID = 4
+DRAWING = ("hard", "monotonic")
+"""attention variants that draw random numbers in training; another device, or a CUDA graph, draws others"""
 
 
 def reverse_pairs(num_pairs, *, num_types, max_length, seed):

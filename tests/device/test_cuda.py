@@ -13,13 +13,14 @@ from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
-from tests.toy import FIRST_ID, reverse_batch
+from tests.toy import DRAWING, FIRST_ID, reverse_batch
 
 pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 NUM_TYPES = 20
+REPEATABLE = [name for name in packaged_variants("attention") if name not in DRAWING]
 CUDA = torch.device("cuda")
 
 
@@ -43,7 +44,7 @@ def gradients(model, batch):
     return loss.loss_sum.item(), {name: p.grad.cpu() for name, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("variant", packaged_variants("attention"))
+@pytest.mark.parametrize("variant", REPEATABLE)
 def test_loss_and_gradients_are_those_of_the_cpu(variant):
     batch = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)
     model = make(variant).double()
@@ -98,7 +99,7 @@ def some_batches():
     return [reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i) for i in range(12)]
 
 
-@pytest.mark.parametrize("variant", packaged_variants("attention"))
+@pytest.mark.parametrize("variant", REPEATABLE)
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)

@@ -8,9 +8,8 @@ import torch
 
 from seq2seq_attn.model.variants import packaged_variants
 from tests.golden.curve import loss_curve
+from tests.toy import DRAWING
 
-RANDOM = ("hard", "monotonic")
-"""variants that draw numbers in training: a GPU's generator draws others"""
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
 
 
@@ -26,6 +25,6 @@ def test_the_same_seed_gives_the_same_curve():
 
 @pytest.mark.device
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("variant", [name for name in packaged_variants("attention") if name not in RANDOM])
+@pytest.mark.parametrize("variant", [name for name in packaged_variants("attention") if name not in DRAWING])
 def test_the_curve_on_a_gpu(variant):
     assert loss_curve(variant, device="cuda") == pytest.approx(STORED[variant], rel=1e-3)
