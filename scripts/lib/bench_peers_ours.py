@@ -40,7 +40,7 @@ def train(turns, config, prepared, model):
     with closing(epoch.updates(0)) as updates:
         turn = turns.train(updates, lambda batches: batches.num_tokens)
         for number, batches in enumerate(turn):
-            updater.make(batches, update=number, learning_rate=LEARNING_RATE, teacher_forcing_ratio=1.0)
+            updater.train_step(batches, update=number, learning_rate=LEARNING_RATE, teacher_forcing_ratio=1.0)
 
 
 def decode(turns, config, prepared, model):

@@ -213,7 +213,7 @@ def run_update(config, sizes, precision, ratio, device, *, cuda_graphs):
     def update(batch):
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
-        updater.make(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+        updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
 
     return update
 

@@ -12,7 +12,7 @@ from seq2seq_attn.model.build import expected_tensors
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
-from seq2seq_attn.train.plan import Plan
+from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
 """without embeddings of words: with Adam's two averages and the gradients that is 32 GB"""
@@ -46,7 +46,7 @@ def _check_model(config: ModelConfig) -> None:
 
 def _check_training(config: TrainConfig) -> None:
     device = resolve_device(config.device)
-    Plan(config, updates_per_epoch=1)
+    Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
         log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
     limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)

@@ -18,7 +18,7 @@ from seq2seq_attn.data.batch import Batch
 
 ROWS, POSITIONS = 16, 4
 """batches are rounded up to multiples of these, pairs and tokens"""
-MOST_GRAPHS = 256
+MAX_GRAPHS = 256
 """each keeps a pass's tensors; beyond, and at the first sight of a shape, a pass is run as it is"""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
@@ -26,7 +26,9 @@ Pass = Callable[[Batch, Tensor, float], Tensor]
 float64; adds to the gradients"""
 
 
-class _Recorded(NamedTuple):
+class Recorded(NamedTuple):
+    """A pass, and the tensors that it reads and writes."""
+
     replay: Callable[[], None]
     batch: Batch
     num_tokens: Tensor
@@ -36,33 +38,40 @@ class _Recorded(NamedTuple):
 class GraphedPass:
     """A `Pass` that replays graphs. Between calls, gradients may be zeroed but must stay in place."""
 
-    def __init__(self, run: Pass, device: torch.device) -> None:
+    def __init__(self, run: Pass, device: torch.device, *, max_graphs: int = MAX_GRAPHS) -> None:
+        self._max_graphs = max_graphs
         self._run = run
         self._device = device
         self._seen: set[tuple[Any, ...]] = set()
-        self._recorded: dict[tuple[Any, ...], _Recorded] = {}
+        self._recorded: dict[tuple[Any, ...], Recorded] = {}
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
         """As the pass itself; `batch` lies on the CPU. The result is overwritten by the next call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         found = self._recorded.get(key)
-        if found is None and (key not in self._seen or len(self._recorded) == MOST_GRAPHS):
+        if found is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):
             # graphs are for what comes again; the first run also lets libraries allocate what a recording must not
             self._seen.add(key)
             return self._run(batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio)
         if found is None:
-            found = self._recorded[key] = self._record(batch.to(self._device), ratio)
+            found = self._recorded[key] = self.record(batch.to(self._device), ratio)
         _copy(batch, found.batch)
         found.num_tokens.fill_(num_tokens)
         found.replay()
         return found.sums
 
-    def _record(self, batch: Batch, ratio: float) -> _Recorded:
+    @property
+    def num_graphs(self) -> int:
+        """Passes recorded so far."""
+        return len(self._recorded)
+
+    def record(self, batch: Batch, ratio: float) -> Recorded:
+        """Record a pass over a batch of this shape, which lies on the device."""
         num_tokens = torch.ones((), device=self._device)
         with self._recording() as graph:
             sums = self._run(batch, num_tokens, ratio)
-        return _Recorded(graph.replay, batch, num_tokens, sums)
+        return Recorded(graph.replay, batch, num_tokens, sums)
 
     @contextmanager
     def _recording(self) -> Iterator[torch.cuda.CUDAGraph]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,22 +14,24 @@ from torch import Tensor
 from seq2seq_attn.config import BatchConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.output.base import BatchLoss
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
-from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass
+from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What an update came to. `made`: the weights moved; `overflow`: fp16 gradients overflowed and the scaler, which
-    provokes that to find its scale, lowered it; `bad`: the loss or a gradient is not finite. The last two skip."""
+    """The outcome of an update. `applied`: the weights moved; `overflow`: fp16 gradients overflowed and the scaler,
+    which provokes that to find its scale, lowered it; `non_finite`: the loss or a gradient is not finite. The last two
+    skip the update."""
 
-    kind: Literal["made", "overflow", "bad"]
+    kind: Literal["applied", "overflow", "non_finite"]
     num_tokens: int
     loss_sum: float
     """what was minimised, summed over target tokens"""
@@ -43,20 +45,37 @@ class Updater:
     """Makes updates; owns all that changes with them (model, optimiser, scaler, average of the weights)."""
 
     def __init__(
-        self, model: Seq2Seq, config: TrainConfig, *, device: torch.device, precision: Precision, group: Group = ALONE
+        self,
+        model: Seq2Seq,
+        config: TrainConfig,
+        *,
+        device: torch.device,
+        precision: Precision,
+        group: Group = ALONE,
+        loss: Callable[..., BatchLoss] = batch_loss,
+        build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
+        """The parts of an update.
+
+        Args:
+            loss: as `batch_loss`.
+            build_graphed: makes of a pass one that replays graphs; None: CUDA graphs where config and device allow.
+        """
         self.model = model
         self.average = WeightAverage(model, decay) if (decay := config.optimizer.average_decay) else None
         self._config = config
         self._device = device
         self._precision = precision
         self._group = group
+        self._loss = loss
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
         # not beside a scaler: fp16 is for GPUs without bf16, and nobody has tried a graph on one
         can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None
-        self._graphed = GraphedPass(self._run, device) if can_graph else None
+        if build_graphed is None and can_graph:
+            build_graphed = GraphedPass
+        self._graphed = build_graphed(self._run, device) if build_graphed else None
 
     def prepare(self, batch: Batch) -> Batch:
         """What can be done to a batch ahead of time, in another thread."""
@@ -64,7 +83,7 @@ class Updater:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self._device.type == "cuda" else batch
 
-    def make(
+    def train_step(
         self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
     ) -> UpdateResult:
         """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens, of
@@ -87,7 +106,8 @@ class Updater:
             is_finite = all(map(math.isfinite, sums))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
-        kind: Literal["made", "overflow", "bad"] = "made" if is_finite else "overflow" if is_overflow else "bad"
+        kind: Literal["applied", "overflow", "non_finite"]
+        kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         return UpdateResult(kind, batches.num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
 
     def _backward(self, batches: UpdateBatches, ratio: float) -> Tensor:
@@ -105,7 +125,7 @@ class Updater:
         """A micro-batch there and back; its loss sum and nll sum."""
         with autocast(self._precision, self._device):
             smoothing = self._config.label_smoothing
-            loss = batch_loss(self.model, batch, label_smoothing=smoothing, teacher_forcing_ratio=ratio)
+            loss = self._loss(self.model, batch, label_smoothing=smoothing, teacher_forcing_ratio=ratio)
         mean = loss.loss_sum / num_tokens
         torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
         return torch.stack([loss.loss_sum.detach(), loss.nll_sum]).double()

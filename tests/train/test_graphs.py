@@ -8,9 +8,8 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.train import graphs
 from seq2seq_attn.train.batches import UpdateBatches
-from seq2seq_attn.train.graphs import GraphedPass
+from seq2seq_attn.train.graphs import GraphedPass, Recorded
 from seq2seq_attn.train.update import Updater
 
 CPU = torch.device("cpu")
@@ -22,7 +21,7 @@ class Replaying(GraphedPass):
 
     num_replays = 0
 
-    def _record(self, batch: Batch, ratio: float) -> graphs._Recorded:
+    def record(self, batch: Batch, ratio: float) -> Recorded:
         source = batch.source._replace(ids_BS=batch.source.ids_BS.clone())
         batch = batch._replace(source=source, **{name: getattr(batch, name).clone() for name in FIELDS})
         num_tokens, sums = torch.ones(()), torch.zeros(2, dtype=torch.float64)
@@ -31,7 +30,7 @@ class Replaying(GraphedPass):
             self.num_replays += 1
             sums.copy_(self._run(batch, num_tokens, ratio))
 
-        return graphs._Recorded(replay, batch, num_tokens, sums)
+        return Recorded(replay, batch, num_tokens, sums)
 
 
 def make_batch(first: int, length: int = 2) -> Batch:
@@ -62,17 +61,16 @@ def test_shapes_and_ratios_are_recorded_apart() -> None:
         for batch, ratio in cases:
             assert torch.equal(graphed(batch, 2, ratio), run(batch, torch.tensor(2.0), ratio))
     assert graphed.num_replays == 8
-    assert len(graphed._recorded) == 4
+    assert graphed.num_graphs == 4
 
 
-def test_beyond_the_limit_passes_are_run_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "MOST_GRAPHS", 1)
-    graphed = Replaying(run, CPU)
+def test_beyond_the_limit_passes_are_run_as_they_are() -> None:
+    graphed = Replaying(run, CPU, max_graphs=1)
     for _ in range(3):
         for length in (2, 3):
             batch = make_batch(5, length)
             assert torch.equal(graphed(batch, 2, 1.0), run(batch, torch.tensor(2.0), 1.0))
-    assert len(graphed._recorded) == 1
+    assert graphed.num_graphs == 1
     assert graphed.num_replays == 2
 
 
@@ -86,10 +84,10 @@ def test_an_updater_that_replays_makes_the_same_updates() -> None:
     def train(batches: UpdateBatches, *, is_graphed: bool) -> tuple[list[float], dict[str, torch.Tensor]]:
         torch.manual_seed(1)
         model = build_model(config.model, num_source_ids=19, num_target_ids=19)
-        updater = Updater(model, config.train, device=CPU, precision="fp32")
-        updater._graphed = Replaying(updater._run, CPU) if is_graphed else None
+        build_graphed = Replaying if is_graphed else None
+        updater = Updater(model, config.train, device=CPU, precision="fp32", build_graphed=build_graphed)
         options = {"learning_rate": 0.01, "teacher_forcing_ratio": 1.0}
-        losses = [updater.make(batches, update=number, **options).loss_sum for number in range(4)]
+        losses = [updater.train_step(batches, update=number, **options).loss_sum for number in range(4)]
         return losses, dict(model.named_parameters())
 
     expected_losses, expected = train(whole, is_graphed=False)

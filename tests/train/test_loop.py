@@ -6,21 +6,26 @@ import math
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES
-from seq2seq_attn.train import checkpoint, loop, validate
-from seq2seq_attn.train import update as update_module
+from seq2seq_attn.train import checkpoint, validate
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.validate import Validator
+from seq2seq_attn.train.loop import Parts, train
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.session import Memory
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.validate import Validation, Validator
 from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
@@ -52,19 +57,18 @@ class Killed(BaseException):
     """Stands for a SIGKILL: nothing may be done about it."""
 
 
-def train_and_die(monkeypatch: pytest.MonkeyPatch, at_update: int, *args: Any, **kwargs: Any) -> None:
-    """Train, and die in the middle of an update: whatever was not on disk is lost."""
-    real = update_module.Updater._apply
+def train_and_die(at_update: int, config: Config, **options: Any) -> None:
+    """Train, and die before an update is noted: whatever was not on disk is lost."""
 
-    def die(self: update_module.Updater, update: int, is_finite: bool) -> None:
-        if update == at_update:
-            raise Killed
-        real(self, update, is_finite)
+    class Mortal(Updater):
+        def train_step(self, *args: Any, update: int, **settings: float) -> UpdateResult:
+            result = super().train_step(*args, update=update, **settings)
+            if update == at_update:
+                raise Killed
+            return result
 
-    with monkeypatch.context() as patch:
-        patch.setattr(update_module.Updater, "_apply", die)
-        with pytest.raises(Killed):
-            train(*args, **kwargs)
+    with pytest.raises(Killed):
+        train(config, **options, parts=Parts(build_updater=Mortal))
 
 
 def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -164,14 +168,12 @@ ALL = (
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_killed_and_resumed_equals_never_killed(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str
-) -> None:
+def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_path: Path, precision: str) -> None:
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
     for at_update in (0, 5, 6, 13, 19):  # in the first update, within and at the end of a period, in the last
-        train_and_die(monkeypatch, at_update, config, run_dir=run_dir, resume=True)
+        train_and_die(at_update, config, run_dir=run_dir, resume=True)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
@@ -194,7 +196,6 @@ def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) 
 def test_a_signal_saves_and_leaves(
     toy_config: ConfigMaker,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     moment: str,
     number: int,
     error: type[BaseException],
@@ -202,23 +203,22 @@ def test_a_signal_saves_and_leaves(
 ) -> None:
     config = toy_config("train.checkpoint_every_updates=1000")
     expected = train(config, run_dir=tmp_path / "whole")
-    real_make, real_nll = update_module.Updater.make, Validator._nll
 
-    def make(self: update_module.Updater, *args: Any, update: int, **kwargs: Any) -> Any:
-        if moment == "update" and update == 12:
-            os.kill(os.getpid(), number)
-        return real_make(self, *args, update=update, **kwargs)
+    class Signalled(Updater):
+        def train_step(self, *args: Any, update: int, **settings: float) -> UpdateResult:
+            if moment == "update" and update == 12:
+                os.kill(os.getpid(), number)
+            return super().train_step(*args, update=update, **settings)
 
-    def nll(self: Validator, model: Any) -> float:
-        if moment == "validation":
-            os.kill(os.getpid(), number)
-        return real_nll(self, model)
+    class SignalledValidator(Validator):
+        def validate(self, model: Seq2Seq) -> Validation:
+            if moment == "validation":
+                os.kill(os.getpid(), number)
+            return super().validate(model)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(update_module.Updater, "make", make)
-        patch.setattr(Validator, "_nll", nll)
-        with pytest.raises(error, match=message):
-            train(config, run_dir=tmp_path / "stopped")
+    parts = Parts(build_updater=Signalled, build_validator=SignalledValidator)
+    with pytest.raises(error, match=message):
+        train(config, run_dir=tmp_path / "stopped", parts=parts)
     saved = checkpoint.read_values(tmp_path / "stopped" / "last")["state"]
     assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
     assert not RunDir(tmp_path / "stopped").is_finished()
@@ -229,11 +229,11 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     parent = os.getppid()
-    monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=parent)))
     parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    parts = Parts(join_group=lambda: nullcontext(Group(launcher=parent)))
     with pytest.raises(SystemExit, match=r"^143$"):
-        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
+        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run", parts=parts)
     assert f"torchrun (process {parent}) is gone: saving, then leaving" in caplog.text
     assert checkpoint.read_values(tmp_path / "run" / "last")["state"]["update"] == 4
 
@@ -253,26 +253,25 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
     assert run.config().train.max_epochs == 3
 
 
-def die(*args: object, **kwargs: object) -> None:
-    raise Killed
+def with_loss(loss: Callable[..., Any]) -> Parts:
+    """The parts of a training run with another loss."""
+    return Parts(build_updater=partial(Updater, loss=loss))
 
 
-def break_losses(monkeypatch: pytest.MonkeyPatch, is_bad: Any) -> None:
-    """Make the loss of a micro-batch not finite where `is_bad(number of the training micro-batch)`."""
-    real, calls = update_module.batch_loss, iter(range(10**6))
+def broken_losses(is_bad: Callable[[int], bool]) -> Parts:
+    """The loss of a micro-batch is not finite where `is_bad(number of the training micro-batch)`."""
+    calls = iter(range(10**6))
 
-    def broken(model: Any, batch: Any, **options: float) -> Any:
-        loss = real(model, batch, **options)
+    def broken(model: Any, batch: Any, **options: Any) -> Any:
+        loss = batch_loss(model, batch, **options)
         return loss._replace(loss_sum=loss.loss_sum * math.nan) if is_bad(next(calls)) else loss
 
-    monkeypatch.setattr(update_module, "batch_loss", broken)
+    return with_loss(broken)
 
 
-def test_a_bad_update_is_skipped_and_recorded(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    break_losses(monkeypatch, lambda number: number in (4, 5, 12))
-    run = train(toy_config("train.max_bad_steps=3"), run_dir=tmp_path / "run")
+def test_a_bad_update_is_skipped_and_recorded(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    parts = broken_losses(lambda number: number in (4, 5, 12))
+    run = train(toy_config("train.max_bad_steps=3"), run_dir=tmp_path / "run", parts=parts)
     bad = events(run, "bad_update")
     assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [(4, 1, 0), (4, 2, 0), (10, 1, 1)]
     assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
@@ -281,18 +280,13 @@ def test_a_bad_update_is_skipped_and_recorded(
     assert all(torch.isfinite(tensor).all() for tensor in run.load_best().values())
 
 
-def test_bad_updates_in_a_row_end_training_with_the_last_good_state(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config: ConfigMaker, tmp_path: Path) -> None:
     expected = train(toy_config(), run_dir=tmp_path / "whole")
     run = RunDir(tmp_path / "run")
-    with monkeypatch.context() as patch:
-        break_losses(patch, lambda number: number >= 5)
-        message = (
-            r"3 updates in a row skipped.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
-        )
-        with pytest.raises(UserError, match=message):
-            train(toy_config("train.max_bad_steps=3"), run_dir=run.path)
+    message = r"3 updates in a row skipped.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
+    parts = broken_losses(lambda number: number >= 5)
+    with pytest.raises(UserError, match=message):
+        train(toy_config("train.max_bad_steps=3"), run_dir=run.path, parts=parts)
     state = checkpoint.read_values(run.last_dir)["state"]
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in (run.path / "train.log").read_text(encoding="utf-8")
@@ -425,11 +419,9 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
 
 
 def test_a_training_without_an_end_is_told(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(update_module.Updater, "make", die)
-    with pytest.raises(Killed):
-        train(toy_config("train.max_epochs=null"), run_dir=tmp_path / "run")
+    train_and_die(0, toy_config("train.max_epochs=null"), run_dir=tmp_path / "run")
     assert "no end is set: training goes on until it is stopped (Ctrl-C saves)" in caplog.text
 
 
@@ -450,25 +442,29 @@ def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
     assert max(rows * length for rows, length in shapes) <= 64 * 101
 
 
-def test_out_of_memory_says_what_to_lower(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_out_of_memory_says_what_to_lower(toy_config: ConfigMaker, tmp_path: Path) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-    monkeypatch.setattr(update_module, "batch_loss", fail)
     with pytest.raises(UserError, match=r"out of memory with train\.batch\.size=16 sentences; try --set"):
-        train(toy_config(), run_dir=tmp_path / "run")
+        train(toy_config(), run_dir=tmp_path / "run", parts=with_loss(fail))
 
 
-def test_memory_is_kept_as_a_training_needs_it(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, given = [], []
-    monkeypatch.setattr(loop, "keep_primitives", asked.append)
-    monkeypatch.setattr(loop, "give_back_memory", lambda: given.append("at a validation"))
-    monkeypatch.setattr(loop, "RegularGiveBack", lambda: lambda: given.append("between updates"))
-    train(toy_config("train.max_updates=4", "train.validation.every_updates=100"), run_dir=tmp_path / "run")
-    assert asked == [TRAINING_PRIMITIVES]
-    assert given.count("between updates") >= 4
-    assert given[-2:] == ["at a validation", "at a validation"]  # before and after the one at the end
+def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Noted(Memory):
+        def prepare(self) -> None:
+            asked.append("prepare")
+
+        def after_update(self) -> None:
+            asked.append("after an update")
+
+        def around_validation(self) -> None:
+            asked.append("around a validation")
+
+    config = toy_config("train.max_updates=4", "train.validation.every_updates=100")
+    train(config, run_dir=tmp_path / "run", parts=Parts(build_memory=Noted))
+    assert asked[0] == "prepare"
+    assert asked.count("after an update") >= 4
+    assert asked[-2:] == ["around a validation"] * 2  # before and after the one at the end

@@ -16,7 +16,7 @@ from seq2seq_attn.train.optim import (
     learning_rate_factor,
     set_learning_rate,
 )
-from seq2seq_attn.train.plan import Plan
+from seq2seq_attn.train.schedules import Schedules
 
 
 def factor(update: int, total: int | None = 100, **settings: object) -> float:
@@ -47,13 +47,13 @@ def test_cosine_without_an_end_is_refused() -> None:
         factor(0, total=None, name="cosine")
     unlimited = TrainConfig.model_validate({"max_epochs": None, "schedule": {"name": "cosine", "warmup_updates": 10}})
     with pytest.raises(UsageError, match="cosine"):
-        Plan(unlimited, updates_per_epoch=10)
+        Schedules(unlimited, updates_per_epoch=10)
 
 
 def test_plan_ends_at_the_earlier_limit() -> None:
-    assert Plan(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
-    assert Plan(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates == 25
-    assert Plan(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
+    assert Schedules(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
+    assert Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates == 25
+    assert Schedules(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
 
 
 def test_plateau_shrinks_after_its_patience() -> None:

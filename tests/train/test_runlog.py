@@ -12,7 +12,7 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq_attn.config import load_config
-from seq2seq_attn.train.record import Record
+from seq2seq_attn.train.reporter import TrainReporter
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.validate import Sample, Validation
@@ -161,7 +161,7 @@ def test_the_bar_is_closed_before_the_last_word(
     was_shown = []
     caplog.handler.addFilter(lambda record: was_shown.append(bar.is_shown) or True)
     caplog.set_level(logging.INFO)
-    Record(None, bar, load_config(), num_types=10).ended(TrainState(update=10), "train.max_updates=10 reached")
+    TrainReporter(None, bar, load_config(), num_types=10).ended(TrainState(update=10), "train.max_updates=10 reached")
     assert caplog.messages == ["finished after 0.0 min: train.max_updates=10 reached; best validation bleu: none"]
     assert was_shown == [False]
 
@@ -171,7 +171,7 @@ def test_sample_sentences_fit_a_terminal(caplog: pytest.LogCaptureFixture) -> No
     bar = Progress(update=0, total_updates=10, end_s=None)
     samples = [Sample("wer " * 99, "who " * 99, "milk " * 99)] * 3
     found = Validation(perplexity=3.0, bleu=1.0, signature="", num_pairs=3, num_cut=0, samples=samples)
-    Record(None, bar, load_config(), num_types=10).validated(TrainState(), found, is_best=True, seconds=1.0)
+    TrainReporter(None, bar, load_config(), num_types=10).validated(TrainState(), found, is_best=True, seconds=1.0)
     assert [message[:14] for message in caplog.messages[1:]] == ["  source      ", "  reference   ", "  hypothesis  "]
     assert all(len(message) <= 120 for message in caplog.messages)
     assert all(message.endswith("…") for message in caplog.messages[1:])

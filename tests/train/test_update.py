@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -13,9 +14,9 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
+from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater, UpdateResult, explained_out_of_memory
 
 CPU = torch.device("cpu")
@@ -31,11 +32,11 @@ def config(*overrides: str) -> Config:
     return load_config((), [*sizes, *no_dropout, *overrides])
 
 
-def updater(*overrides: str, precision: Precision = "fp32") -> Updater:
+def updater(*overrides: str, precision: Precision = "fp32", **parts: Any) -> Updater:
     torch.manual_seed(1)
     settings = config(*overrides)
     model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    return Updater(model, settings.train, device=CPU, precision=precision)
+    return Updater(model, settings.train, device=CPU, precision=precision, **parts)
 
 
 def batch(indices: Sequence[int]) -> Batch:
@@ -45,7 +46,7 @@ def batch(indices: Sequence[int]) -> Batch:
 def make(updater: Updater, batches: Sequence[Batch], update: int = 0, learning_rate: float = 0.1) -> UpdateResult:
     indices = [batch.indices_B.tolist() for batch in batches]
     whole = UpdateBatches(list(batches), indices, sum(batch.num_tokens for batch in batches))
-    return updater.make(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
+    return updater.train_step(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
 
 
 def weights(updater: Updater) -> dict[str, torch.Tensor]:
@@ -56,18 +57,14 @@ def gradients(updater: Updater) -> dict[str, torch.Tensor]:
     return {name: p.grad.clone() for name, p in updater.model.named_parameters() if p.grad is not None}
 
 
-@pytest.fixture
-def break_loss(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The loss of update i is multiplied by the i-th number put here (1 where there is none)."""
-    factors: list[float] = []
-    real = update_module.batch_loss
+def multiplied_loss(factors: list[float]) -> Callable[..., Any]:
+    """The loss of a micro-batch, multiplied by the first of the factors, which is removed (1 where none is left)."""
 
-    def broken(model: Seq2Seq, batch: Batch, **options: float) -> object:
-        loss = real(model, batch, **options)
+    def broken(model: Seq2Seq, batch: Batch, **options: Any) -> Any:
+        loss = batch_loss(model, batch, **options)
         return loss._replace(loss_sum=loss.loss_sum * (factors.pop(0) if factors else 1.0))
 
-    monkeypatch.setattr(update_module, "batch_loss", broken)
-    return factors
+    return broken
 
 
 def test_accumulated_micro_batches_are_one_big_batch() -> None:
@@ -106,20 +103,19 @@ def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
 
 @pytest.mark.parametrize("factor", [math.nan, math.inf])
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_a_loss_that_is_not_finite_changes_nothing(
-    break_loss: list[float], factor: float, precision: Precision
-) -> None:
-    learner = updater("train.optimizer.average_decay=0.9", precision=precision)
+def test_a_loss_that_is_not_finite_changes_nothing(factor: float, precision: Precision) -> None:
+    factors: list[float] = []
+    learner = updater("train.optimizer.average_decay=0.9", precision=precision, loss=multiplied_loss(factors))
     make(learner, [batch(range(6))])
     before = {name: tensor.clone() for name, tensor in learner.tensors().items()}
-    break_loss += [1.0, factor]
+    factors += [1.0, factor]
     result = make(learner, [batch([0, 1]), batch([2, 3])], update=1)
-    assert result.kind == "bad"
+    assert result.kind == "non_finite"
     assert not math.isfinite(result.loss_sum)
     after = learner.tensors()
     assert after.keys() == before.keys()
     assert all(torch.equal(after[name], before[name]) for name in before)
-    assert make(learner, [batch(range(6))], update=1).kind == "made"
+    assert make(learner, [batch(range(6))], update=1).kind == "applied"
     assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
 
 
@@ -133,7 +129,6 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None
 
 
 def test_a_rank_without_rows_makes_the_others_first_update() -> None:
-    learner = updater(precision="fp16")
     scale = 2.0**16  # what every rank's scaler begins with
 
     class OthersHaveRows(Group):
@@ -141,11 +136,11 @@ def test_a_rank_without_rows_makes_the_others_first_update() -> None:
             for parameter in parameters:
                 parameter.grad = torch.full_like(parameter, 0.001 * scale)
 
-    learner._group = OthersHaveRows()
+    learner = updater(precision="fp16", group=OthersHaveRows())
     before = weights(learner)
     whole = UpdateBatches([], [[0]], num_tokens=3)
-    result = learner.make(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
-    assert result.kind == "made"
+    result = learner.train_step(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
+    assert result.kind == "applied"
     count = sum(tensor.numel() for tensor in before.values())
     assert result.gradient_norm == pytest.approx(0.001 * math.sqrt(count), rel=1e-4)
     assert all(not torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
@@ -157,7 +152,7 @@ def test_half_precision_follows_fp32(precision: Precision) -> None:
     for update in range(10):
         a = make(exact, [batch(range(6))], update, learning_rate=0.01)
         b = make(rounded, [batch(range(6))], update, learning_rate=0.01)
-        assert b.kind == "made"
+        assert b.kind == "applied"
         assert b.loss_sum == pytest.approx(a.loss_sum, rel=0.03)
         # clipping sees unscaled gradients: the norm is that of fp32, not 65536 times it
         assert b.gradient_norm == pytest.approx(a.gradient_norm, rel=0.1)

@@ -1,4 +1,4 @@
-"""What a configuration says about each update: learning rate and teacher forcing, as functions of its number."""
+"""Learning rate and teacher forcing ratio as functions of the number of the update."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from seq2seq_attn.train.optim import learning_rate_factor
 from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
 
 
-class Plan:
-    """The course of a training. Nothing here is state: a resume asks the same questions and gets the same answers."""
+class Schedules:
+    """The schedules of a training run. They hold no state: a resume gets the same values for the same update."""
 
     def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
         """`updates_per_epoch`: of the first epoch; with token batches the others may differ a little.

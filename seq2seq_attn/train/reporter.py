@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.state import TrainState, Window
 from seq2seq_attn.train.update import UpdateResult
@@ -21,8 +23,8 @@ _SAMPLE_WIDTH = 100
 """characters of a sample sentence in the log: with its label it fits a terminal"""
 
 
-class Record:
-    """Reports the events of a training."""
+class TrainReporter:
+    """Reports the events of a training run."""
 
     def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
         """`run_log`: None for a rank that does not write; `num_types`: of the target vocabulary."""
@@ -32,8 +34,8 @@ class Record:
         self._config = config
         self._num_types = num_types
 
-    def made(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
-        """An update was made: move the bar, and after `log_every` of them write a line and begin a new window."""
+    def applied(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
+        """An update was applied: move the bar, and after `log_every` of them write a line and begin a new window."""
         window = state.window
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
         self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
@@ -56,7 +58,7 @@ class Record:
         log.log(level, text, state.update, epoch + 1, *shown)
         state.window = Window()
 
-    def bad(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
+    def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
         """An update was skipped; what was wrong with it, naming the batch."""
         loss = result.loss_sum / result.num_tokens
         self._event(
@@ -123,9 +125,40 @@ class Record:
         if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 
+    def position(self) -> int | None:
+        """The length of `metrics.jsonl` in bytes, all of it safely on disk; None for a rank that does not write."""
+        return None if self._run_log is None else self._run_log.position()
+
     def _has_diverged(self, perplexity: float) -> bool:
         """A fresh model is about as good as guessing among all types, so twice that many means it has unlearned."""
         return not perplexity <= 2 * self._num_types
+
+
+@contextmanager
+def open_reporter(
+    run: RunDir,
+    config: Config,
+    state: TrainState,
+    *,
+    position: int | None,
+    total_updates: int | None,
+    num_types: int,
+    is_first: bool,
+) -> Iterator[TrainReporter]:
+    """The reporter of a session that begins at `state`; on the first rank it writes to the run.
+
+    Args:
+        position: as of `RunLog`.
+        total_updates: where training ends, None if nobody knows.
+        num_types: of the target vocabulary.
+    """
+    minutes = config.train.max_minutes
+    end_s = None if minutes is None else 60 * minutes - state.elapsed_s
+    with (
+        RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log,
+        closing(Progress(update=state.update, total_updates=total_updates, end_s=end_s, is_shown=is_first)) as progress,
+    ):
+        yield TrainReporter(run_log, progress, config, num_types=num_types)
 
 
 def _shortened(text: str) -> str:

@@ -1,0 +1,87 @@
+"""What a resume needs: saved between updates, loaded when training goes on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.distributed import Group
+from seq2seq_attn.train.start import compare_sessions
+from seq2seq_attn.train.state import TrainState
+from seq2seq_attn.train.update import Updater
+
+
+class Loaded(NamedTuple):
+    """Where training stood when it was saved."""
+
+    state: TrainState
+    finished: str | None
+    """why training was over; None: it was not"""
+    metrics_position: int
+    """the length of `metrics.jsonl` that belongs to the state, in bytes"""
+
+
+class SavedState:
+    """The state in a run's `last/`: the first rank writes it, with the random numbers of all."""
+
+    def __init__(
+        self,
+        run: RunDir,
+        prepared: PreparedCorpus,
+        config: Config,
+        updater: Updater,
+        *,
+        device: torch.device,
+        group: Group,
+    ) -> None:
+        self._run = run
+        self._prepared = prepared
+        self._config = config
+        self._updater = updater
+        self._device = device
+        self._group = group
+
+    def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
+        """Save everything. All ranks call this; `metrics_position` is None on those that do not write."""
+        rng_tensors, rng_values = checkpoint.joined_rng_states(self._group.gather(checkpoint.rng_state(self._device)))
+        if metrics_position is None:
+            return
+        values: dict[str, Any] = {
+            "state": state.to_dict(),
+            "finished": finished,
+            "config": self._config.model_dump(mode="json"),
+            "corpus": self._prepared.meta["hash"],
+            "metrics_position": metrics_position,
+            "rng": rng_values,
+            "num_threads": torch.get_num_threads(),
+            "num_processes": self._group.size,
+            **self._updater.values(),
+        }
+        checkpoint.save_state(self._run.last_dir, self._updater.tensors() | rng_tensors, values)
+
+    def load(self) -> Loaded | None:
+        """Put the saved state into the updater and the random generators; None: none was saved.
+
+        Raises:
+            UserError: the state is damaged, or belongs to another corpus or model.
+        """
+        if not self._group.from_first(lambda: checkpoint.has_state(self._run.last_dir)):
+            return None
+        with checkpoint.refusing_foreign(self._run.last_dir):
+            tensors, values = checkpoint.load_state(self._run.last_dir)
+            if values["corpus"] != self._prepared.meta["hash"]:
+                raise UserError(
+                    f"{self._prepared.directory}: not the corpus that {self._run.path} was begun with (its content hash"
+                    " differs); put the same text and tokenizer versions back, or start a new run"
+                )
+            compare_sessions(values, device=self._device, num_processes=self._group.size)
+            self._updater.load(tensors, values)
+            if self._group.rank < values.get("num_processes", 1):
+                checkpoint.set_rng_state(tensors, values["rng"], self._device, rank=self._group.rank)
+            return Loaded(TrainState.from_dict(values["state"]), values["finished"], int(values["metrics_position"]))

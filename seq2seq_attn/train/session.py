@@ -1,0 +1,106 @@
+"""One session of a training run: its clock, the signals that end it, the memory it keeps, the lock on its directory."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from seq2seq_attn.runtime.memory import (
+    TRAINING_PRIMITIVES,
+    RegularGiveBack,
+    give_back_memory,
+    keep_primitives,
+    reuse_large_blocks,
+)
+from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.train.lock import locked
+from seq2seq_attn.train.signals import StopRequest, catch_signals
+
+log = logging.getLogger(__name__)
+
+
+class Memory:
+    """What training asks of the allocator and of oneDNN."""
+
+    def __init__(self) -> None:
+        self._give_back_regularly = RegularGiveBack()
+
+    def prepare(self) -> None:
+        """Keep compiled products and large blocks for the next update; before the first product."""
+        keep_primitives(TRAINING_PRIMITIVES)
+        reuse_large_blocks()
+
+    def after_update(self) -> None:
+        """Give free memory back to the system, now and then."""
+        self._give_back_regularly()
+
+    def around_validation(self) -> None:
+        """Give free memory back: blocks of an update are of other sizes than those of translating."""
+        give_back_memory()
+
+
+class Session:
+    """What surrounds the updates, from the start of a process to its end. All ranks have one."""
+
+    def __init__(self, stop: StopRequest, group: Group = ALONE, memory: Memory | None = None) -> None:
+        self.group = group
+        self.memory = memory or Memory()
+        self._stop = stop
+        self._began_at = time.monotonic()
+        self._lock = ExitStack()
+
+    def lock(self, run_dir: Path) -> None:
+        """Hold the run directory until the session is over; the first rank does so for all.
+
+        Raises:
+            UserError: another training holds it.
+        """
+        self.group.from_first(lambda: self._lock.enter_context(locked(run_dir)))
+
+    def close(self) -> None:
+        """Release the lock."""
+        self._lock.close()
+
+    def start_clock(self, elapsed_s: float) -> None:
+        """Count the seconds of earlier sessions too."""
+        self._began_at = time.monotonic() - elapsed_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of training, earlier sessions included."""
+        return time.monotonic() - self._began_at
+
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Whether a signal has reached this rank."""
+        return self._stop.is_set
+
+    def agree(self, elapsed_s: float) -> tuple[float, bool]:
+        """The latest clock of all ranks, and whether any of them has to stop: for a signal, or because `torchrun` is
+        gone. A limit of minutes must end the loop of all ranks after the same update."""
+        if self.group.is_orphaned and not self._stop.is_set:
+            log.error("torchrun (process %d) is gone: saving, then leaving", self.group.launcher)
+            self._stop.signal_number = signal.SIGTERM
+        elapsed_s, signal_number = self.group.largest([elapsed_s, self._stop.signal_number or 0])
+        if signal_number:
+            self._stop.signal_number = int(signal_number)
+        return elapsed_s, signal_number > 0
+
+    def leave(self) -> None:
+        """Raise what the signal means to the caller: `KeyboardInterrupt` or `SystemExit`."""
+        self._stop.leave()
+
+
+@contextmanager
+def open_session(group: Group, memory: Memory) -> Iterator[Session]:
+    """Note signals and hold the lock until the training is over."""
+    with catch_signals() as stop:
+        session = Session(stop, group, memory)
+        try:
+            yield session
+        finally:
+            session.close()
