@@ -27,9 +27,9 @@ from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translate.ensemble import check_alike
-from seq2seq_attn.translate.translator import resolve_arithmetic
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         raise UsageError("no run to evaluate: name at least one")
     if request.settings.by_length is not None:
         check_edges(request.settings.by_length)  # before data is prepared
-    resolve_arithmetic(request.decoding.precision, resolve_device(request.decoding.device))
+    translation_precision(request.decoding.precision, resolve_device(request.decoding.device))
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)

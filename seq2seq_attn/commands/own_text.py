@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_source
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.parallel import Spec, Table, TwoFiles, find_languages, find_text
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
@@ -86,6 +86,8 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, str]:
 
 def _suitable_config(text: TwoFiles | Table) -> str:
     num_pairs = text.count()
+    if not num_pairs:
+        raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
     name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")
     log.info("settings: %s, which suits %s sentence pairs; -c and --set change them", name, f"{num_pairs:,}")
     return name

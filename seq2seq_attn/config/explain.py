@@ -70,7 +70,7 @@ def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | N
     elif not hint.startswith("write "):
         hint = f"expected {hint}"
     shown = "no value given" if value is None else shorten(value)
-    return f"{_shorten_key(key)}: {shown}; {hint}" if value is None else f"{_shorten_key(key)}={shown}: {hint}"
+    return f"{shorten_key(key)}: {shown}; {hint}" if value is None else f"{shorten_key(key)}={shown}: {hint}"
 
 
 def expected(problems: Sequence[Mapping[str, Any]]) -> str:
@@ -82,7 +82,7 @@ def expected(problems: Sequence[Mapping[str, Any]]) -> str:
 def unknown_key(key: str) -> str:
     """That there is no such key, and which one may be meant."""
     nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
-    shown = repr(_shorten_key(key))
+    shown = repr(shorten_key(key))
     return f"unknown configuration key {shown}" + (f"; did you mean {nearest!r}?" if nearest else "")
 
 
@@ -91,7 +91,8 @@ def shorten(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else _short.repr(value)
 
 
-def _shorten_key(key: str) -> str:
+def shorten_key(key: str) -> str:
+    """A key, cut where it is long."""
     return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}..."
 
 

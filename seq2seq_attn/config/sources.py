@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config.explain import shorten, unknown_key
+from seq2seq_attn.config.explain import shorten, shorten_key, unknown_key
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
@@ -48,12 +48,14 @@ def parse_override(override: str) -> dict[str, Any]:
     """`KEY=VALUE` as a mapping; the value is YAML, or the text itself if it is none.
 
     Raises:
-        UsageError: there is no key, or one that no setting can have.
+        UsageError: there is no key, no value, or a key that no setting can have.
     """
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
         raise UsageError(f"--set {shorten(override)}: expected KEY=VALUE, for example --set model.hidden_size=256")
+    if not text.strip():
+        raise UsageError(f"--set {shorten(override)}: no value; write {shorten_key(key)}=null for none, or a value")
     parts = key.split(".")
     if len(parts) > MAX_DEPTH:
         raise UsageError(unknown_key(key))

@@ -23,11 +23,12 @@ from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
-from seq2seq_attn.translate.translator import Translator, load, resolve_arithmetic
+from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ class EvaluatedRun:
         self._keep_maps = keep_maps
         options = decoding.search.over(config.search)
         self._search = options.model_copy(update={"keep_attention": keep_maps})
-        self._arithmetic = resolve_arithmetic(decoding.precision, resolve_device(decoding.device))
+        self._precision = translation_precision(decoding.precision, resolve_device(decoding.device))
         self._seconds = 0.0
         self._is_reused = True
         self._hypotheses: list[list[str]] = []
@@ -85,7 +86,7 @@ class EvaluatedRun:
             "model": _with_numbers(self._run.best_metadata()),
             "training_environment": self._run.environment(),
             "search": self._search_values,
-            "precision": self._arithmetic,
+            "precision": self._precision,
             "seconds": round(self._seconds, 1),
             "is_reused": self._is_reused,
         }
@@ -186,7 +187,7 @@ class EvaluatedRun:
             for key, value in self._search_values.items()
             if value != getattr(self._config.search, key)
         ]
-        return "".join([*parts, f".{self._arithmetic}" if self._arithmetic != "fp32" else ""])
+        return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
         """What was saved here before, or in the run itself."""
@@ -222,7 +223,7 @@ class EvaluatedRun:
         return {
             **self._search_values,
             **({"max_source_length": self._max_source_length(one)} if one.stitch > 1 else {}),
-            "precision": self._arithmetic,
+            "precision": self._precision,
             "model_sha256": self._model_hash,
             "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
             "version": __version__,

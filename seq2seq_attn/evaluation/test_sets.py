@@ -121,9 +121,13 @@ def _find_sets(
         if _surely_different(config.data, configs[0].data):
             raise _different(run, runs[0])
     sets = _sets_of_corpus(runs[0], configs[0], splits, show_progress)
+    compared = [configs[0].data]
     for run, config in zip(runs[1:], configs[1:], strict=True):
+        if config.data in compared:  # the same settings prepare the same text
+            continue
         if _sets_of_corpus(run, config, splits, show_progress) != sets:
             raise _different(run, runs[0])
+        compared.append(config.data)
     return sets
 
 

@@ -137,6 +137,8 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         f"{names[1]} {second.value:.1f}; on those of {other.sentences} "
     )
     difference = f"{abs(other.difference(1)):.1f}"
+    if not _is_visible(other.difference(1)):
+        return f"{sentence}they differ by less than 0.1."
     if not other.is_clear(1):
         return f"{sentence}the difference ({difference}) is not clear."
     same_sign = (other.difference(1) > 0) == (told.difference(1) > 0)

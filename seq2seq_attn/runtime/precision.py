@@ -1,29 +1,48 @@
-"""Device and precision of a training: what `auto` means, the autocast around a forward pass, fp16's scaler."""
+"""Precision of the arithmetic: what `auto` means in training and in translation, autocast, fp16's scaler."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal
 
 import torch
 
-Precision = Literal["fp32", "bf16", "fp16"]
-Arithmetic = Literal["fp32", "bf16", "int8"]
-"""of translating: the weights' own, rounded to bfloat16, or to whole numbers of 8 bits"""
+from seq2seq_attn.errors import UsageError
+
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
+"""fp16 is for training; int8, weights rounded to whole numbers of 8 bits, for translation on a CPU"""
+TRAINING_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+TRANSLATION_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def resolve_precision(name: str, device: torch.device) -> Precision:
-    """`auto` is bf16 where the hardware multiplies it fast, else fp16 on a GPU and fp32 on a CPU.
+def training_precision(name: str, device: torch.device) -> Precision:
+    """The precision of training. `auto` is bf16 where the hardware multiplies it fast, else fp16 on a GPU and fp32 on a
+    CPU.
 
     A CPU without AMX or AVX512-BF16 emulates bf16 and is slower with it than with fp32.
     """
-    if name in get_args(Precision):
-        return cast(Precision, name)
+    if name in TRAINING_PRECISIONS:
+        return name
     if multiplies_bf16(device):
         return "bf16"
     return "fp16" if device.type == "cuda" else "fp32"
+
+
+def translation_precision(name: str, device: torch.device) -> Precision:
+    """The precision of translation. `auto` is fp32.
+
+    Raises:
+        UsageError: no such precision, or one that the device does not support.
+    """
+    if name == "auto":
+        return "fp32"
+    if name not in TRANSLATION_PRECISIONS:
+        raise UsageError(f"precision {name!r}: expected auto, {', '.join(TRANSLATION_PRECISIONS)}")
+    if name == "int8" and device.type != "cpu":
+        raise UsageError(f"precision 'int8' on {device}: it is for CPUs; use bf16")
+    return name
 
 
 def multiplies_bf16(device: torch.device) -> bool:

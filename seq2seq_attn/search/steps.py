@@ -18,23 +18,23 @@ from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.hypothesis import StepModel
 
 
-def step_model(model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> StepModel[Any]:
+def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
     """The quickest `StepModel` of a model, with the weights as they are now.
 
     Raises:
         UsageError: `int8` for a model that nothing but the plain way knows.
     """
-    fast = speed.find("steps", model, arithmetic)
+    fast = speed.find("steps", model, precision)
     if fast is not None:
         found: StepModel[Any] = fast()
         return found
-    if arithmetic == "int8":
+    if precision == "int8":
         raise UsageError("precision 'int8': not for this decoder, attention and output; use bf16 or fp32")
-    return PlainSteps(model, arithmetic)
+    return PlainSteps(model, precision)
 
 
 class State(NamedTuple):
@@ -48,8 +48,8 @@ class State(NamedTuple):
 class PlainSteps:
     """The model's own steps."""
 
-    def __init__(self, model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> None:
-        self._model, self._is_bf16 = model, arithmetic == "bf16"
+    def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
+        self._model, self._is_bf16 = model, precision == "bf16"
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> State:
         """See `StepModel.start`."""

@@ -22,7 +22,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.precision import allow_tf32, resolve_precision
+from seq2seq_attn.runtime.precision import allow_tf32, training_precision
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import Group, join_group, local_device
@@ -102,7 +102,7 @@ class Trainer:
         self._session = session
         self._group = group = session.group
         self._device = device = local_device(config.train.device)
-        self._precision = precision = resolve_precision(config.train.precision, device)
+        self._precision = precision = training_precision(config.train.precision, device)
         allow_tf32(precision, device)
         torch.manual_seed(config.seed)
         self._model = build_model(

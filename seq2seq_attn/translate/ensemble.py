@@ -9,7 +9,7 @@ import torch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
@@ -17,7 +17,7 @@ from seq2seq_attn.text.tokenizers.factory import saved_settings
 from seq2seq_attn.text.vocab import Vocab
 
 
-def load_models(runs: Sequence[RunDir], device: torch.device, arithmetic: Arithmetic) -> Seq2Seq | Ensemble:
+def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precision) -> Seq2Seq | Ensemble:
     """The best model of one run, or of several runs their ensemble, ready to translate.
 
     Raises:
@@ -31,7 +31,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, arithmetic: Arithm
     if len(models) == 1:
         return models[0]
     with torch.inference_mode():
-        return Ensemble([step_model(model, arithmetic) for model in models])
+        return Ensemble([step_model(model, precision) for model in models])
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:

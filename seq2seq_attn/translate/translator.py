@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import torch
 
@@ -25,7 +25,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
@@ -66,7 +66,7 @@ class Translator:
         self._search = search
         self._device = device
         self._max_source_length = max(1, max_source_length)
-        self._arithmetic = resolve_arithmetic(precision, device)
+        self._precision = translation_precision(precision, device)
         self._prepared: tuple[list[tuple[int, int]], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
@@ -227,7 +227,7 @@ class Translator:
         ]
         if self._prepared is None or self._prepared[0] != versions:
             with torch.inference_mode():
-                self._prepared = versions, step_model(self._model, self._arithmetic)
+                self._prepared = versions, step_model(self._model, self._precision)
         return self._prepared[1]
 
     def _translate_batch(
@@ -295,7 +295,7 @@ def load(
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
-    model = load_models(run_dirs, on_device, resolve_arithmetic(precision, on_device))
+    model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
     run_dir = run_dirs[0]
     config = run_dir.config()
     return Translator(
@@ -309,18 +309,3 @@ def load(
         max_source_length=config.data.max_length,
         precision=precision,
     )
-
-
-def resolve_arithmetic(precision: str, device: torch.device) -> Arithmetic:
-    """The arithmetic of a precision: `auto` (fp32), `fp32`, `bf16` or, on a CPU, `int8`.
-
-    Raises:
-        UsageError: not such a precision, or not on this device.
-    """
-    if precision == "auto":
-        return "fp32"
-    if precision not in get_args(Arithmetic):
-        raise UsageError(f"precision {precision!r}: expected auto, {', '.join(get_args(Arithmetic))}")
-    if precision == "int8" and device.type != "cpu":
-        raise UsageError(f"precision 'int8' on {device}: it is for CPUs; use bf16")
-    return cast(Arithmetic, precision)

@@ -38,6 +38,12 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     assert "report.json" in caplog.text
 
 
+def test_a_corpus_that_several_runs_share_is_looked_up_once(workshop, caplog):
+    with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
+        run_evaluate(workshop, "additive", "none", splits=["short"])
+    assert caplog.text.count("prepared before, reused") == 1
+
+
 def test_what_the_run_directory_gets(workshop):
     report = run_evaluate(workshop, "additive", by_length="12,15", beam_size=1)
     values = json.loads((workshop / "additive/report.json").read_text(encoding="utf-8"))

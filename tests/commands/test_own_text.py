@@ -215,6 +215,13 @@ def test_mistakes_are_one_line(
     assert not Path("runs").exists()
 
 
+def test_an_empty_file_is_refused_before_settings_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    for suffix in ("de", "en"):
+        Path(f"empty.{suffix}").write_text("")
+    assert run(["train", "--train=empty", *LANGUAGES]) == 1
+    assert "suits" not in capsys.readouterr().err
+
+
 def test_a_corpus_by_name_and_own_text_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     code, error = error_of(capsys, "prepare", "captions", "--train=corpus/train", *LANGUAGES)
     assert (code, "'captions' and --train: name a corpus or give your own text, not both" in error) == (2, True)

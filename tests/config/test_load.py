@@ -81,6 +81,7 @@ def test_an_override_may_hold_an_equals_sign() -> None:
         ("seed=many", r"seed='many': expected a whole number"),
         ("seed", r"--set 'seed': expected KEY=VALUE"),
         ("=3", r"--set '=3': expected KEY=VALUE"),
+        ("model.hidden_size=", r"--set 'model.hidden_size=': no value; write model.hidden_size=null for none"),
     ],
 )
 def test_mistakes_name_the_key_and_the_fix(override: str, message: str) -> None:

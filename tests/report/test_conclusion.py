@@ -64,6 +64,13 @@ def test_a_difference_that_chance_explains_is_not_called_one():
     assert both.endswith("on those of up to 8 they differ by 0.4, the other way round.")
 
 
+def test_a_difference_that_one_decimal_does_not_show_is_neither_clear_nor_unclear():
+    rows = {SHORT: (35.0, 40.0), LONG: (0.01, 0.03), "all": (20.0, 23.0)}
+    assert conclude(scores_of(["a", "b"], rows)).endswith(
+        "a scores 35.0 BLEU, b 40.0; on those of 26 and more they differ by less than 0.1."
+    )
+
+
 def test_two_runs_that_do_not_differ():
     rows = {SHORT: (35.0, 35.4), LONG: (30.0, 29.7), "all": (34.1, 34.5)}
     assert conclude(scores_of(["a", "b"], rows, p=0.3)) == (

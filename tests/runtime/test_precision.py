@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seq2seq_attn.runtime import precision
-from seq2seq_attn.runtime.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, resolve_precision
+from seq2seq_attn.runtime.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, training_precision
 
 CPU = torch.device("cpu")
 
@@ -25,8 +25,8 @@ def test_auto_on_a_cpu_looks_for_bf16_instructions(tmp_path: Path, flags: str, e
 @pytest.mark.parametrize("has_bf16", [True, False])
 def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
     monkeypatch.setattr(precision, "cpu_multiplies_bf16", lambda: has_bf16)
-    assert resolve_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
-    assert resolve_precision("fp16", CPU) == "fp16"
+    assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
+    assert training_precision("fp16", CPU) == "fp16"
 
 
 def test_only_fp16_scales() -> None:

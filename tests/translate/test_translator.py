@@ -16,10 +16,11 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate.translation import Translation, join_translations, split_source
-from seq2seq_attn.translate.translator import Translator, resolve_arithmetic
+from seq2seq_attn.translate.translator import Translator
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
@@ -208,11 +209,11 @@ def test_auto_is_fp32(run_path: Path) -> None:
 
 
 def test_a_precision_that_is_not_there_is_refused() -> None:
-    assert resolve_arithmetic("auto", torch.device("cuda")) == "fp32"
+    assert translation_precision("auto", torch.device("cuda")) == "fp32"
     with pytest.raises(UsageError, match="precision 'fp8': expected auto, fp32, bf16, int8"):
-        resolve_arithmetic("fp8", torch.device("cpu"))
+        translation_precision("fp8", torch.device("cpu"))
     with pytest.raises(UsageError, match="precision 'int8' on cuda: it is for CPUs; use bf16"):
-        resolve_arithmetic("int8", torch.device("cuda"))
+        translation_precision("int8", torch.device("cuda"))
 
 
 # ---- the length limit ----

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import Precision
 
 Product = Callable[[Tensor], Tensor]
 """inputs_NI to outputs_NO"""
@@ -36,15 +36,15 @@ _ROW_STEP = 8
 batch one by one that would be hundreds: above this number rows are filled up to a multiple of it"""
 
 
-def pack(weight_OI: Tensor, bias_O: Tensor | None, arithmetic: Arithmetic) -> Product:
+def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
     """The product inputs W^T + b. The result holds its own copy of the weight where it can."""
     weight_OI = weight_OI.detach()
     bias_O = None if bias_O is None else bias_O.detach()
     if weight_OI.shape[1] == 0:  # nothing to multiply: no library wants this
         return _Plain(weight_OI, bias_O)
-    if arithmetic == "int8":
+    if precision == "int8":
         return (_PackedInt8 if _has_packed_int8() else _Int8)(weight_OI, bias_O)
-    if arithmetic == "bf16":
+    if precision == "bf16":
         weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
     if weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
         return _Packed(weight_OI, bias_O)

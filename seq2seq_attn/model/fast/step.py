@@ -34,7 +34,7 @@ from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import Precision
 
 _MAX_TABLE_NUMBERS = 1 << 26
 """of the table over the vocabulary: 256 MiB; with larger vocabularies embeddings are projected as they come"""
@@ -44,13 +44,13 @@ cache, and which the C library keeps instead of asking the system for new pages 
 
 
 @offer("steps")
-def offer_steps(model: Seq2Seq, arithmetic: Arithmetic) -> Callable[[], FastStep] | None:
+def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
     """For the decoder `bahdanau` with a GRU, a known score and a softmax output."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
     is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
     if not is_known or known_score(decoder.attention) is None:
         return None
-    return lambda: FastStep(model, arithmetic)
+    return lambda: FastStep(model, precision)
 
 
 class FastTokens:
@@ -107,21 +107,21 @@ class FastStep:
     It holds the weights as they are when it is made. The encoder is the model's own.
     """
 
-    def __init__(self, model: Seq2Seq, arithmetic: Arithmetic = "fp32") -> None:
+    def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
         decoder = cast(Bahdanau, model.decoder)
         score = known_score(decoder.attention)
         assert score is not None
-        self._prepare, self._arithmetic = model.prepare, arithmetic
+        self._prepare, self._precision = model.prepare, precision
         self._decoder, self._score = decoder, score
         self._num_gates = 3 * decoder.cell.hidden_size
         self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
         parts = _split(decoder, score)
-        self._from_state = pack(*parts.state, arithmetic)
-        self._from_context = pack(*parts.context, arithmetic)
-        self._from_embedding = pack(*parts.embedding, arithmetic)
-        self._readout = None if parts.readout is None else pack(*parts.readout, arithmetic)
+        self._from_state = pack(*parts.state, precision)
+        self._from_context = pack(*parts.context, precision)
+        self._from_embedding = pack(*parts.embedding, precision)
+        self._readout = None if parts.readout is None else pack(*parts.readout, precision)
         projection = cast(Softmax, model.output).projection
-        self._output = pack(projection.weight, projection.bias, arithmetic)
+        self._output = pack(projection.weight, projection.bias, precision)
         self._embedding_VE = model.embedding.weight.detach()
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * len(parts.embedding.weight_OI) <= _MAX_TABLE_NUMBERS:
@@ -129,7 +129,7 @@ class FastStep:
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
         """See `StepModel.start`."""
-        with _autocast(self._arithmetic, source.ids_BS.device):
+        with _autocast(self._precision, source.ids_BS.device):
             memory, state = self._prepare(source)
         hidden_BH = self._decoder.cell.hidden(state.cell)
         shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
@@ -253,10 +253,10 @@ def _split(decoder: Bahdanau, score: Score) -> _Parts:
     )
 
 
-def _autocast(arithmetic: Arithmetic, device: torch.device) -> torch.autocast:
+def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
     """For what is not a prepared product, the encoder above all: with int8 in bf16 too, where the CPU has it."""
-    has_bf16 = arithmetic == "int8" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=arithmetic == "bf16" or has_bf16)
+    has_bf16 = precision == "int8" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16" or has_bf16)
 
 
 def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:

@@ -12,25 +12,25 @@ def relative(found, expected):
     return ((found - expected).norm() / expected.norm()).item()
 
 
-@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
+@pytest.mark.parametrize("precision", LARGEST_ERROR)
 @pytest.mark.parametrize("num_rows", [1, 2, 8, 9, 16, 17, 130])
 @pytest.mark.parametrize("has_bias", [True, False])
-def test_it_is_the_linear_map(arithmetic, num_rows, has_bias):
+def test_it_is_the_linear_map(precision, num_rows, has_bias):
     generator = torch.Generator().manual_seed(num_rows)
     weight, inputs = (torch.randn(n, 37, generator=generator) for n in (53, num_rows))
     bias = torch.randn(53, generator=generator) if has_bias else None
-    found = pack(weight, bias, arithmetic)(inputs)
+    found = pack(weight, bias, precision)(inputs)
     assert found.dtype == torch.float32
-    assert relative(found, functional.linear(inputs, weight, bias)) < LARGEST_ERROR[arithmetic]
+    assert relative(found, functional.linear(inputs, weight, bias)) < LARGEST_ERROR[precision]
 
 
-@pytest.mark.parametrize("arithmetic", ["fp32", "bf16"])
-def test_without_the_packed_layout_it_is_the_same(monkeypatch, arithmetic):
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_without_the_packed_layout_it_is_the_same(monkeypatch, precision):
     weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(5, 37)
-    packed = pack(weight, bias, arithmetic)(inputs)
+    packed = pack(weight, bias, precision)(inputs)
     monkeypatch.setattr(product, "_has_packed_layout", lambda dtype: False)
-    plain = pack(weight, bias, arithmetic)(inputs)
-    assert relative(packed, plain) < LARGEST_ERROR[arithmetic]
+    plain = pack(weight, bias, precision)(inputs)
+    assert relative(packed, plain) < LARGEST_ERROR[precision]
 
 
 def test_int8_is_the_same_without_the_packed_layout(monkeypatch):
@@ -47,16 +47,16 @@ def test_double_precision_stays_double():
     torch.testing.assert_close(pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias))
 
 
-@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
-def test_an_input_of_size_0_gives_the_bias(arithmetic):
+@pytest.mark.parametrize("precision", LARGEST_ERROR)
+def test_an_input_of_size_0_gives_the_bias(precision):
     bias = torch.randn(5)
-    assert torch.equal(pack(torch.empty(5, 0), bias, arithmetic)(torch.empty(2, 0)), bias.expand(2, -1))
+    assert torch.equal(pack(torch.empty(5, 0), bias, precision)(torch.empty(2, 0)), bias.expand(2, -1))
 
 
-@pytest.mark.parametrize("arithmetic", LARGEST_ERROR)
-def test_rows_that_fill_up_are_not_seen(arithmetic):
+@pytest.mark.parametrize("precision", LARGEST_ERROR)
+def test_rows_that_fill_up_are_not_seen(precision):
     weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(13, 37)
-    multiply = pack(weight, bias, arithmetic)
+    multiply = pack(weight, bias, precision)
     found = multiply(inputs)
     assert found.shape == (13, 53)
     torch.testing.assert_close(found, torch.cat([multiply(row) for row in inputs.split(1)]))
@@ -74,9 +74,9 @@ def test_int8_does_not_mix_rows():
 
 
 def test_the_product_keeps_the_weights_it_was_given():
-    for arithmetic in LARGEST_ERROR:
+    for precision in LARGEST_ERROR:
         weight, bias, inputs = torch.randn(53, 37), torch.zeros(53), torch.randn(5, 37)
-        multiply = pack(weight, bias, arithmetic)
+        multiply = pack(weight, bias, precision)
         before = multiply(inputs)
         weight.zero_()
         assert torch.equal(multiply(inputs), before)

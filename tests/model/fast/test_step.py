@@ -129,11 +129,11 @@ def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source
     assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
 
 
-@pytest.mark.parametrize(("arithmetic", "largest"), [("bf16", 0.05), ("int8", 0.1)])
+@pytest.mark.parametrize(("precision", "largest"), [("bf16", 0.05), ("int8", 0.1)])
 @pytest.mark.parametrize("name", ["additive", "dot", "fixed", "scaled_dot"])
-def test_fewer_bits_are_close(make_model, source, name, arithmetic, largest):
+def test_fewer_bits_are_close(make_model, source, name, precision, largest):
     model = make_model(name, dtype=torch.float32).eval()
-    step, ids = step_model(model, arithmetic), torch.full((6,), 1)
+    step, ids = step_model(model, precision), torch.full((6,), 1)
     with torch.no_grad():
         expected, found = (m.step(ids, m.start(source, 1))[0].log_probs() for m in (PlainSteps(model), step))
     difference = (found - expected).abs().max().item()
