@@ -11,7 +11,7 @@ import numpy as np
 from bottleneck_plan import Training
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.evaluation.attention_scores import JudgedScore
+from seq2seq_attn.evaluation.attention_scores import AnalysisScore
 from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling, SetScores
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -38,8 +38,8 @@ def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> dict[str
     for row in pooled.buckets:
         about: dict[str, Any] = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
         about["mean_length"] = float(report.lengths[-1][row.bucket.indices].mean())
-        judged = pooled.attention.buckets[len(points)] if pooled.attention else ()
-        points.append(about | {"scores": _scores(trainings, pooled, row), "attention": _attention(trainings, judged)})
+        analyzed = pooled.attention.buckets[len(points)] if pooled.attention else ()
+        points.append(about | {"scores": _scores(trainings, pooled, row), "attention": _attention(trainings, analyzed)})
     return _record(trainings, report, pooled, points)
 
 
@@ -49,8 +49,8 @@ def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str,
     points = []
     for one, lengths in zip(report.sets, report.lengths, strict=True):
         about = {"label": str(one.stitch), "num_pairs": one.num_pairs, "mean_length": float(lengths.mean())}
-        judged = one.attention.overall if one.attention else ()
-        points.append(about | {"scores": _scores(trainings, one, one), "attention": _attention(trainings, judged)})
+        analyzed = one.attention.overall if one.attention else ()
+        points.append(about | {"scores": _scores(trainings, one, one), "attention": _attention(trainings, analyzed)})
     return _record(trainings, report, report.sets[0], points) | {"vectors": _vectors(trainings, report.lengths)}
 
 
@@ -112,16 +112,9 @@ def _scores(trainings: Sequence[Training], one: SetScores, row: Any) -> dict[str
     """Arm to measure to its values: of several seeds, the mean and its spread."""
     found: dict[str, Any] = {}
     for measure in MEASURES:
-        if row.arm_scores.get(measure):
-            of_arms = [
-                (arm.runs, score.to_dict()) for arm, score in zip(one.arms, row.arm_scores[measure], strict=True)
-            ]
-        else:
-            of_arms = [((place,), score.to_dict()) for place, score in enumerate(row.scores[measure])]
-        for places, values in of_arms:
-            name = trainings[places[0]].arm.name
-            by_seed = [row.scores[measure][place].interval.value for place in places]
-            found.setdefault(name, {})[measure] = _short(values, by_seed)
+        for arm, score in zip(one.arms, row.scores[measure], strict=True):
+            by_seed = [row.run_scores[measure][run].interval.value for run in arm.runs]
+            found.setdefault(trainings[arm.runs[0]].arm.name, {})[measure] = _short(score.to_dict(), by_seed)
     return found
 
 
@@ -134,10 +127,10 @@ def _short(values: dict[str, Any], by_seed: list[float]) -> dict[str, Any]:
     return short
 
 
-def _attention(trainings: Sequence[Training], judged: Sequence[JudgedScore]) -> dict[str, Any]:
+def _attention(trainings: Sequence[Training], analyzed: Sequence[AnalysisScore]) -> dict[str, Any]:
     """Arm to the means over its seeds of what its attention does at one point."""
     by_arm: dict[str, list[dict[str, Any]]] = {}
-    for training, score in zip(trainings, judged, strict=bool(judged)):
+    for training, score in zip(trainings, analyzed, strict=bool(analyzed)):
         by_arm.setdefault(training.arm.name, []).append(score.to_dict())
     return {name: _mean(values) for name, values in by_arm.items()}
 

@@ -131,7 +131,7 @@ def show_sentence() -> None:
 
 def evaluate_both() -> Report:
     files = ReportFiles(REPORT, plots="png")
-    return evaluate(EvaluationRequest(list(CONFIGS), files=files, judge_attention=False))
+    return evaluate(EvaluationRequest(list(CONFIGS), files=files, analyze_attention=False))
 
 
 def show_scores(report: Report) -> None:

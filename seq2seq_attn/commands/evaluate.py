@@ -14,8 +14,8 @@ from pathlib import Path
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
-from seq2seq_attn.evaluation.attention import Judge
-from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.attention import AttentionAnalyzer
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
 from seq2seq_attn.evaluation.names import path_names, run_names
 from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun
@@ -57,7 +57,7 @@ class EvaluationRequest:
     `report.<its name>.json` of a file), with Markdown and plots beside it; otherwise no run is written to"""
     ensemble: bool = False
     """also score all runs as one model, by the mean of their probabilities"""
-    judge_attention: bool = True
+    analyze_attention: bool = True
     """have the runs read their hypotheses, and references with gold links: entropy, coverage, alignment"""
 
 
@@ -104,7 +104,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         languages=languages,
         settings=request.settings,
         arms=_arms(names, configs, list(systems)),
-        judgements=_judge(sets, of_runs, languages) if request.judge_attention else None,
+        analyses=_analyze(sets, of_runs, languages) if request.analyze_attention else None,
         counts=[run.counts for run in evaluated],
         device=str(resolve_device(decoding.device)),
     )
@@ -120,15 +120,15 @@ def score_files(
     languages: Languages = GERMAN_TO_ENGLISH,
     arms: Sequence[str] = (),
     settings: Settings = DEFAULT_SETTINGS,
-    judge_attention: bool = True,
+    analyze_attention: bool = True,
     files: ReportFiles = NO_FILES,
 ) -> Report:
     """Score saved hypotheses, one sentence per line, without any model; the other files are compared with the first.
     Without a source, lengths are those of the reference.
 
     Args:
-        arms: for each file the name of its arm; files of one arm are its seeds. None: no file is grouped.
-        judge_attention: count the words that hypotheses lack and have in excess, which needs no attention.
+        arms: for each file the name of its arm; files of one arm are its seeds. Empty: each file is an arm of its own.
+        analyze_attention: count the words that hypotheses lack and have in excess, which needs no attention.
 
     Raises:
         UsageError: as `evaluate`, or not one arm for each file.
@@ -151,25 +151,25 @@ def score_files(
         languages=languages,
         settings=settings,
         arms=named_arms(arms),
-        judgements=_judge([one], [(None, of_system) for of_system in lines], languages) if judge_attention else None,
+        analyses=_analyze([one], [(None, of_system) for of_system in lines], languages) if analyze_attention else None,
     )
     _write(files, report, [one], [RunTexts(of_system) for of_system in lines])
     return report
 
 
-def _judge(
+def _analyze(
     sets: Sequence[EvaluationSet],
     of_runs: Sequence[tuple[EvaluatedRun | None, Sequence[list[str]]]],
     languages: Languages,
-) -> list[list[Judgement]]:
-    """What each run did on each set; without a run, what its texts tell."""
-    judged: list[list[Judgement]] = [[] for _ in of_runs]
-    for place, one in enumerate(sets):
-        judge = Judge(one, languages)
-        for found, (run, hypotheses) in zip(judged, of_runs, strict=True):
-            lines = hypotheses[place]
-            found.append(judge.judge(lines) if run is None else run.judge(judge, lines))
-    return judged
+) -> list[list[AttentionAnalysis]]:
+    """The attention analysis of each run on each set; of saved files, from their texts alone."""
+    analyses: list[list[AttentionAnalysis]] = [[] for _ in of_runs]
+    for index, one in enumerate(sets):
+        analyzer = AttentionAnalyzer(one, languages)
+        for of_run, (run, hypotheses) in zip(analyses, of_runs, strict=True):
+            lines = hypotheses[index]
+            of_run.append(analyzer.analyze(lines) if run is None else run.analyze(analyzer, lines))
+    return analyses
 
 
 def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
@@ -216,9 +216,8 @@ def _systems(
 
 def _arms(names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
     """The runs grouped by configuration; an ensemble, which comes after the runs, is an arm of its own."""
-    arms = find_arms(names, configs)
-    ensembles = [Arm(name, (place,), ()) for place, name in enumerate(systems) if place >= len(names)]
-    return [*arms, *ensembles] if arms else []
+    ensembles = [Arm(name, (index,), ()) for index, name in enumerate(systems) if index >= len(names)]
+    return [*find_arms(names, configs), *ensembles]
 
 
 def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[RunDir]) -> list[Path | None]:

@@ -1,4 +1,4 @@
-"""Arms: runs that differ in nothing but the seed count as one, with the mean of their scores and its spread."""
+"""Arms: runs that differ in their seed alone count as one. A run without such siblings is an arm of one seed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.evaluation.names import differences, is_dated, trained_settings
-from seq2seq_attn.metrics.seeds import Drawn, Spread, join, mean_difference, mean_interval, mean_retention, spread
-from seq2seq_attn.metrics.significance import Interval, PairedTest
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Arm:
 
     name: str
     runs: tuple[int, ...]
-    """their places among all runs"""
+    """their indices among all runs"""
     seeds: tuple[int, ...]
 
     def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
@@ -30,73 +28,29 @@ class Arm:
         return {"name": self.name, "runs": [names[run] for run in self.runs], "seeds": list(self.seeds)}
 
 
-@dataclass(frozen=True)
-class ArmScore:
-    """One arm under one measure on some sentence pairs, and against the first arm unless it is the first."""
-
-    spread: Spread
-    """over the seeds"""
-    interval: Interval
-    """the mean, with its bootstrap interval over sentences"""
-    bootstrap: PairedTest | None = None
-    retention: Interval | None = None
-    """this arm's mean / the first one's; None also where that is 0"""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        values = {**self.spread.to_dict(), "low": self.interval.low, "high": self.interval.high}
-        for name, part in (("paired_bootstrap", self.bootstrap), ("retention", self.retention)):
-            if part is not None:
-                values[name] = part.to_dict()
-        return values
-
-
 def find_arms(names: Sequence[str], configs: Sequence[Config]) -> list[Arm]:
-    """The runs grouped by configuration, in the order of their first runs; none at all if every arm has one run. A run
-    that repeats another's seed shows no spread of seeds: it begins an arm of its own."""
+    """The runs grouped by configuration, in the order of their first runs. A run that repeats another's seed adds
+    nothing to the spread over seeds: it begins an arm of its own."""
     groups: dict[tuple[str, int], list[int]] = {}
     times_seen: Counter[tuple[str, int]] = Counter()
-    for place, config in enumerate(configs):
+    for run, config in enumerate(configs):
         identity = _identity(config)
-        groups.setdefault((identity, times_seen[identity, config.seed]), []).append(place)
+        groups.setdefault((identity, times_seen[identity, config.seed]), []).append(run)
         times_seen[identity, config.seed] += 1
-    if len(groups) == len(configs):
-        return []
     members = list(groups.values())
-    seeds = [config.seed for config in configs]
-    arm_names = _arm_names(members, names, configs)
+    arm_names = names if len(members) == len(names) else _arm_names(members, names, configs)
     return [
-        Arm(name, tuple(places), tuple(seeds[place] for place in places))
-        for name, places in zip(arm_names, members, strict=True)
+        Arm(name, tuple(runs), tuple(configs[run].seed for run in runs))
+        for name, runs in zip(arm_names, members, strict=True)
     ]
 
 
-def named_arms(arms: Sequence[str], seeds: Sequence[int] | None = None) -> list[Arm]:
-    """The runs grouped by the name of the arm that each belongs to; none at all if every arm has one run. `seeds` None:
-    1, 2, ... in each arm."""
+def named_arms(arms: Sequence[str]) -> list[Arm]:
+    """The runs grouped by the name of the arm that each belongs to; the seeds of an arm count as 1, 2, ..."""
     members: dict[str, list[int]] = {}
-    for place, name in enumerate(arms):
-        members.setdefault(name, []).append(place)
-    if len(members) == len(arms):
-        return []
-    return [
-        Arm(
-            name,
-            tuple(places),
-            tuple(range(1, len(places) + 1)) if seeds is None else tuple(seeds[place] for place in places),
-        )
-        for name, places in members.items()
-    ]
-
-
-def score_arms(drawn: Sequence[Drawn], arms: Sequence[Arm], *, seed: int) -> list[ArmScore]:
-    """The score of each arm from its runs' draws, and of all but the first against the first."""
-    joined = [join([drawn[run] for run in arm.runs]) for arm in arms]
-    scores = [ArmScore(spread(joined[0].values), mean_interval(joined[0]))]
-    for arm in joined[1:]:
-        test, kept = mean_difference(joined[0], arm, seed=seed), mean_retention(joined[0], arm)
-        scores.append(ArmScore(spread(arm.values), mean_interval(arm), test, kept))
-    return scores
+    for run, name in enumerate(arms):
+        members.setdefault(name, []).append(run)
+    return [Arm(name, tuple(runs), tuple(range(1, len(runs) + 1))) for name, runs in members.items()]
 
 
 def _identity(config: Config) -> str:
@@ -108,19 +62,19 @@ def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: 
     them; what differs between the configurations; the configurations' names; the first runs' names."""
     by_directory = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
     by_config = [config.name for config in configs]
-    differing = differences([configs[places[0]] for places in members])
-    if not any(map(is_dated, names)) and (found := _shared(members, by_directory)):
-        return found
-    if found := differing or _shared(members, by_config) or _shared(members, by_directory):
-        return found
-    return [names[places[0]] for places in members]
+    differing = differences([configs[runs[0]] for runs in members])
+    if not any(map(is_dated, names)) and (shared := _shared(members, by_directory)):
+        return shared
+    if unique := differing or _shared(members, by_config) or _shared(members, by_directory):
+        return unique
+    return [names[runs[0]] for runs in members]
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
     """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the same."""
-    found = [{names[place] for place in places} for places in members]
-    if all(len(of_arm) == 1 for of_arm in found) and len(set.union(*found)) == len(members):
-        return [of_arm.pop() for of_arm in found]
+    names_of_arms = [{names[run] for run in runs} for runs in members]
+    if all(len(of_arm) == 1 for of_arm in names_of_arms) and len(set.union(*names_of_arms)) == len(members):
+        return [of_arm.pop() for of_arm in names_of_arms]
     return None
 
 

@@ -1,8 +1,8 @@
 """Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references, against gold links.
 
-Forced decoding gives the same weights whatever search found the hypotheses. All
-counts are of words, not of a model's own tokens, so that models with other tokens can be compared: spaCy's words of the
-language, and for gold links the tokens that those are numbered in.
+Forced decoding gives the same weights whichever search produced the hypotheses. Counts are of words, not of a model's
+own tokens, so that models with different tokenizers can be compared: spaCy's words of the language, and for gold links
+the tokens that they are numbered in.
 
 Shapes: T target positions, S source positions.
 """
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.attention_scores import GoldAttention, GoldLinks, Judgement
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention, GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
@@ -28,8 +28,8 @@ from seq2seq_attn.translate.translator import Translator
 log = logging.getLogger(__name__)
 
 
-class Judge:
-    """Judges what runs did on one set; the set's own words are found once."""
+class AttentionAnalyzer:
+    """Analyze what runs did on one set, whose own words are tokenized once."""
 
     def __init__(self, one: EvaluationSet, languages: Languages) -> None:
         self._set = one
@@ -37,23 +37,23 @@ class Judge:
         self._source_words = word_tokenizer(languages.source).tokenize_many(one.source)
         self._reference_words = self._tokenize_target(one.references)
 
-    def judge(
+    def analyze(
         self, hypotheses: Sequence[str], translator: Translator | None = None, *, batch_size: int | None = None
-    ) -> Judgement:
-        """What one run did: from its texts alone, or with a translator from its attention too, if that has any over
+    ) -> AttentionAnalysis:
+        """Analyze one run: from its texts alone, or with a translator from its attention too, if it has attention over
         source positions."""
         words = self._tokenize_target(list(hypotheses))
         pairs = zip(words, self._reference_words, strict=True)
         overlap_N4 = np.array([overlap_counts(*pair) for pair in pairs], dtype=np.int64)
         if translator is None or not translator.has_attention:
-            return Judgement(AttentionStatistics(overlap_N4))
+            return AttentionAnalysis(AttentionStatistics(overlap_N4))
         decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
         counts = []
         for pair, source_words, target_words in zip(decoded, self._source_words, words, strict=True):
             word_weights_TS = word_weights(pair, source_words, target_words)
             counts.append(attention_counts(_weights(pair), word_weights_TS))
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
-        return Judgement(statistics, self._gold(translator, batch_size))
+        return AttentionAnalysis(statistics, self._gold(translator, batch_size))
 
     def _gold(self, translator: Translator, batch_size: int | None) -> GoldAttention | None:
         one = self._set
@@ -62,7 +62,7 @@ class Judge:
         return decode_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
 
 
-def judge_alignment(
+def score_alignment(
     translator: Translator,
     sources: Sequence[str],
     targets: Sequence[str],
@@ -70,12 +70,12 @@ def judge_alignment(
     *,
     batch_size: int | None = None,
 ) -> dict[int, AlignmentScore]:
-    """The attention of a model on given pairs against their gold links (`test_sets.caption_links`), for each shift of
-    `attention_scores.SHIFTS`.
+    """Score the attention of a model on given pairs against their gold links (`test_sets.caption_links`), for each
+    shift of `attention_scores.SHIFTS`.
 
     Raises:
         UsageError: lists of different lengths.
-        UserError: links that are none.
+        UserError: a malformed link.
         ValueError: a model without attention over source positions.
     """
     return decode_gold(translator, sources, targets, gold, batch_size=batch_size).scores()
@@ -89,7 +89,7 @@ def decode_gold(
     *,
     batch_size: int | None = None,
 ) -> GoldAttention:
-    """What `judge_alignment` scores, pair by pair."""
+    """The weights and links that `score_alignment` scores, pair by pair."""
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     weights = [word_weights(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])

@@ -1,7 +1,6 @@
-"""What the attention of several runs did on one test set: spread, coverage, and against gold links; overall, by length.
+"""Attention statistics of several runs on one test set, overall and by length: entropy, coverage, alignment error.
 
-What to judge from is collected run by run (`Judgement`); scores are made here from its counts, so that buckets and
-pooled sets cost sums.
+Counts are collected run by run (`AttentionAnalysis`); scores are sums of them, so buckets and pooled sets cost little.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.text.links import Link
 
 SHIFTS = (-1, 0, 1)
-"""target positions by which attention is held late against gold links (`alignment.shift_weights`)"""
+"""target positions by which attention is shifted before it is compared with gold links (`alignment.shift_weights`)"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class GoldLinks:
     """Gold word alignments of sentence pairs, and the words that they are numbered in."""
 
     links: list[str]
-    """a line a pair in Pharaoh form, `0-0 1-2`"""
+    """one line per pair in Pharaoh format, `0-0 1-2`"""
     source_words: list[list[str]]
     target_words: list[list[str]]
 
@@ -42,33 +41,33 @@ class GoldAttention:
     links: Sequence[Sequence[Link]]
 
     def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
-        """Those of some of the sentence pairs."""
+        """The attention on some of the sentence pairs."""
         chosen = indices.tolist()
-        return GoldAttention([self.weights[place] for place in chosen], [self.links[place] for place in chosen])
+        return GoldAttention([self.weights[index] for index in chosen], [self.links[index] for index in chosen])
 
     def scores(self) -> dict[int, AlignmentScore]:
-        """Against the links, for each shift."""
+        """Scores against the links, for each shift."""
         return {shift: score_attention(self.weights, self.links, shift=shift) for shift in SHIFTS}
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
-    """What one run did on one set, sentence pair by sentence pair."""
+class AttentionAnalysis:
+    """The attention of one run on one set, sentence pair by sentence pair."""
 
     statistics: AttentionStatistics
     gold: GoldAttention | None = None
     """None: no attention over source positions, or no gold links"""
 
-    def score(self, indices: npt.NDArray[np.int64] | None = None) -> JudgedScore:
+    def score(self, indices: npt.NDArray[np.int64] | None = None) -> AnalysisScore:
         """The values of some of the sentence pairs, or of all."""
         if indices is None:
-            return JudgedScore(self.statistics.score(), {} if self.gold is None else self.gold.scores())
+            return AnalysisScore(self.statistics.score(), {} if self.gold is None else self.gold.scores())
         gold = None if self.gold is None else self.gold.subset(indices)
-        return Judgement(self.statistics.subset(indices), gold).score()
+        return AttentionAnalysis(self.statistics.subset(indices), gold).score()
 
 
 @dataclass(frozen=True)
-class JudgedScore:
+class AnalysisScore:
     """The values of one run on some sentence pairs."""
 
     attention: AttentionScore
@@ -87,40 +86,40 @@ class JudgedScore:
 class AttentionScores:
     """One test set: the values of each run, in the order of the runs, overall and by length."""
 
-    overall: list[JudgedScore]
-    buckets: list[list[JudgedScore]]
+    overall: list[AnalysisScore]
+    buckets: list[list[AnalysisScore]]
     """in the order of the set's buckets"""
 
-    def to_dict(self, systems: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
-        """Plain values, for JSON; `labels` are those of the buckets."""
+    def to_dict(self, names: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
+        """Plain values, for JSON; `names` are those of the runs, `labels` those of the buckets."""
         buckets = zip(labels, self.buckets, strict=True)
         return {
-            "runs": _rows(systems, self.overall),
-            "buckets": [{"label": label, "runs": _rows(systems, row)} for label, row in buckets],
+            "runs": _rows(names, self.overall),
+            "buckets": [{"label": label, "runs": _rows(names, row)} for label, row in buckets],
         }
 
 
-def join_judgements(parts: Sequence[Judgement]) -> Judgement:
-    """Those of several sets pooled; with gold links if all parts have them."""
+def pool_analyses(parts: Sequence[AttentionAnalysis]) -> AttentionAnalysis:
+    """One run's analyses of several sets as one; with gold links if all parts have them."""
     gold = [part.gold for part in parts if part.gold is not None]
-    joined = GoldAttention(
-        [weights for one in gold for weights in one.weights], [links for one in gold for links in one.links]
+    pooled = GoldAttention(
+        [weights for part in gold for weights in part.weights], [links for part in gold for links in part.links]
     )
-    return Judgement(
-        join_statistics([part.statistics for part in parts]), joined if gold and len(gold) == len(parts) else None
+    return AttentionAnalysis(
+        join_statistics([part.statistics for part in parts]), pooled if gold and len(gold) == len(parts) else None
     )
 
 
-def score_attentions(judgements: Sequence[Judgement], buckets: Sequence[Bucket]) -> AttentionScores:
+def score_attentions(analyses: Sequence[AttentionAnalysis], buckets: Sequence[Bucket]) -> AttentionScores:
     """The values of each run on one set."""
     return AttentionScores(
-        [judgement.score() for judgement in judgements],
-        [[judgement.score(bucket.indices) for judgement in judgements] for bucket in buckets],
+        [analysis.score() for analysis in analyses],
+        [[analysis.score(bucket.indices) for analysis in analyses] for bucket in buckets],
     )
 
 
-def _rows(systems: Sequence[str], scores: Sequence[JudgedScore]) -> list[dict[str, Any]]:
-    return [{"run": system, **score.to_dict()} for system, score in zip(systems, scores, strict=True)]
+def _rows(names: Sequence[str], scores: Sequence[AnalysisScore]) -> list[dict[str, Any]]:
+    return [{"run": name, **score.to_dict()} for name, score in zip(names, scores, strict=True)]
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

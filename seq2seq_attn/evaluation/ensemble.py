@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.evaluation.attention import Judge
-from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.attention import AttentionAnalyzer
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun, hash_model
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.run_dir import RunDir
@@ -61,9 +61,9 @@ class EvaluatedEnsemble(EvaluatedRun):
         """All that was translated, without a configuration or a training."""
         return replace(super().texts(), config={}, validations=())
 
-    def judge(self, judge: Judge, hypotheses: Sequence[str]) -> Judgement:
-        """What the texts tell: forced decoding, by which attention is judged, takes one run."""
-        return judge.judge(hypotheses)
+    def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:
+        """From the texts alone: the attention analysis needs forced decoding, which takes one run."""
+        return analyzer.analyze(hypotheses)
 
     @property
     def _own_hyps_dir(self) -> Path:

@@ -1,4 +1,4 @@
-"""A run under evaluation: it translates sets, or takes what it has translated before, and its attention is judged."""
+"""A run under evaluation: it translates sets or reuses its saved translations, and its attention is analyzed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 from seq2seq_attn import __version__
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.attention import Judge
-from seq2seq_attn.evaluation.attention_scores import Judgement
+from seq2seq_attn.evaluation.attention import AttentionAnalyzer
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
@@ -115,9 +115,9 @@ class EvaluatedRun:
         self._hypotheses.append(self._translate(one))
         return self._hypotheses[-1]
 
-    def judge(self, judge: Judge, hypotheses: Sequence[str]) -> Judgement:
+    def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:
         """What its attention did in these translations; of the fixed-vector arms, what the texts tell."""
-        return judge.judge(hypotheses, self._translator, batch_size=self._search.batch_size)
+        return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
 
     @property
     def _own_hyps_dir(self) -> Path:

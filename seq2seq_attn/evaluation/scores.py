@@ -1,23 +1,32 @@
-"""The scores of several systems on one test set: overall, by length, and against the first one.
+"""The scores of several arms on one test set: overall, by length, and against the first one.
 
-The first system is the baseline of every paired test. Buckets are made from lengths that the caller counts, so that
-every system is cut alike.
+The first arm is the baseline of every paired test. The caller counts the lengths that buckets are made from, so that
+the buckets of all runs hold the same sentence pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.evaluation.arms import Arm, ArmScore, score_arms
+from seq2seq_attn.evaluation.arms import Arm, named_arms
 from seq2seq_attn.evaluation.attention_scores import AttentionScores
 from seq2seq_attn.evaluation.texts import LineCounts
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, Measure, MeasureName
+from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, CorpusStatistics, IntArray, Measure, MeasureName
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.seeds import Drawn, draw, mean_difference, mean_interval, mean_retention
+from seq2seq_attn.metrics.seeds import (
+    BootstrapSamples,
+    Spread,
+    bootstrap,
+    mean_difference,
+    mean_interval,
+    mean_retention,
+    pool,
+    spread,
+)
 from seq2seq_attn.metrics.significance import (
     DEFAULT_SEED,
     NUM_RESAMPLES,
@@ -28,12 +37,12 @@ from seq2seq_attn.metrics.significance import (
 )
 
 BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter")
-"""what buckets are scored by, where it was asked for at all; where none of them was, by all that was"""
+"""measures that buckets are scored by, as far as they are asked for; if none of them is, all that are"""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals and p-values are drawn."""
+    """How intervals and p-values are resampled."""
 
     num_resamples: int = NUM_RESAMPLES
     num_trials: int = NUM_TRIALS
@@ -44,14 +53,18 @@ DEFAULT_RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True)
-class SystemScore:
-    """One system under one measure on some sentence pairs, and against the baseline unless it is the baseline."""
+class ArmScore:
+    """One arm under one measure on some sentence pairs, and against the first arm unless it is the first."""
 
+    spread: Spread
+    """over the seeds"""
     interval: Interval
+    """the mean over the seeds with its bootstrap interval over sentences"""
     bootstrap: PairedTest | None = None
     randomization: PairedTest | None = None
+    """between two runs only: with several seeds there is no one run to swap sentences with"""
     retention: Interval | None = None
-    """this system's score / the baseline's; None also where the baseline scores 0"""
+    """this arm's mean / the first arm's; None also where that is 0"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -72,45 +85,53 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class BucketScores:
-    """One length bucket: each measure's scores, in the order of the systems."""
+    """One length bucket: each measure's scores, in the order of the arms and in the order of the runs."""
 
     bucket: Bucket
-    scores: dict[MeasureName, list[SystemScore]]
-    arm_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
-    """in the order of the arms; empty where runs are not grouped"""
+    scores: dict[MeasureName, list[ArmScore]]
+    run_scores: dict[MeasureName, list[ArmScore]]
 
 
 @dataclass(frozen=True)
 class SetScores:
-    """One test set: each measure's scores, in the order of the systems, overall and by length."""
+    """One test set: the scores of each measure, overall and by length."""
 
     name: str
     num_pairs: int
-    systems: list[str]
+    runs: list[str]
+    """their names"""
+    arms: list[Arm]
     signatures: dict[MeasureName, str]
-    scores: dict[MeasureName, list[SystemScore]]
+    scores: dict[MeasureName, list[ArmScore]]
+    """in the order of the arms"""
+    run_scores: dict[MeasureName, list[ArmScore]]
+    """in the order of the runs, each as an arm of its own"""
     details: dict[MeasureName, list[str]]
-    """sacreBLEU's verbose part for each system: precisions, brevity penalty, lengths"""
+    """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
     buckets: list[BucketScores] = field(default_factory=list)
-    arms: list[Arm] = field(default_factory=list)
-    """empty unless some arm has several runs"""
-    arm_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
     stitch: int = 1
     """sentence pairs of the corpus that are joined to one of this set"""
     attention: AttentionScores | None = None
     counts: list[LineCounts | None] = field(default_factory=list)
-    """in the order of the systems; None: not known; empty: no model translated"""
+    """in the order of the runs; None: not known; empty: no model translated"""
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether an arm has several runs."""
+        return len(self.arms) < len(self.runs)
+
+    def ungrouped(self) -> SetScores:
+        """The same scores with each run as an arm of its own."""
+        buckets = [replace(row, scores=row.run_scores) for row in self.buckets]
+        return replace(self, arms=named_arms(self.runs), scores=self.run_scores, buckets=buckets)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        measures = []
-        for name, scores in self.scores.items():
-            of_systems = [
-                {"run": system, **score.to_dict(), "details": details}
-                for system, score, details in zip(self.systems, scores, self.details[name], strict=True)
-            ]
-            groups = self._groups(self.arm_scores.get(name))
-            measures.append({"name": name, "signature": self.signatures[name], "runs": of_systems, **groups})
+        """Plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
+        measures = self._measures(self)
+        for measure in measures:
+            measure["signature"] = self.signatures[measure["name"]]
+            for run, details in zip(measure["runs"], self.details[measure["name"]], strict=True):
+                run["details"] = details
         return {
             "name": self.name,
             "num_pairs": self.num_pairs,
@@ -128,39 +149,35 @@ class SetScores:
             "upper": row.bucket.upper,
             "num_pairs": len(row.bucket),
             "is_thin": row.bucket.is_thin,
-            "measures": [
-                {
-                    "name": name,
-                    "runs": [{"run": run, **score.to_dict()} for run, score in zip(self.systems, scores, strict=True)],
-                    **self._groups(row.arm_scores.get(name)),
-                }
-                for name, scores in row.scores.items()
-            ],
+            "measures": self._measures(row),
         }
+
+    def _measures(self, part: SetScores | BucketScores) -> list[dict[str, Any]]:
+        measures = []
+        for name, of_runs in part.run_scores.items():
+            runs = [{"run": run, **score.to_dict()} for run, score in zip(self.runs, of_runs, strict=True)]
+            values: dict[str, Any] = {"name": name, "runs": runs}
+            if self.is_grouped:
+                values["groups"] = [
+                    {"arm": arm.name, "seeds": list(arm.seeds), **score.spread.to_dict(), **score.to_dict()}
+                    for arm, score in zip(self.arms, part.scores[name], strict=True)
+                ]
+            measures.append(values)
+        return measures
 
     def _attention(self) -> dict[str, Any]:
         if self.attention is None:
             return {}
-        return {"attention": self.attention.to_dict(self.systems, [row.bucket.label for row in self.buckets])}
+        return {"attention": self.attention.to_dict(self.runs, [row.bucket.label for row in self.buckets])}
 
     def _counts(self) -> list[dict[str, Any]]:
-        pairs = zip(self.systems, self.counts, strict=True)
-        return [{"run": system, **(counts.to_dict() if counts else {})} for system, counts in pairs]
-
-    def _groups(self, scores: Sequence[ArmScore] | None) -> dict[str, Any]:
-        if not scores:
-            return {}
-        return {
-            "groups": [
-                {"arm": arm.name, "seeds": list(arm.seeds), **score.to_dict()}
-                for arm, score in zip(self.arms, scores, strict=True)
-            ]
-        }
+        pairs = zip(self.runs, self.counts, strict=True)
+        return [{"run": run, **(counts.to_dict() if counts else {})} for run, counts in pairs]
 
 
 def score_set(
     name: str,
-    systems: dict[str, Sequence[str]],
+    hypotheses: dict[str, Sequence[str]],
     references: Sequence[str],
     buckets: Sequence[Bucket],
     *,
@@ -170,55 +187,83 @@ def score_set(
     arms: Sequence[Arm] = (),
     stitch: int = 1,
 ) -> SetScores:
-    """Score the hypotheses of each system (name -> lines, the baseline first) against the references.
+    """Score the hypotheses of each run (name -> lines, those of the baseline first) against the references.
 
     Args:
-        arms: the systems grouped, to be scored as arms too; none: they are not.
+        arms: the runs grouped; empty: each run is an arm of its own.
         stitch: how many pairs of the corpus are joined to one of this set.
 
     Raises:
         UserError: no lines, or another number of hypotheses than of references.
     """
-    found = SetScores(name, len(references), list(systems), {}, {}, {}, arms=list(arms), stitch=stitch)
-    found.buckets.extend(BucketScores(bucket, {}) for bucket in buckets)
+    arms = list(arms) or named_arms(list(hypotheses))
+    parts = [_Part(np.arange(len(references))), *(_Part(bucket.indices) for bucket in buckets)]
+    signatures, details = {}, {}
     for measure_name in measures:
         measure = Measure(measure_name, references, target_language=target_language)
-        statistics = [measure.statistics(hypotheses) for hypotheses in systems.values()]
-        found.signatures[measure_name] = statistics[0].signature
-        found.details[measure_name] = [system.score().details for system in statistics]
-        rows = [(np.arange(len(references)), found.scores, found.arm_scores)]
-        if measure_name in bucket_measures(measures):
-            rows += [(row.bucket.indices, row.scores, row.arm_scores) for row in found.buckets]
-        for indices, scores, arm_scores in rows:
-            drawn = draw(
-                [system.subset(indices) for system in statistics],
-                num_resamples=resampling.num_resamples,
-                seed=resampling.seed,
-            )
-            scores[measure_name] = compare(drawn, resampling)
-            if arms:
-                arm_scores[measure_name] = score_arms(drawn, arms, seed=resampling.seed)
-    return found
+        statistics = [measure.statistics(lines) for lines in hypotheses.values()]
+        signatures[measure_name] = statistics[0].signature
+        details[measure_name] = [run.score().details for run in statistics]
+        for part in parts if measure_name in bucket_measures(measures) else parts[:1]:
+            part.score(measure_name, statistics, arms, resampling)
+    whole, *of_buckets = parts
+    return SetScores(
+        name,
+        len(references),
+        list(hypotheses),
+        arms,
+        signatures,
+        whole.scores,
+        whole.run_scores,
+        details,
+        [BucketScores(bucket, part.scores, part.run_scores) for bucket, part in zip(buckets, of_buckets, strict=True)],
+        stitch,
+    )
+
+
+@dataclass
+class _Part:
+    """Some sentence pairs of a set, and their scores as far as they are computed."""
+
+    indices: IntArray
+    scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
+    run_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
+
+    def score(
+        self, measure: MeasureName, runs: Sequence[CorpusStatistics], arms: Sequence[Arm], resampling: Resampling
+    ) -> None:
+        """Add one measure's scores; `runs` are the statistics of all sentence pairs of the set."""
+        samples = bootstrap(
+            [run.subset(self.indices) for run in runs], num_resamples=resampling.num_resamples, seed=resampling.seed
+        )
+        self.run_scores[measure] = self.scores[measure] = compare(samples, resampling)
+        if len(arms) < len(runs):
+            of_arms = [pool([samples[run] for run in arm.runs]) for arm in arms]
+            self.scores[measure] = compare(of_arms, resampling)
 
 
 def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
-    """Those of the measures that buckets are scored by."""
+    """The measures that buckets are scored by."""
     chosen = [name for name in measures if name in BUCKET_MEASURES]
     return chosen or list(measures)
 
 
-def compare(drawn: Sequence[Drawn], resampling: Resampling) -> list[SystemScore]:
-    """Each system's score with its interval, and paired tests of all but the first against the first."""
-    baseline = drawn[0]
-    scores = [SystemScore(mean_interval(baseline))]
-    for system in drawn[1:]:
-        pair = (baseline.runs[0], system.runs[0])
+def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
+    """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
+    baseline = arms[0]
+    scores = [ArmScore(spread(baseline.values), mean_interval(baseline))]
+    for arm in arms[1:]:
+        randomization = None
+        if len(baseline.runs) == len(arm.runs) == 1:
+            pair = (baseline.runs[0], arm.runs[0])
+            randomization = paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
         scores.append(
-            SystemScore(
-                mean_interval(system),
-                mean_difference(baseline, system, seed=resampling.seed),
-                paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed),
-                mean_retention(baseline, system),
+            ArmScore(
+                spread(arm.values),
+                mean_interval(arm),
+                mean_difference(baseline, arm, seed=resampling.seed),
+                randomization,
+                mean_retention(baseline, arm),
             )
         )
     return scores

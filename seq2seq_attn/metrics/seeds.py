@@ -1,8 +1,8 @@
 """Several seeds of one arm: mean and spread, and arms against each other over the same resampled sentences.
 
 An arm's score is the mean of its runs' corpus scores. In each resample every run of both arms meets the same sentence
-pairs, so an interval speaks of the test sentences; how much seeds differ is the `Spread`, and stands beside it. With
-one run in each arm these are sacreBLEU's intervals and paired bootstrap of two systems.
+pairs, so an interval covers the choice of test sentences; the `Spread` over seeds is reported beside it. With one run
+in each arm these are sacreBLEU's intervals and paired bootstrap of two systems.
 
 Shapes: R resamples.
 """
@@ -32,7 +32,7 @@ from seq2seq_attn.metrics.significance import (
 
 @dataclass(frozen=True)
 class Spread:
-    """One value for each seed, summed up."""
+    """Mean and spread of one value per seed."""
 
     mean: float
     standard_deviation: float | None
@@ -47,8 +47,8 @@ class Spread:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Runs with their scores over resamples of the sentence pairs; all that is compared shares the resamples."""
+class BootstrapSamples:
+    """Scores of runs over resamples of the sentence pairs; runs that are compared share the resamples."""
 
     runs: tuple[CorpusStatistics, ...]
     values: tuple[float, ...]
@@ -75,34 +75,37 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(fmean(values), deviation, min(values), max(values), len(values))
 
 
-def draw(
+def bootstrap(
     runs: Sequence[CorpusStatistics], *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
-) -> list[Drawn]:
-    """Each run by itself, scored over common resamples; `join` makes arms of them."""
+) -> list[BootstrapSamples]:
+    """Score each run by itself over common resamples; `pool` makes arms of the runs."""
     samples = bootstrap_scores(*runs, num_resamples=num_resamples, seed=seed)
-    return [Drawn((run,), (run.score().score,), (one,)) for run, one in zip(runs, samples, strict=True)]
+    return [
+        BootstrapSamples((run,), (run.score().score,), (samples_R,))
+        for run, samples_R in zip(runs, samples, strict=True)
+    ]
 
 
-def join(parts: Sequence[Drawn]) -> Drawn:
+def pool(parts: Sequence[BootstrapSamples]) -> BootstrapSamples:
     """The runs of one arm together."""
-    return Drawn(
+    return BootstrapSamples(
         tuple(run for part in parts for run in part.runs),
         tuple(value for part in parts for value in part.values),
         tuple(samples for part in parts for samples in part.samples),
     )
 
 
-def mean_interval(arm: Drawn) -> Interval:
+def mean_interval(arm: BootstrapSamples) -> Interval:
     """The mean of the runs' scores with its 95 % bootstrap interval over sentences."""
     return percentile_interval(arm.mean, arm.means_R)
 
 
-def mean_difference(baseline: Drawn, arm: Drawn, *, seed: int = DEFAULT_SEED) -> PairedTest:
+def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: int = DEFAULT_SEED) -> PairedTest:
     """The paired bootstrap of the two means; p is 1 where they are equal."""
     return bootstrap_test(arm.mean - baseline.mean, baseline.means_R, arm.means_R, seed=seed)
 
 
-def mean_retention(baseline: Drawn, arm: Drawn) -> Interval | None:
+def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
     """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for TER,
     of which less is better."""
     if baseline.runs[0].name == "ter":

@@ -1,5 +1,4 @@
-"""Tables of what attention did: by length, and against gold links. Where runs are grouped, an arm shows the mean of its
-seeds."""
+"""Tables of the attention analysis: by length, and against gold links. An arm shows the mean of its seeds."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from statistics import fmean
 
-from seq2seq_attn.evaluation.attention_scores import JudgedScore
+from seq2seq_attn.evaluation.attention_scores import AnalysisScore
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.alignment import AlignmentScore
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
@@ -26,43 +25,41 @@ _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 
 def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
-    """One row a bucket and run, and for the whole set."""
-    judged = scores.attention
-    if judged is None:
-        raise ValueError("attention was not judged")
+    """One row per bucket and arm, and for the whole set."""
+    attention = scores.attention
+    if attention is None:
+        raise ValueError("attention was not analyzed")
     labels = [row.bucket.label + THIN_MARK * row.bucket.is_thin for row in scores.buckets]
     rows = []
-    for label, of_runs in zip([*labels, "all"], [*judged.buckets, judged.overall], strict=True):
-        for place, (name, members) in enumerate(_grouped(scores, of_runs)):
-            values = [[getattr(one.attention, field.name) for one in members] for field in fields(AttentionScore)]
+    for label, of_runs in zip([*labels, "all"], [*attention.buckets, attention.overall], strict=True):
+        for index, (name, members) in enumerate(_by_arm(scores, of_runs)):
+            values = [[getattr(run.attention, field.name) for run in members] for field in fields(AttentionScore)]
             entropy, *shares = (_mean(of_field) for of_field in values)
             cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
-            rows.append(["" if place else label, name, *cells])
-    return Table([unit, _who(scores), *(field.name for field in fields(AttentionScore))], rows)
+            rows.append(["" if index else label, name, *cells])
+    return Table([unit, _kind(scores), *(field.name for field in fields(AttentionScore))], rows)
 
 
 def gold_table(scores: SetScores) -> Table | None:
-    """One row a run and shift: error rate, precision, recall and mass; None where nothing was held against links."""
+    """One row per arm and shift: error rate, precision, recall and mass; None without gold links."""
     if scores.attention is None:
         return None
     rows = []
-    for name, members in _grouped(scores, scores.attention.overall):
+    for name, members in _by_arm(scores, scores.attention.overall):
         for shift in members[0].gold:
-            of_members: list[AlignmentScore] = [one.gold[shift] for one in members]
+            of_members: list[AlignmentScore] = [run.gold[shift] for run in members]
             values = [fmean(getattr(score, field) for score in of_members) for field in _GOLD_FIELDS]
             label = name if shift == min(members[0].gold) else ""
             rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
-    return Table([_who(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
+    return Table([_kind(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
 
 
-def _who(scores: SetScores) -> str:
-    return "arm" if scores.arms else "run"
+def _kind(scores: SetScores) -> str:
+    return "arm" if scores.is_grouped else "run"
 
 
-def _grouped(scores: SetScores, of_runs: Sequence[JudgedScore]) -> list[tuple[str, list[JudgedScore]]]:
-    if scores.arms:
-        return [(arm.name, [of_runs[run] for run in arm.runs]) for arm in scores.arms]
-    return [(name, [score]) for name, score in zip(scores.systems, of_runs, strict=True)]
+def _by_arm(scores: SetScores, of_runs: Sequence[AnalysisScore]) -> list[tuple[str, list[AnalysisScore]]]:
+    return [(arm.name, [of_runs[run] for run in arm.runs]) for arm in scores.arms]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""From hypotheses to a report: one bucketing for all systems, the scores, the pages, the values for JSON."""
+"""Build a report from hypotheses: buckets that all runs share, scores, pages, values for JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seq2seq_attn.evaluation.arms import Arm
-from seq2seq_attn.evaluation.attention_scores import Judgement, join_judgements, score_attentions
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
 from seq2seq_attn.evaluation.texts import LineCounts, join_counts
@@ -33,7 +33,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Settings:
-    """How scores are cut and drawn, for any number of systems."""
+    """How scores are cut by length and resampled, for any number of runs."""
 
     by_length: str | None = None
     """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six quantiles for other text"""
@@ -41,7 +41,7 @@ class Settings:
     measures: tuple[MeasureName, ...] = DEFAULT_MEASURES
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
-    """a bucket of fewer sentence pairs is joined to its smaller neighbour; 0: none is, thin ones are marked"""
+    """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Report:
 
     @property
     def drawn(self) -> list[SetScores]:
-        """What plots show: for each number of joined pairs the pooled set, or the last where none is pooled."""
+        """The sets in plots: for each number of joined pairs the pooled set, or the last where none is pooled."""
         return drawn_sets(self.sets)
 
     @property
@@ -95,21 +95,21 @@ def build_report(
     languages: Languages = GERMAN_TO_ENGLISH,
     settings: Settings = DEFAULT_SETTINGS,
     arms: Sequence[Arm] = (),
-    judgements: Sequence[Sequence[Judgement]] | None = None,
+    analyses: Sequence[Sequence[AttentionAnalysis]] | None = None,
     counts: Sequence[Sequence[LineCounts | None]] = (),
     device: str = "cpu",
 ) -> Report:
-    """Score the hypotheses (system -> lines for each set; the first system is the baseline). Several sets are scored
+    """Score the hypotheses (run -> lines for each set; the first run is the baseline). Several sets are scored
     apart and pooled, in the same buckets; only sets with equally many pairs joined to one are pooled, and share buckets
-    unless `settings` says which. `descriptions` goes into the values, one for each system.
+    unless `settings` says which. `descriptions` goes into the values, one for each run.
 
     Args:
-        arms: the systems grouped, to be scored as arms too.
-        judgements: what the attention of each system did on each set; None: not judged.
-        counts: of the translations of each system on each set; none: no model translated.
+        arms: the runs grouped; empty: each run is an arm of its own.
+        analyses: the attention of each run on each set; None: not analyzed.
+        counts: of the translations of each run on each set; empty: no model translated.
 
     Raises:
-        UsageError: edges that are none.
+        UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of hypotheses than of references.
     """
     is_of_source = settings.length_of == "source"
@@ -137,9 +137,9 @@ def build_report(
             arms=arms,
             stitch=one.stitch,
         )
-        if judgements is not None:
-            judged = [join_judgements([of_run[place] for place in places]) for of_run in judgements]
-            scores = replace(scores, attention=score_attentions(judged, buckets))
+        if analyses is not None:
+            pooled = [pool_analyses([of_run[place] for place in places]) for of_run in analyses]
+            scores = replace(scores, attention=score_attentions(pooled, buckets))
         if counts:
             joined = [join_counts([of_run[place] for place in places]) for of_run in counts]
             scores = replace(scores, counts=joined)
@@ -150,7 +150,7 @@ def build_report(
         "format": FORMAT_VERSION,
         "conclusion": page.conclusion,
         "runs": list(descriptions),
-        **({"groups": [arm.to_dict(list(hypotheses)) for arm in arms]} if arms else {}),
+        **({"groups": [arm.to_dict(scored[0].runs) for arm in scored[0].arms]} if scored[0].is_grouped else {}),
         "languages": asdict(languages),
         "length": _length_values(settings, tokenizer_name, edges_of),
         "resampling": asdict(settings.resampling),

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from seq2seq_attn.evaluation.arms import ArmScore
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores, SystemScore, bucket_measures
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 
 CLEAR_P = 0.025
@@ -21,36 +19,26 @@ _FIXED = ("fixed", "initial")
 """attention variants that hand the decoder one vector"""
 
 
-class _Score(NamedTuple):
-    """One run or arm on some sentences."""
-
-    value: float
-    low: float
-    high: float
-    p_value: float | None
-    """of the difference to the first; None for the first itself"""
-    least: float
-    most: float
-    """of the seeds"""
-
-
 @dataclass(frozen=True)
 class _Part:
-    """Some sentences, and the scores of all runs or arms on them."""
+    """Some sentences, and the scores of all arms on them."""
 
     sentences: str
-    scores: list[_Score]
+    scores: list[ArmScore]
 
-    def difference(self, place: int) -> float:
-        return self.scores[place].value - self.scores[0].value
+    def value(self, arm: int) -> float:
+        return self.scores[arm].interval.value
 
-    def is_clear(self, place: int) -> bool:
-        """Whether neither the choice of sentences nor the seeds explain the difference to the first."""
-        first, other = self.scores[0], self.scores[place]
-        if other.p_value is None or other.p_value >= CLEAR_P or not _is_visible(self.difference(place)):
+    def difference(self, arm: int) -> float:
+        return self.value(arm) - self.value(0)
+
+    def is_clear(self, arm: int) -> bool:
+        """Whether neither the choice of sentences nor the seeds explain the difference to the first arm."""
+        test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
+        if test is None or test.p_value >= CLEAR_P or not _is_visible(self.difference(arm)):
             return False
-        have_seeds = first.least < first.most and other.least < other.most
-        return not have_seeds or other.least > first.most or other.most < first.least
+        have_seeds = first.min < first.max and other.min < other.max
+        return not have_seeds or other.min > first.max or other.max < first.min
 
 
 def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequence[str] = ()) -> str:
@@ -58,7 +46,7 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
 
     Args:
         unit: what lengths are counted in.
-        attentions: the attention variant of each run, so that two runs can be called the attention model and the fixed
+        attentions: the attention variant of each run, so that two arms can be called the attention model and the fixed
             vector; empty: unknown.
     """
     measure = bucket_measures(list(scores.scores))[0]
@@ -83,12 +71,8 @@ def _is_visible(difference: float) -> bool:
 
 
 def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
-    if scores.arms:
-        names = [arm.name for arm in scores.arms]
-        attentions = [attentions[arm.runs[0]] for arm in scores.arms] if attentions else ()
-    else:
-        names = list(scores.systems)
-    are_fixed = [attention in _FIXED for attention in attentions]
+    names = [arm.name for arm in scores.arms]
+    are_fixed = [attentions[arm.runs[0]] in _FIXED for arm in scores.arms] if attentions else []
     if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
         kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
         return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
@@ -96,24 +80,13 @@ def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
 
 
 def _part(sentences: str, scored: SetScores | BucketScores, measure: MeasureName) -> _Part:
-    of_arms = scored.arm_scores.get(measure)
-    found: Sequence[ArmScore | SystemScore] = of_arms or scored.scores[measure]
-    return _Part(sentences, [_score(one) for one in found])
-
-
-def _score(score: ArmScore | SystemScore) -> _Score:
-    interval = score.interval
-    least, most = interval.value, interval.value
-    if isinstance(score, ArmScore):
-        least, most = score.spread.min, score.spread.max
-    p_value = score.bootstrap.p_value if score.bootstrap else None
-    return _Score(interval.value, interval.low, interval.high, p_value, least, most)
+    return _Part(sentences, scored.scores[measure])
 
 
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
     if not ends:
         return f"{name} scores {_with_interval(overall.scores[0], title)} on {overall.sentences}."
-    short, long = (part.scores[0] for part in ends)
+    short, long = (part.scores[0].interval for part in ends)
     labels = [part.sentences for part in ends]
     scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
     is_clear = short.low > long.high or long.low > short.high
@@ -125,23 +98,22 @@ def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]
 
 def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
     if not any(_is_visible(part.difference(1)) for part in (overall, *ends)):
-        return f"{names[0]} and {names[1]} score the same: {overall.scores[0].value:.1f} {title}."
+        return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
     clear = [part for part in ends if part.is_clear(1)]
     if not clear:
         return _two_overall(names, title, overall, has_lengths=bool(ends))
-    told = clear[-1]  # the longest sentences, if the runs differ there
-    other = ends[0] if told is ends[1] else ends[1]
-    first, second = told.scores
+    shown = clear[-1]  # the longest sentences, if the arms differ there
+    other = ends[0] if shown is ends[1] else ends[1]
     sentence = (
-        f"On sentences of {told.sentences} {unit} {names[0]} scores {first.value:.1f} {title}, "
-        f"{names[1]} {second.value:.1f}; on those of {other.sentences} "
+        f"On sentences of {shown.sentences} {unit} {names[0]} scores {shown.value(0):.1f} {title}, "
+        f"{names[1]} {shown.value(1):.1f}; on those of {other.sentences} "
     )
     difference = f"{abs(other.difference(1)):.1f}"
     if not _is_visible(other.difference(1)):
         return f"{sentence}they differ by less than 0.1."
     if not other.is_clear(1):
         return f"{sentence}the difference ({difference}) is not clear."
-    same_sign = (other.difference(1) > 0) == (told.difference(1) > 0)
+    same_sign = (other.difference(1) > 0) == (shown.difference(1) > 0)
     return f"{sentence}they differ by {difference}{'' if same_sign else ', the other way round'}."
 
 
@@ -155,16 +127,17 @@ def _two_overall(names: Sequence[str], title: str, overall: _Part, *, has_length
 
 
 def _many(names: Sequence[str], title: str, part: _Part, where: str, *, lowest_is_best: bool) -> str:
-    order = sorted(range(len(names)), key=lambda place: part.scores[place].value, reverse=not lowest_is_best)
+    order = sorted(range(len(names)), key=part.value, reverse=not lowest_is_best)
     best, worst = order[0], order[-1]
-    num_clear = sum(part.is_clear(place) for place in range(1, len(names)))
+    num_clear = sum(part.is_clear(arm) for arm in range(1, len(names)))
     verb = "differs" if num_clear == 1 else "differ"
     return (
-        f"On {where} {names[best]} is best with {part.scores[best].value:.1f} {title} and {names[worst]} worst with "
-        f"{part.scores[worst].value:.1f}; {num_clear or 'none'} of the {len(names) - 1} others {verb} clearly from "
+        f"On {where} {names[best]} is best with {part.value(best):.1f} {title} and {names[worst]} worst with "
+        f"{part.value(worst):.1f}; {num_clear or 'none'} of the {len(names) - 1} others {verb} clearly from "
         f"{names[0]}."
     )
 
 
-def _with_interval(score: _Score, title: str) -> str:
-    return f"{score.value:.1f}{title and ' '}{title} [{score.low:.1f}, {score.high:.1f}]"
+def _with_interval(score: ArmScore, title: str) -> str:
+    interval = score.interval
+    return f"{interval.value:.1f}{title and ' '}{title} [{interval.low:.1f}, {interval.high:.1f}]"

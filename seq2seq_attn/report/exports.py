@@ -8,8 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from seq2seq_attn.evaluation.arms import ArmScore
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores, SystemScore
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.report.tables import Table
 
 COLUMNS = (
@@ -72,18 +71,18 @@ def csv_text(sets: Sequence[SetScores]) -> str:
 
 
 def _rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
-    for measure, of_runs in part.scores.items():
-        for name, score in zip(scores.systems, of_runs, strict=True):
-            yield {"measure": measure, "kind": "run", "name": name, "num_seeds": 1, **_values(score)}
-    for measure, of_arms in part.arm_scores.items():
-        for arm, arm_score in zip(scores.arms, of_arms, strict=True):
-            spread = {"num_seeds": arm_score.spread.num_seeds, "sd": arm_score.spread.standard_deviation}
-            yield {"measure": measure, "kind": "arm", "name": arm.name, **spread, **_values(arm_score)}
+    for measure in part.scores:
+        for run, score in zip(scores.runs, part.run_scores[measure], strict=True):
+            yield {"measure": measure, "kind": "run", "name": run, **_values(score)}
+    for measure in part.scores if scores.is_grouped else ():
+        for arm, score in zip(scores.arms, part.scores[measure], strict=True):
+            yield {"measure": measure, "kind": "arm", "name": arm.name, **_values(score)}
 
 
-def _values(score: SystemScore | ArmScore) -> dict[str, Any]:
+def _values(score: ArmScore) -> dict[str, Any]:
     interval, test, kept = score.interval, score.bootstrap, score.retention
-    values: dict[str, Any] = {"score": interval.value, "low": interval.low, "high": interval.high}
+    values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+    values |= {"score": interval.value, "low": interval.low, "high": interval.high}
     if test is not None:
         values |= {"difference": test.difference, "p_value": test.p_value}
     if kept is not None:

@@ -94,7 +94,7 @@ class ReportFiles:
             name = f"{stitched_name(f'{measure}-by-length{suffix}', drawn.stitch)}.{self.plots}"
             written.append(beside.with_name(name))
             plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
-            if len(drawn.systems) > 1 and measure != "ter":
+            if len(drawn.arms) > 1 and measure != "ter":
                 written.append(beside.with_name(name.replace(measure, "retention", 1)))
                 plot_retention(written[-1], drawn, measure=measure, unit=report.page.unit)
         return written

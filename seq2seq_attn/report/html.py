@@ -52,7 +52,6 @@ _SCRIPTS = (
     "example.js",
     "chart.js",
     "scores.js",
-    "arms.js",
     "curves.js",
     "attention.js",
     "sentences.js",
@@ -78,13 +77,13 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
 
     Args:
         sets: the sets that were scored, without the pooled one.
-        runs: in the order of the report's systems.
+        runs: in the order of the report's runs.
     """
     tokens = _Interned()
     maps, floor = _fit([_joined_maps(run, sets) for run in runs])
     chrf = _sentence_chrf(sets, runs)
     example = choose_example(maps, chrf)
-    names = report.sets[0].systems
+    names = report.sets[0].runs
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -208,10 +207,10 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> list[npt.NDArray[np.float32] | None]:
-    """Those of each run, all sets together; where runs are grouped, of the first run of each arm only."""
+    """The vectors of the first run of each arm, all sets together; None for the other runs."""
     return [
-        None if run.vectors is None or (first_of_arms and place not in first_of_arms) else np.concatenate(run.vectors)
-        for place, run in enumerate(runs)
+        np.concatenate(run.vectors) if run.vectors is not None and index in first_of_arms else None
+        for index, run in enumerate(runs)
     ]
 
 

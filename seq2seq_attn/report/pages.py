@@ -9,12 +9,6 @@ from urllib.parse import quote
 
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
-from seq2seq_attn.report.arm_tables import (
-    arm_comparison_table,
-    arm_length_table,
-    arm_score_table,
-    arm_summary_table,
-)
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
 from seq2seq_attn.report.conclusion import CLEAR_NOTE
 from seq2seq_attn.report.exports import latex_text
@@ -26,53 +20,59 @@ from seq2seq_attn.report.tables import (
     has_thin_bucket,
     length_table,
     score_table,
+    seeds_table,
     summary_table,
 )
 
+SEEDS_NOTE = (
+    "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; intervals and p: of the "
+    "means, over sentences"
+)
 _SUMMARY_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is made from."""
+    """The contents of a page."""
 
     sets: Sequence[SetScores]
     conclusion: str
     unit: str
-    """what lengths are counted in: `source tokens`"""
+    """the unit of lengths: `source tokens`"""
     length_tokenizer: str
     resampling: Resampling
     notes: Sequence[str]
     """lines about the runs: how they translated"""
     cautions: Sequence[str]
-    """lines about the runs: what to mind when reading their scores"""
+    """lines about the runs: reasons to read their scores with care"""
     provenance: str
     """commit, versions, date"""
 
 
 def drawn_sets(sets: Sequence[SetScores]) -> list[SetScores]:
-    """What stands for all sets where there is room for one: for each number of joined pairs the pooled set, or the only
-    one."""
+    """The sets to show where there is room for one: for each number of joined pairs the pooled set, or the only one."""
     return list({scores.stitch: scores for scores in sets}.values())
 
 
 def terminal_summary(page: Page) -> str:
-    """The main measure of each test set, the same by length, the conclusion; how to read them."""
+    """The main measure of each test set, the same by length, the conclusion, and how to read them."""
     drawn = drawn_sets(page.sets)
     measure = _first(drawn[0])[0]
-    make_summary, by_length = (arm_summary_table, arm_length_table) if drawn[0].arms else (summary_table, length_table)
-    blocks = [make_summary(page.sets, measure).to_text()]
+    blocks = [summary_table(page.sets, measure).to_text()]
     for scores in drawn:
         title = f"{TITLES[measure]} by length, {scores.name}"
-        blocks.append(f"{title}\n{by_length(scores, measure, unit=page.unit).to_text()}")
+        blocks.append(f"{title}\n{length_table(scores, measure, unit=page.unit).to_text()}")
     cautions = [*page.cautions, *(line for scores in drawn for line in _count_lines(scores))]
     if cautions:
         blocks.append("\n".join(cautions))
     blocks.append(textwrap.fill(page.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
     notes = ["[low, high]: 95 % bootstrap interval"]
-    if len(drawn[0].systems) == 2 and not drawn[0].arms:
-        notes.append(f"difference, p, kept: against {drawn[0].systems[0]}; kept = share of its score")
-    if len(drawn[0].systems) > 1:
+    arms = drawn[0].arms
+    if drawn[0].is_grouped:
+        notes.append(SEEDS_NOTE)
+    if len(arms) == 2:
+        notes.append(f"difference, p, kept: against {arms[0].name}; kept = share of its score")
+    if len(arms) > 1:
         notes.append(CLEAR_NOTE)
     if any(has_thin_bucket(scores) for scores in drawn):
         notes.append(THIN_NOTE)
@@ -81,16 +81,12 @@ def terminal_summary(page: Page) -> str:
 
 
 def terminal_page(page: Page) -> str:
-    """Scores and BLEU by length of each test set, of arms where runs are grouped; what attention did; the conclusion;
-    then how all was made."""
+    """Scores and BLEU by length of each test set; the attention analysis; the conclusion; then how all was made."""
     blocks = []
     for scores in page.sets:
-        blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
-        tables = _arm_tables(scores, page.unit, _first(scores))
-        if not scores.arms:
-            blocks.append(score_table(scores).to_text())
-            tables = _length_tables(scores, page.unit, _first(scores))
-        blocks += [f"{title}\n{table.to_text()}" for title, table in [*tables, *_attention_tables(scores, page.unit)]]
+        blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
+        tables = [*_score_tables(scores, page.unit, _first(scores)), *_attention_tables(scores, page.unit)]
+        blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
         if lines := _count_lines(scores):
             blocks.append("\n".join(lines))
     blocks += [page.conclusion, "\n".join([*legend(page), *_signature_lines(page)])]
@@ -98,7 +94,7 @@ def terminal_page(page: Page) -> str:
 
 
 def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
-    """The same with every measure by length, each run by itself too, and plots (file names beside this file)."""
+    """The same with every measure by length, each run by itself too, and plots (names of files beside this one)."""
     blocks = ["# Evaluation", escape_markdown(page.conclusion)]
     for scores in page.sets:
         blocks += [
@@ -126,9 +122,16 @@ def latex_page(page: Page) -> str:
 
 
 def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
+    """All tables but `score_table`: of the arms, of each run by itself where arms have several, of attention."""
     measures = bucket_measures(list(scores.scores))
-    of_scores = _arm_tables(scores, unit, measures) + _length_tables(scores, unit, measures)
-    return [*of_scores, *_attention_tables(scores, unit)]
+    tables = _score_tables(scores, unit, measures)
+    if scores.is_grouped:
+        runs = scores.ungrouped()
+        tables += [("Each run by itself", score_table(runs))]
+        tables += [
+            (f"{TITLES[one]} by length, each run by itself", length_table(runs, one, unit=unit)) for one in measures
+        ]
+    return [*tables, *_attention_tables(scores, unit)]
 
 
 def _markdown_list(lines: Sequence[str]) -> str:
@@ -136,9 +139,9 @@ def _markdown_list(lines: Sequence[str]) -> str:
 
 
 def _count_lines(scores: SetScores) -> list[str]:
-    """What the length limit cut, and what the runs could not read."""
+    """Translations that the length limit cut, and unknown source tokens."""
     lines = []
-    for name, counts in zip(scores.systems, scores.counts, strict=bool(scores.counts)):
+    for name, counts in zip(scores.runs, scores.counts, strict=bool(scores.counts)):
         where = f"{name}, {scores.name}"
         if counts is not None and counts.num_cut:
             lines.append(
@@ -151,29 +154,20 @@ def _count_lines(scores: SetScores) -> list[str]:
 
 
 def _first(scores: SetScores) -> list[MeasureName]:
-    """What stands for all that was measured by length, where there is room for one."""
+    """The main measure by length, where there is room for one."""
     return bucket_measures(list(scores.scores))[:1]
 
 
-def _length_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:
-    tables = []
+def _score_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:
+    """Each measure by length, and how far seeds differ where an arm has several."""
+    of_means = ", means over seeds" if scores.is_grouped else ""
+    tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []
     for measure in measures:
-        tables.append((f"{TITLES[measure]} by length", length_table(scores, measure, unit=unit)))
-        if len(scores.systems) > 2 and not scores.arms:  # the arms have a comparison of their own
-            against = f"{TITLES[measure]} by length, against {scores.systems[0]}"
+        title = f"{TITLES[measure]} by length"
+        tables.append((title + of_means, length_table(scores, measure, unit=unit)))
+        if len(scores.arms) > 2:
+            against = f"{title}, against {scores.arms[0].name}{of_means}"
             tables.append((against, comparison_table(scores, measure, unit=unit)))
-    return tables
-
-
-def _arm_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:
-    if not scores.arms:
-        return []
-    tables = [("Arms: means over seeds", arm_score_table(scores))]
-    for measure in measures:
-        tables.append((f"{TITLES[measure]} by length, means over seeds", arm_length_table(scores, measure, unit=unit)))
-        if len(scores.arms) > 1:
-            against = f"{TITLES[measure]} by length, means against {scores.arms[0].name}"
-            tables.append((against, arm_comparison_table(scores, measure, unit=unit)))
     return tables
 
 
@@ -187,24 +181,20 @@ def _attention_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
 
 
 def legend(page: Page) -> list[str]:
-    """How to read the scores, a sentence or two a line."""
-    drawn = page.resampling
+    """How to read the scores, one or two sentences per line."""
+    resampling = page.resampling
     lines = [
-        f"[low, high]: 95 % bootstrap interval, {drawn.num_resamples:,} resamples, seed {drawn.seed}; "
+        f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed {resampling.seed}; "
         f"length in {page.unit} of {page.length_tokenizer}"
     ]
     first = page.sets[0]
-    if len(first.systems) > 1:
-        name = first.arms[0].name if first.arms else first.systems[0]
+    if len(first.arms) > 1:
         lines.append(
-            f"difference, p, kept: against {name}, by sacreBLEU's paired bootstrap (the JSON has approximate "
-            f"randomization too); kept = share of its score; {CLEAR_NOTE}"
+            f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
+            f"approximate randomization too); kept = share of its score; {CLEAR_NOTE}"
         )
-    if first.arms:
-        lines.append(
-            "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; intervals and p: of "
-            "the means, over sentences"
-        )
+    if first.is_grouped:
+        lines.append(SEEDS_NOTE)
     if first.attention is not None:
         lines.append(ATTENTION_NOTE)
     if any(gold_table(scores) is not None for scores in page.sets):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from seq2seq_attn.evaluation.scores import SetScores
+from seq2seq_attn.evaluation.scores import ArmScore, SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.significance import Interval
 from seq2seq_attn.translate.figure import new_figure, save_figure
@@ -23,30 +23,29 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
 class _Point(NamedTuple):
-    """A bucket: its place, a value with its band, and the least and the most that a seed has (0: one seed)."""
+    """A bucket: its position, a value with its band, and the extremes of the seeds."""
 
     x: int
     value: float
     low: float
     high: float
-    least: float = 0.0
-    most: float = 0.0
+    least: float
+    most: float
 
 
 def plot_by_length(
     path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens", title: str = ""
 ) -> None:
-    """Write the score by length: a line a run with its 95 % band, n under each bucket.
+    """Write the score by length: a line per arm with its 95 % band, n under each bucket.
 
-    Where runs are grouped, a line an arm: the mean of its seeds, their extremes as bars, the band over sentences.
+    Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
     """
     figure = new_figure(_width(scores), 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    if scores.arms:
-        _draw_arms(axes, scores, measure)
-    else:
-        _draw_runs(axes, scores, measure)
+    for position, arm in enumerate(scores.arms):
+        of_arm = [row.scores[measure][position] for row in scores.buckets]
+        _draw_band(axes, position, arm.name, [_point(x, score.interval, score) for x, score in enumerate(of_arm)])
     axes.set_ylabel(f"{TITLES[measure]} (sacreBLEU, 95 % bootstrap band{_bars_note(scores)})")
     axes.set_ylim(bottom=0)
     _finish(axes, scores, unit, title or f"{TITLES[measure]} by sentence length, {scores.name}")
@@ -56,25 +55,26 @@ def plot_by_length(
 def plot_retention(
     path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens"
 ) -> None:
-    """Write the share of the first run's score that each other run keeps, by length, with its paired band.
+    """Write the share of the first arm's score that each other arm keeps, by length, with its paired band.
 
-    Where runs are grouped, of arms: the share of the first one's mean, the extremes of the seeds as bars.
+    Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
     """
     figure = new_figure(_width(scores), 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    names = [arm.name for arm in scores.arms] or scores.systems
-    for position in range(1, len(names)):
-        if scores.arms:
-            points = _kept_by_arm(scores, measure, position)
-        else:
-            kept = [row.scores[measure][position].retention for row in scores.buckets]
-            points = [_Point(x, r.value, r.low, r.high) for x, r in enumerate(kept) if r is not None]
-        _draw_band(axes, position, names[position], points)
+    first, *others = scores.arms
+    for position, arm in enumerate(others, start=1):
+        points = []
+        for x, row in enumerate(scores.buckets):
+            score, baseline = row.scores[measure][position], row.scores[measure][0].interval.value
+            if score.retention is not None:
+                points.append(_point(x, score.retention, score, unit=baseline))
+        _draw_band(axes, position, arm.name, points)
     axes.axhline(1.0, color="0.4", linewidth=1)
-    axes.set_ylabel(f"share of {names[0]}'s {TITLES[measure]} (95 % paired band{_bars_note(scores)})", parse_math=False)
+    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band{_bars_note(scores)})"
+    axes.set_ylabel(label, parse_math=False)
     axes.set_ylim(bottom=0)
-    title = f"{TITLES[measure]} by sentence length, as a share of {names[0]}'s, {scores.name}"
+    title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
     _finish(axes, scores, unit, title)
     save_figure(figure, path)
 
@@ -84,37 +84,14 @@ def _width(scores: SetScores) -> float:
     return max(6.0, 1.1 * len(scores.buckets) + 2)
 
 
-def _draw_runs(axes: Axes, scores: SetScores, measure: MeasureName) -> None:
-    for position, system in enumerate(scores.systems):
-        intervals = [row.scores[measure][position].interval for row in scores.buckets]
-        _draw_band(axes, position, system, [_Point(x, i.value, i.low, i.high) for x, i in enumerate(intervals)])
-
-
-def _draw_arms(axes: Axes, scores: SetScores, measure: MeasureName) -> None:
-    for position, arm in enumerate(scores.arms):
-        points = []
-        for x, row in enumerate(scores.buckets):
-            score = row.arm_scores[measure][position]
-            points.append(_Point(x, *_band(score.interval), score.spread.min, score.spread.max))
-        _draw_band(axes, position, arm.name, points)
-
-
-def _kept_by_arm(scores: SetScores, measure: MeasureName, position: int) -> list[_Point]:
-    points = []
-    for x, row in enumerate(scores.buckets):
-        baseline, score = row.arm_scores[measure][0], row.arm_scores[measure][position]
-        if score.retention is not None:
-            extremes = (score.spread.min / baseline.spread.mean, score.spread.max / baseline.spread.mean)
-            points.append(_Point(x, *_band(score.retention), *extremes))
-    return points
-
-
-def _band(interval: Interval) -> tuple[float, float, float]:
-    return interval.value, interval.low, interval.high
+def _point(x: int, interval: Interval, score: ArmScore, *, unit: float = 1.0) -> _Point:
+    """The interval, with the extremes of the score's seeds in the unit that the interval has."""
+    extremes = (score.spread.min / unit, score.spread.max / unit)
+    return _Point(x, interval.value, interval.low, interval.high, *extremes)
 
 
 def _bars_note(scores: SetScores) -> str:
-    return "; bars: seeds" if scores.arms else ""
+    return "; bars: seeds" if scores.is_grouped else ""
 
 
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> None:

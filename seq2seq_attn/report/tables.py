@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq_attn.evaluation.scores import SetScores, SystemScore
+from seq2seq_attn.evaluation.scores import ArmScore, SetScores
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
@@ -23,13 +23,13 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def to_text(self) -> str:
-        """Aligned columns, two blanks apart, a rule under the header."""
+        """Columns aligned and separated by two spaces, a rule under the header."""
         widths = [max(map(display_width, column)) for column in zip(self.header, *self.rows, strict=True)]
         lines = [self.header, ["-" * width for width in widths], *self.rows]
         return "\n".join(_align(line, widths) for line in lines)
 
     def to_markdown(self) -> str:
-        """A GitHub table; what Markdown would read as markup in a cell is escaped."""
+        """A GitHub table; markup in cells is escaped."""
         marks = [":--" if column == 0 else "--:" for column in range(len(self.header))]
         lines = [self.header, marks, *self.rows]
         return "\n".join(
@@ -38,7 +38,7 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that stays text in Markdown: no HTML, no links, no line breaks."""
+    """The text with Markdown's markup escaped: no HTML, no links, no line breaks."""
     return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
 
 
@@ -50,9 +50,9 @@ def display_width(text: str) -> int:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text with blanks up to a display width, flush right or left."""
-    blanks = " " * max(0, width - display_width(text))
-    return blanks + text if right else text + blanks
+    """The text filled with spaces to a display width, aligned left or right."""
+    spaces = " " * max(0, width - display_width(text))
+    return spaces + text if right else text + spaces
 
 
 def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -61,34 +61,48 @@ def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def summary_table(sets: Sequence[SetScores], measure: MeasureName) -> Table:
-    """One row a test set: each run's score and interval; with two runs also difference and p."""
+    """One row per test set: each arm's score and interval; with two arms also difference and p."""
     rows = [[one.name, f"{one.num_pairs:,}", *_score_cells(one.scores[measure])] for one in sets]
-    return Table([TITLES[measure], "n", *_run_headers(sets[0].systems)], rows)
+    return Table([TITLES[measure], "n", *_arm_headers(sets[0])], rows)
 
 
 def score_table(scores: SetScores) -> Table:
-    """One row a measure: each run's score and interval; with two runs also difference and p."""
-    rows = [[TITLES[name], *_score_cells(of_systems)] for name, of_systems in scores.scores.items()]
-    return Table(["measure", *_run_headers(scores.systems)], rows)
+    """One row per measure: each arm's score and interval; with two arms also difference and p."""
+    rows = [[TITLES[name], *_score_cells(of_arms)] for name, of_arms in scores.scores.items()]
+    return Table(["measure", *_arm_headers(scores)], rows)
+
+
+def seeds_table(scores: SetScores) -> Table:
+    """One row per measure and arm: number of seeds, their mean, standard deviation and extremes."""
+    rows = []
+    for measure, of_arms in scores.scores.items():
+        title = TITLES[measure]
+        for arm, score in zip(scores.arms, of_arms, strict=True):
+            spread = score.spread
+            deviation = "-" if spread.standard_deviation is None else f"{spread.standard_deviation:.2f}"
+            extremes = f"{spread.min:.1f} to {spread.max:.1f}"
+            rows.append([title, arm.name, str(spread.num_seeds), f"{spread.mean:.1f}", deviation, extremes])
+            title = ""
+    return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
 
 def length_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
-    """One row a bucket, and one for the whole set: n, each run's score and interval; with two runs also difference, p
-    and the share of the first run's score that the second keeps."""
+    """One row per bucket, and one for the whole set: n, each arm's score and interval; with two arms also difference, p
+    and the share of the first arm's score that the second keeps."""
     rows = []
-    for label, num_pairs, of_systems in _length_rows(scores, measure):
-        rows.append([label, f"{num_pairs:,}", *_score_cells(of_systems, with_retention=True)])
-    return Table([unit, "n", *_run_headers(scores.systems, with_retention=True)], rows)
+    for label, num_pairs, of_arms in _length_rows(scores, measure):
+        rows.append([label, f"{num_pairs:,}", *_score_cells(of_arms, with_retention=True)])
+    return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
 
 def comparison_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
-    """One row a bucket, and one for the whole set: of each run after the first the difference to the first, p and the
-    share kept. For three runs and more, where `length_table` has no room for them."""
+    """One row per bucket, and one for the whole set: of each arm after the first the difference to the first, p and the
+    share kept. For three arms and more, where `length_table` has no room for them."""
     rows = []
-    for label, _, of_systems in _length_rows(scores, measure):
-        compared = [_comparison_cells(score, with_retention=True) for score in of_systems[1:]]
+    for label, _, of_arms in _length_rows(scores, measure):
+        compared = [_comparison_cells(score, with_retention=True) for score in of_arms[1:]]
         rows.append([label, *("  ".join(cells) for cells in compared)])
-    return Table([unit, *(f"{system}: difference, p, kept" for system in scores.systems[1:])], rows)
+    return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
 
 def has_thin_bucket(scores: SetScores) -> bool:
@@ -107,7 +121,7 @@ def format_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int, list[SystemScore]]]:
+def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int, list[ArmScore]]]:
     rows = []
     for row in scores.buckets:
         mark = THIN_MARK if row.bucket.is_thin else ""
@@ -115,19 +129,25 @@ def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int
     return [*rows, ("all", scores.num_pairs, scores.scores[measure])]
 
 
-def _run_headers(systems: Sequence[str], *, with_retention: bool = False) -> list[str]:
+def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:
     comparison = ["difference", "p", *(["kept"] if with_retention else [])]
-    return [*systems, *(comparison if len(systems) == 2 else [])]
+    return [*(arm.name for arm in scores.arms), *(comparison if len(scores.arms) == 2 else [])]
 
 
-def _score_cells(scores: Sequence[SystemScore], *, with_retention: bool = False) -> list[str]:
-    cells = [f"{s.interval.value:.1f} [{s.interval.low:.1f}, {s.interval.high:.1f}]" for s in scores]
+def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False) -> list[str]:
+    cells = [_score_cell(score) for score in scores]
     return [*cells, *(_comparison_cells(scores[1], with_retention) if len(scores) == 2 else [])]
 
 
-def _comparison_cells(score: SystemScore, with_retention: bool) -> list[str]:
+def _score_cell(score: ArmScore) -> str:
+    deviation, interval = score.spread.standard_deviation, score.interval
+    spread = "" if deviation is None else f" ± {deviation:.1f}"
+    return f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]"
+
+
+def _comparison_cells(score: ArmScore, with_retention: bool) -> list[str]:
     if score.bootstrap is None:
-        raise ValueError("a run after the first needs its paired test")
+        raise ValueError("an arm after the first needs its paired test")
     cells = [format_difference(score.bootstrap.difference), format_p(score.bootstrap.p_value)]
     if with_retention:
         kept = score.retention

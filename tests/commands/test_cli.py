@@ -286,7 +286,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
             ),
             files=ReportFiles(Path("j"), Path("r.html"), "svg", Path("s.csv"), Path("t.tex")),
             ensemble=True,
-            judge_attention=False,
+            analyze_attention=False,
         )
     ]
 

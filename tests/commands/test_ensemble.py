@@ -91,14 +91,14 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -
         ("toy", ["additive", "additive-2"]),
         (name, [name]),
     ]
-    [_, of_ensemble] = report.sets[0].arm_scores["bleu"]
+    [_, of_ensemble] = report.sets[0].scores["bleu"]
     assert of_ensemble.bootstrap is not None
     assert name in report.summary
 
 
 def test_a_long_list_of_members_is_counted() -> None:
     report = run_evaluate(Path(), "additive", "additive-2", "none", "none-2", ensemble=True, splits=["short"])
-    assert report.sets[0].systems[-1] == "ensemble of 4 runs"
+    assert report.sets[0].runs[-1] == "ensemble of 4 runs"
     assert report.data["runs"][-1]["members"] == ["additive", "additive-2", "none", "none-2"]
 
 
@@ -136,15 +136,15 @@ def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> N
     page = tmp_path / "page.html"
     report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], page=page)
     assert "ensemble of additive, none" in page.read_text(encoding="utf-8")
-    judged = report.sets[0].attention
-    assert judged is not None
-    assert judged.overall[0].attention.entropy is not None
-    assert judged.overall[2].attention.entropy is None  # forced decoding takes one run
+    analyzed = report.sets[0].attention
+    assert analyzed is not None
+    assert analyzed.overall[0].attention.entropy is not None
+    assert analyzed.overall[2].attention.entropy is None  # forced decoding takes one run
 
 
 def test_pairs_joined_to_one(runs: Path) -> None:
     report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], stitch=[1, 2])
-    assert [len(scores.systems) for scores in report.sets] == [3, 3]
+    assert [len(scores.runs) for scores in report.sets] == [3, 3]
 
 
 def test_evaluate_from_python(runs: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import sacrebleu
 from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import judge_alignment
+from seq2seq_attn.evaluation.attention import score_alignment
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
@@ -68,7 +68,7 @@ def test_what_the_run_directory_gets(workshop):
 def test_two_runs_side_by_side(workshop, tmp_path):
     report = run_evaluate(workshop, "additive", "none", splits=["long"], json=tmp_path / "compared.json")
     [scores] = report.sets
-    assert scores.systems == ["additive", "none"]
+    assert scores.runs == ["additive", "none"]
     assert scores.scores["bleu"][1].bootstrap is not None
     assert "difference" in report.text
     run_evaluate(workshop, "additive", "none", splits=["short"])
@@ -157,7 +157,7 @@ def test_runs_of_one_arm_are_grouped(workshop):
     ]
     [scores] = report.sets
     of_runs = [score.interval.value for score in scores.scores["bleu"]]
-    assert scores.arm_scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
+    assert scores.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
     assert "means over seeds" in report.text
     assert "groups" not in run_evaluate(workshop, "additive", "none", splits=["long"]).data
 
@@ -177,7 +177,7 @@ def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
     assert list(only.sets[0].buckets[0].scores) == ["bleu_lowercase"]
 
 
-def test_attention_is_judged_unless_told_otherwise(workshop):
+def test_attention_is_analyzed_unless_told_otherwise(workshop):
     report = run_evaluate(workshop, "additive", "none", splits=["short", "long"])
     for scores, values in zip(report.sets, report.data["sets"], strict=True):
         additive, none = values["attention"]["runs"]
@@ -188,7 +188,7 @@ def test_attention_is_judged_unless_told_otherwise(workshop):
         assert [row["label"] for row in values["attention"]["buckets"]] == [row.bucket.label for row in scores.buckets]
     assert "Attention by length" in report.text
     assert "Attention against gold links" not in report.text
-    left_out = run_evaluate(workshop, "additive", splits=["short"], judge_attention=False)
+    left_out = run_evaluate(workshop, "additive", splits=["short"], analyze_attention=False)
     assert "attention" not in left_out.data["sets"][0]
     assert "Attention by length" not in left_out.text
 
@@ -209,7 +209,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert judge_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
+    assert score_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
 
 
 def test_usage_errors(workshop, tmp_path):
@@ -256,7 +256,7 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     report = score_files([paths["a"], paths["b"]], paths["ref"], settings=Settings("quantiles:3", resampling=QUICK))
     assert report.data["length"]["of"] == "reference"
     assert len(report.sets[0].buckets) == 3
-    assert report.sets[0].systems == ["a", "b"]
+    assert report.sets[0].runs == ["a", "b"]
     assert sorted(tmp_path.iterdir()) == sorted(paths.values())
     assert report.sets[0].attention.overall[1].attention.missing > 0
     seeds = score_files([paths["a"], paths["b"]], paths["ref"], arms=["x", "x"], settings=Settings(resampling=QUICK))

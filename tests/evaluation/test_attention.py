@@ -1,4 +1,4 @@
-"""Attention judged: forced decoding, words and links together, against plain Python on a small real model."""
+"""Attention analyzed: forced decoding, words and links together, against plain Python on a small real model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.captions.generator import generate, tokenize_caption
-from seq2seq_attn.evaluation.attention import Judge, judge_alignment
+from seq2seq_attn.evaluation.attention import AttentionAnalyzer, score_alignment
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import caption_links, stitched
 from seq2seq_attn.translate.scoring import force_decode
@@ -24,7 +24,7 @@ CAPTIONS = EvaluationSet("test", SOURCE, TARGET, caption_links(SOURCE, TARGET, L
 
 @pytest.fixture(scope="module")
 def translators(tmp_path_factory):
-    root = tmp_path_factory.mktemp("judge")
+    root = tmp_path_factory.mktemp("attention")
     make_toy_run(root / "characters", toy_config(tokenizer="characters"))
     make_toy_run(root / "sentencepiece")
     make_toy_run(root / "fixed", toy_config(attention="fixed"))
@@ -75,7 +75,7 @@ def test_alignment_of_character_tokens_equals_plain_python(translators):
         plain_words(decoded.attention, pair)
         for decoded, pair in zip(force_decode(translator, SOURCE, TARGET), PAIRS, strict=True)
     ]
-    found = judge_alignment(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
+    found = score_alignment(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
     assert list(found) == [-1, 0, 1]
     for shift, score in found.items():
         values = (score.error_rate, score.precision, score.recall, score.mass)
@@ -103,40 +103,40 @@ def test_the_words_of_joined_captions_keep_their_links():
         }
 
 
-def test_judgement_of_hypotheses_equals_plain_python(translators):
+def test_analysis_of_hypotheses_equals_plain_python(translators):
     translator, hypotheses = translators["sentencepiece"], [*TARGET[1:], ""]
-    judged = Judge(CAPTIONS, Languages()).judge(hypotheses, translator, batch_size=1)
-    score = judged.score().attention
+    analyzed = AttentionAnalyzer(CAPTIONS, Languages()).analyze(hypotheses, translator, batch_size=1)
+    score = analyzed.score().attention
     entropies = [
         -sum(w * math.log(w) for w in row if w > 0)
         for decoded in force_decode(translator, SOURCE, hypotheses, batch_size=1)
         for row in decoded.attention.astype(float).tolist()
     ]
     assert score.entropy == pytest.approx(sum(entropies) / len(entropies), abs=1e-9)
-    assert judged.statistics.attention_N5[-1, 2] == judged.statistics.attention_N5[-1, 4] > 0  # blank: all dropped
+    assert analyzed.statistics.attention_N5[-1, 2] == analyzed.statistics.attention_N5[-1, 4] > 0  # blank: all dropped
     assert 0 < score.missing < 1
-    assert judged.gold is not None
+    assert analyzed.gold is not None
     buckets = [np.arange(5), np.arange(5, 12)]
-    parts = [judged.score(indices) for indices in buckets]
+    parts = [analyzed.score(indices) for indices in buckets]
     assert [part.gold[0].num_pairs for part in parts] == [5, 7]
-    alone = judge_alignment(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5]))
+    alone = score_alignment(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5]))
     assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
 
 
-def test_a_fixed_vector_model_is_judged_by_its_texts(translators):
-    judge = Judge(CAPTIONS, Languages())
-    judged = judge.judge(TARGET, translators["fixed"])
-    score = judged.score()
+def test_a_fixed_vector_model_is_analyzed_by_its_texts(translators):
+    analyzer = AttentionAnalyzer(CAPTIONS, Languages())
+    analyzed = analyzer.analyze(TARGET, translators["fixed"])
+    score = analyzed.score()
     assert (score.attention.entropy, score.attention.dropped, score.gold) == (None, None, {})
     assert (score.attention.missing, score.attention.excess) == (0.0, 0.0)
-    assert judge.judge(TARGET).score() == score
+    assert analyzer.analyze(TARGET).score() == score
     with pytest.raises(ValueError, match="no source positions"):
-        judge_alignment(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
+        score_alignment(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
 
 
 def test_a_line_whose_words_are_not_its_tokens_counts_as_unaligned_with_a_warning(translators, caplog):
     gold = caption_links(["Ganz anders.", *SOURCE[1:]], TARGET, ["", *LINKS[1:]])
     with caplog.at_level(logging.WARNING):
-        found = judge_alignment(translators["characters"], SOURCE, TARGET, gold)
+        found = score_alignment(translators["characters"], SOURCE, TARGET, gold)
     assert "attention of a line counts as none: not the same text" in caplog.text
     assert found[0].num_pairs == 12

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from seq2seq_attn.metrics import seeds
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, MeasureName, Score
-from seq2seq_attn.metrics.seeds import Drawn, draw, join, mean_difference, mean_interval, mean_retention
+from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference, mean_interval, mean_retention, pool
 from seq2seq_attn.metrics.significance import Interval, PairedTest
 
 
@@ -14,7 +15,7 @@ def score(name: MeasureName, hypotheses: Sequence[str], references: Sequence[str
 
 
 def interval(system: CorpusStatistics, **draws: int) -> Interval:
-    return mean_interval(draw([system], **draws)[0])
+    return mean_interval(seeds.bootstrap([system], **draws)[0])
 
 
 def bootstrap(baseline: CorpusStatistics, system: CorpusStatistics, **draws: int) -> PairedTest:
@@ -39,6 +40,6 @@ def arm_retention(
 
 def _arms(
     baselines: Sequence[CorpusStatistics], systems: Sequence[CorpusStatistics], draws: dict[str, int]
-) -> tuple[Drawn, Drawn]:
-    drawn = draw([*baselines, *systems], **draws)
-    return join(drawn[: len(baselines)]), join(drawn[len(baselines) :])
+) -> tuple[BootstrapSamples, BootstrapSamples]:
+    samples = seeds.bootstrap([*baselines, *systems], **draws)
+    return pool(samples[: len(baselines)]), pool(samples[len(baselines) :])

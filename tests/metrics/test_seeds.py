@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from seq2seq_attn.metrics.seeds import Spread, draw, join, spread
+from seq2seq_attn.metrics.seeds import Spread, bootstrap, pool, spread
 from seq2seq_attn.metrics.significance import bootstrap_scores
 from tests.metrics.corpora import make_hypotheses
 from tests.metrics.pairs import arm_bootstrap, arm_retention
@@ -81,7 +81,7 @@ def test_spread_is_that_of_a_sample():
 
 
 def test_joined_runs_are_scored_by_their_mean():
-    drawn = draw(statistics_of("bleu", *ARM), num_resamples=40)
-    joined = join(drawn)
-    assert joined.mean == pytest.approx((drawn[0].mean + drawn[1].mean) / 2, abs=1e-9)
-    np.testing.assert_allclose(joined.means_R, (drawn[0].means_R + drawn[1].means_R) / 2, rtol=0, atol=1e-9)
+    first, second = bootstrap(statistics_of("bleu", *ARM), num_resamples=40)
+    pooled = pool([first, second])
+    assert pooled.mean == pytest.approx((first.mean + second.mean) / 2, abs=1e-9)
+    np.testing.assert_allclose(pooled.means_R, (first.means_R + second.means_R) / 2, rtol=0, atol=1e-9)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from seq2seq_attn.evaluation.arms import named_arms
-from seq2seq_attn.evaluation.attention_scores import GoldAttention, Judgement
+from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.sets import EvaluationSet
@@ -60,11 +60,11 @@ def summaries_of(lines: list[str], *, seed: int, size: int = 64) -> np.ndarray:
     return np.tanh(np.array(bent) / 4.0).astype(np.float32)
 
 
-def made_up_judgement(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> Judgement:
+def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> AttentionAnalysis:
     """Attention that is mostly right, against links along the diagonal; no draw: a run without attention."""
     overlap_N4 = np.array([overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)])
     if draw is None:
-        return Judgement(AttentionStatistics(overlap_N4))
+        return AttentionAnalysis(AttentionStatistics(overlap_N4))
     shapes = [
         (len(target.split()), len(source.split())) for source, target in zip(one.source, one.references, strict=True)
     ]
@@ -76,7 +76,7 @@ def made_up_judgement(one: EvaluationSet, lines: list[str], draw: np.random.Gene
         weights_TS /= weights_TS.sum(axis=1, keepdims=True)
         links.append([(int(source), target) for target, source in enumerate(diagonal)])
     counts_N5 = draw.uniform(size=(len(weights), 5)) * [20.0, 0.0, 2.0, 1.0, 0.0] + [0.0, 13.0, 0.0, 0.0, 12.0]
-    return Judgement(AttentionStatistics(overlap_N4, counts_N5), GoldAttention(weights, links))
+    return AttentionAnalysis(AttentionStatistics(overlap_N4, counts_N5), GoldAttention(weights, links))
 
 
 def made_up_curve(count: int = 0, *, speed: float = 1.0) -> list[Validation]:
@@ -93,12 +93,12 @@ def make_report(
     without_maps: tuple[int, ...] = (1,),
     with_vectors: bool = True,
     arms: tuple[str, ...] = (),
-    judged: bool = False,
+    analyzed: bool = False,
     unknown: dict[int, tuple[int, ...]] | None = None,
     validations: tuple[int, ...] = (),
 ) -> tuple[str, Report]:
     """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
-    `without_maps` are the places of runs that have no attention; `arms` names the arm of each run; `judged`: with
+    `without_maps` are the places of runs that have no attention; `arms` names the arm of each run; `analyzed`: with
     attention held against gold links; `unknown`: positions of source tokens that no run knows, in sentences of the
     first set; `validations`: how many each run had."""
     of_sets, hypotheses = [], {name: [] for name in names}
@@ -115,9 +115,9 @@ def make_report(
     descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
     settings = Settings(by_length="9,12,15,18,21", resampling=QUICK)
     draw = np.random.default_rng(1)
-    judgements = [
+    analyses = [
         [
-            made_up_judgement(one, lines, None if number in without_maps else draw)
+            made_up_analysis(one, lines, None if number in without_maps else draw)
             for one, lines in zip(of_sets, made, strict=True)
         ]
         for number, made in enumerate(hypotheses.values())
@@ -128,7 +128,7 @@ def make_report(
         descriptions,
         settings=settings,
         arms=named_arms(arms),
-        judgements=judgements if judged else None,
+        analyses=analyses if analyzed else None,
         counts=[[LineCounts(3 * number, len(unknown or {}))] * len(sets) for number in range(len(names))],
     )
     runs = []

@@ -10,9 +10,9 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
 from seq2seq_attn.evaluation.scores import SetScores, score_set
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.arm_tables import arm_comparison_table, arm_length_table, arm_score_table
-from seq2seq_attn.report.pages import markdown_page, terminal_page
+from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.tables import comparison_table, length_table, score_table, seeds_table
 from tests.metrics.corpora import make_hypotheses
 from tests.metrics.pairs import arm_bootstrap, arm_retention
 from tests.metrics.test_significance import statistics_of
@@ -49,7 +49,7 @@ def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
     ]
     arms = find_arms(["a-s1", "a-s2", "b_seed1", "b_seed3", "c"], configs)
     assert arms == [Arm("a", (0, 1), (1, 2)), Arm("b", (2, 3), (1, 3)), Arm("c", (4,), (1,))]
-    assert find_arms(["x", "y"], configs[1:3]) == []
+    assert find_arms(["x", "y"], configs[1:3]) == [Arm("x", (0,), (2,)), Arm("y", (1,), (1,))]
     assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
 
 
@@ -61,7 +61,7 @@ def test_how_a_run_was_computed_makes_no_arm():
 
 def test_the_same_seed_twice_is_no_spread():
     configs = [config("seed=1"), config("seed=1"), config("seed=2")]
-    assert find_arms(["a-s1", "b-s1"], configs[:2]) == []
+    assert find_arms(["a-s1", "b-s1"], configs[:2]) == [Arm("a-s1", (0,), (1,)), Arm("b-s1", (1,), (1,))]
     arms = find_arms(["a-s1", "b-s1", "a-s2"], configs)
     assert [(arm.runs, arm.seeds) for arm in arms] == [((0, 2), (1, 2)), ((1,), (1,))]
     assert [arm.name for arm in arms] == ["a", "b"]
@@ -101,7 +101,7 @@ def test_arms_can_be_named_by_hand():
         ("a", (0, 2), (1, 2)),
         ("b", (1,), (1,)),
     ]
-    assert named_arms(["a", "b"]) == []
+    assert named_arms(["a", "b"]) == [Arm("a", (0,), (1,)), Arm("b", (1,), (1,))]
 
 
 def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
@@ -109,7 +109,7 @@ def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
     cells = [(range(150), grouped), *((row.bucket.indices, row) for row in grouped.buckets)]
     for indices, cell in cells:
         runs = [one.subset(indices) for one in every]
-        baseline, none, initial = cell.arm_scores["bleu"]
+        baseline, none, initial = cell.scores["bleu"]
         assert none.spread.mean == pytest.approx(sum(run.score().score for run in runs[2:5]) / 3, abs=1e-9)
         assert none.spread.min == min(run.score().score for run in runs[2:5])
         assert none.interval.value == none.spread.mean
@@ -117,6 +117,8 @@ def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
         assert none.retention == arm_retention(runs[:2], runs[2:5], **draws)
         assert none.bootstrap == arm_bootstrap(runs[:2], runs[2:5], **draws)
         assert baseline.bootstrap is baseline.retention is None
+        assert none.randomization is None  # of several runs, which sentences would be swapped?
+        assert [one.interval.value for one in cell.run_scores["bleu"]] == [run.score().score for run in runs]
         assert (initial.spread.num_seeds, initial.spread.standard_deviation) == (1, None)
 
 
@@ -132,16 +134,18 @@ def test_json_has_the_groups_only_where_there_are_any(grouped, two_systems):
 
 
 def test_tables_of_arms(grouped):
-    table = arm_score_table(grouped)
-    none = grouped.arm_scores["bleu"][1]
+    table = seeds_table(grouped)
+    none = grouped.scores["bleu"][1]
     assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
-    assert table.rows[1][3:5] == [f"{none.spread.mean:.1f}", f"{none.spread.standard_deviation:.2f}"]
-    assert table.rows[1][7] == f"{none.bootstrap.difference:+.1f}"
-    table = arm_length_table(grouped, unit="words")
+    extremes = f"{none.spread.min:.1f} to {none.spread.max:.1f}"
+    assert table.rows[1][3:] == [f"{none.spread.mean:.1f}", f"{none.spread.standard_deviation:.2f}", extremes]
+    assert table.rows[2][4] == "-"
+    table = length_table(grouped, unit="words")
     assert list(table.header) == ["words", "n", "additive", "none", "initial"]
     assert table.rows[-1][3].startswith(f"{none.spread.mean:.1f} ± {none.spread.standard_deviation:.1f} [")
     assert "±" not in table.rows[-1][4]
-    table = arm_comparison_table(grouped)
+    assert score_table(grouped).rows[0][1:] == table.rows[-1][2:]
+    table = comparison_table(grouped)
     assert table.rows[-1][1].endswith(
         f"{none.retention.value:.2f} [{none.retention.low:.2f}, {none.retention.high:.2f}]"
     )
@@ -152,8 +156,28 @@ def test_pages_show_arms_in_place_of_runs_and_the_file_both(grouped):
     assert "BLEU by length, means over seeds" in text
     assert "none-s2" not in text
     assert "difference, p, kept: against additive, by" in text
+    assert "arms: runs that differ in their seed alone" in text
     assert "none-s2" in markdown
-    assert "### chrF2 by length, means against additive" in markdown
+    assert "### chrF2 by length, against additive, means over seeds" in markdown
+
+
+def test_two_arms_are_compared_side_by_side(grouped):
+    systems = dict(list(SYSTEMS.items())[:5])
+    two = score_set("made-up", systems, REFERENCES, [], measures=("bleu",), resampling=QUICK, arms=named_arms(ARMS[:5]))
+    assert list(length_table(two).header)[-3:] == ["difference", "p", "kept"]
+    summary = terminal_summary(make_page(two))
+    assert "difference, p, kept: against additive; kept = share of its score" in summary
+    assert "± and sd: standard deviation over seeds" in summary
+
+
+def test_runs_by_themselves_are_arms_of_one_seed(grouped):
+    runs = grouped.ungrouped()
+    assert [arm.name for arm in runs.arms] == list(SYSTEMS)
+    assert runs.scores["bleu"] == grouped.run_scores["bleu"]
+    assert runs.buckets[1].scores == grouped.buckets[1].run_scores
+    for text in (length_table(runs).to_text(), terminal_page(make_page(runs))):
+        assert "±" not in text
+        assert "seeds" not in text
 
 
 def test_plots_draw_a_line_an_arm_with_the_seeds_extremes(tmp_path, grouped, figures):  # noqa: F811
@@ -162,9 +186,9 @@ def test_plots_draw_a_line_an_arm_with_the_seeds_extremes(tmp_path, grouped, fig
     assert min(map(size_of, (tmp_path / "p.png", tmp_path / "q.png"))) > (800, 500)
     scores, kept = (figure.axes[0] for figure in figures)
     assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
-    of_none = [row.arm_scores["bleu"][1] for row in grouped.buckets]
+    of_none = [row.scores["bleu"][1] for row in grouped.buckets]
     assert scores.get_lines()[1].get_ydata() == pytest.approx([score.spread.mean for score in of_none])
-    bars = scores.collections[3].get_segments()  # two a arm: band and bars
+    bars = scores.collections[3].get_segments()  # two per arm: band and bars
     assert [tuple(bar[:, 1]) for bar in bars] == [(score.spread.min, score.spread.max) for score in of_none]
     assert len(scores.collections) == 5  # one seed: no bars
     assert kept.get_lines()[0].get_ydata() == pytest.approx([score.retention.value for score in of_none])

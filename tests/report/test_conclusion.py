@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.evaluation.arms import Arm, ArmScore
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores, SystemScore
+from seq2seq_attn.evaluation.arms import Arm, named_arms
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.seeds import Spread
+from seq2seq_attn.metrics.seeds import spread
 from seq2seq_attn.metrics.significance import Interval, PairedTest
 from seq2seq_attn.report.conclusion import conclude
 
@@ -17,9 +17,8 @@ SHORT, MIDDLE, LONG = (0, 9), (9, 26), (26, None)
 
 def score(value, baseline=None, *, p=0.001, width=2.0):
     interval = Interval(value, value - width, value + width)
-    if baseline is None:
-        return SystemScore(interval)
-    return SystemScore(interval, PairedTest("bootstrap", value - baseline, p, 1000, 1))
+    test = None if baseline is None else PairedTest("bootstrap", value - baseline, p, 1000, 1)
+    return ArmScore(spread([value]), interval, test)
 
 
 def scores_of(names, rows, *, p=0.001, measure="bleu", thin=(), width=2.0):
@@ -31,11 +30,11 @@ def scores_of(names, rows, *, p=0.001, measure="bleu", thin=(), width=2.0):
         return {measure: [score(values[0], width=width), *others]}
 
     buckets = [
-        BucketScores(Bucket(*bounds, np.arange(5 if bounds in thin else 100)), row_scores(bounds))
+        BucketScores(Bucket(*bounds, np.arange(5 if bounds in thin else 100)), row_scores(bounds), {})
         for bounds in rows
         if bounds != "all"
     ]
-    return SetScores("test", 1000, names, {}, row_scores("all"), {}, buckets)
+    return SetScores("test", 1000, names, named_arms(names), {}, row_scores("all"), {}, {}, buckets)
 
 
 def test_attention_against_the_fixed_vector():
@@ -139,12 +138,11 @@ def test_arms_differ_only_if_their_seeds_do(second, is_clear):
 
     def arm_score(values, test=None):
         mean = sum(values) / len(values)
-        spread = Spread(mean, 1.0, min(values), max(values), len(values))
-        return ArmScore(spread, Interval(mean, mean - 1, mean + 1), test)
+        return ArmScore(spread(values), Interval(mean, mean - 1, mean + 1), test)
 
     arms = [Arm("attention=additive", (0, 1), (1, 2)), Arm("attention=fixed", (2, 3, 4), (1, 2, 3))]
     of_arms = [arm_score(first), arm_score(second, PairedTest("bootstrap", -5.0, 0.001, 1000, 1))]
-    scores = SetScores("test", 1000, list("abcde"), {}, {"bleu": [score(30.0)] * 5}, {}, [], arms, {"bleu": of_arms})
+    scores = SetScores("test", 1000, list("abcde"), arms, {}, {"bleu": of_arms}, {}, {}, [])
     found = conclude(scores, attentions=["additive", "additive", "fixed", "fixed", "fixed"])
     assert found.startswith("On all" if is_clear else "No clear difference: on all")
     assert "the attention model (attention=additive) scores 35.5 BLEU [34.5, 36.5], the fixed vector" in found

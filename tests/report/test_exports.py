@@ -45,7 +45,7 @@ def test_arms_have_rows_of_their_own(grouped):  # noqa: F811
     assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
         *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
     ]
-    assert float(rows[1]["sd"]) == grouped.arm_scores["bleu"][1].spread.standard_deviation
+    assert float(rows[1]["sd"]) == grouped.scores["bleu"][1].spread.standard_deviation
 
 
 def test_names_survive_csv():

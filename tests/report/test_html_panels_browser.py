@@ -16,16 +16,16 @@ RUNS = ("additive-s1", "additive-s2", "none-s1", "none-s2")
 
 @pytest.fixture(scope="module")
 def two_sets(tmp_path_factory):
-    """Two runs on two sets, judged; sentence 3 looks like markup."""
+    """Two runs on two sets, analyzed; sentence 3 looks like markup."""
     return written(
-        tmp_path_factory, make_report(60, sets=("flickr", "coco"), texts={2: HOSTILE}, judged=True, without_maps=(1,))
+        tmp_path_factory, make_report(60, sets=("flickr", "coco"), texts={2: HOSTILE}, analyzed=True, without_maps=(1,))
     )
 
 
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory):
     """Two arms of two seeds each."""
-    return written(tmp_path_factory, make_report(60, RUNS, arms=ARMS, judged=True, without_maps=(2, 3)))
+    return written(tmp_path_factory, make_report(60, RUNS, arms=ARMS, analyzed=True, without_maps=(2, 3)))
 
 
 def written(tmp_path_factory, made):
@@ -154,7 +154,7 @@ def test_attention_by_length_and_against_gold(browser, two_sets, tmp_path):
     shares = [f"{100 * last[0][key]:.1f} %" for key in ("dropped", "repeated", "missing", "excess")]
     assert rows[-2][4:] == shares
     assert rows[-1] == ["none", "–", "–", "–", *(f"{100 * last[1][key]:.1f} %" for key in ("missing", "excess"))]
-    rows = [cells(row)[-5:] for row in every(browser, "#gold-table tbody tr")]  # `none` has no attention to judge
+    rows = [cells(row)[-5:] for row in every(browser, "#gold-table tbody tr")]  # `none` has no attention to analyze
     fields = ("error_rate", "precision", "recall", "mass")
     assert rows == [
         [shift, *(f"{100 * score[field]:.1f} %" for field in fields)]
@@ -178,7 +178,8 @@ def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):
         f"{first['standard_deviation']:.2f}",
         f"{first['min']:.1f} – {first['max']:.1f}",
     ]
-    assert rows[1][5] == f"{second['paired_bootstrap']['difference']:+.1f}".replace("-", "−")
+    [against] = [cells(row) for row in every(browser, "#arm-significance-table tbody tr") if "BLEU" in cells(row)]
+    assert against[2] == f"{second['paired_bootstrap']['difference']:+.1f}".replace("-", "−")
     curves, kept = every(browser, "#length svg.chart")
     assert len(curves.find_elements(By.CSS_SELECTOR, "polyline")) == 2
     assert len(kept.find_elements(By.CSS_SELECTOR, "polyline")) == 1
@@ -200,8 +201,8 @@ def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):
     shown = [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr")]
     assert shown == sorted(range(60), key=lambda row: (means[1][row] - means[0][row], row))[:50]
     rows = [cells(row) for row in every(browser, "#attention-table tbody tr")][-2:]
-    judged = values["attention"]["runs"]
-    assert rows[0][2:4] == ["additive", f"{(judged[0]['entropy'] + judged[1]['entropy']) / 2:.2f}"]
+    analyzed = values["attention"]["runs"]
+    assert rows[0][2:4] == ["additive", f"{(analyzed[0]['entropy'] + analyzed[1]['entropy']) / 2:.2f}"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -17,7 +17,7 @@ RUNS = ("additive", "a-run-with-a-name-of-many-words-and-numbers-2026")
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Two runs with attention; of sentence 3 two source words are unknown."""
-    page, report = make_report(60, RUNS, without_maps=(), judged=True, unknown={2: (0, 2)}, validations=(20, 5))
+    page, report = make_report(60, RUNS, without_maps=(), analyzed=True, unknown={2: (0, 2)}, validations=(20, 5))
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page, encoding="utf-8")
     return path.as_uri(), json.loads(json.dumps(report.data)), payload(page)

@@ -138,7 +138,7 @@ def evaluate(
         decoding=_decoding(search, device, precision, reuse_hypotheses),
         files=_files(json, report, plots, csv, latex),
         ensemble=ensemble,
-        judge_attention=not no_attention,
+        analyze_attention=not no_attention,
     )
     _evaluate_and_print(request, is_full=full)
 

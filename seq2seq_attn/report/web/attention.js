@@ -8,24 +8,21 @@ function meanOf(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-// The runs to show: each by itself, or the members of each arm.
-function judgedRows(runs) {
-  if (!arms().length) return runs.map((one, run) => ({ label: runLabel(run, one.run), members: [one] }));
-  return arms().map(({ name, runs: members }, arm) => ({
-    label: styleLabel(arm, name),
-    members: runs.filter((one) => members.includes(one.run)),
-  }));
-}
+// The members of each arm; of a run without others of its kind, itself.
+const attentionRows = (runs) => arms().map(({ name, runs: members }, arm) => ({
+  label: styleLabel(arm, name),
+  members: runs.filter((one) => members.includes(one.run)),
+}));
 
 function attentionByLength() {
   const { buckets, num_pairs, attention } = shownSet();
   const rows = [...buckets, { label: 'all', num_pairs }].map((bucket, place) => {
-    const judged = judgedRows((place < buckets.length ? attention.buckets[place] : attention).runs);
-    return judged.map(({ label, members }, i) =>
+    const analyzed = attentionRows((place < buckets.length ? attention.buckets[place] : attention).runs);
+    return analyzed.map(({ label, members }, i) =>
       el('tr', { class: bucket.is_thin ? 'thin' : '' },
         i ? '' : [
-          el('th', { scope: 'rowgroup', rowspan: judged.length }, bucket.label + (bucket.is_thin ? '*' : '')),
-          el('td', { class: 'number', rowspan: judged.length }, integer(bucket.num_pairs)),
+          el('th', { scope: 'rowgroup', rowspan: analyzed.length }, bucket.label + (bucket.is_thin ? '*' : '')),
+          el('td', { class: 'number', rowspan: analyzed.length }, integer(bucket.num_pairs)),
         ],
         el('td', {}, label),
         ATTENTION_COLUMNS.map(([key]) => {
@@ -33,14 +30,14 @@ function attentionByLength() {
           return el('td', { class: 'number' }, key === 'entropy' ? fixed(value, 2) : percent(value));
         })));
   });
-  const header = [`Length in ${data.unit}`, 'n', arms().length ? 'Arm' : 'Run', ...ATTENTION_COLUMNS.map(([, title]) => title)];
+  const header = [`Length in ${data.unit}`, 'n', byArm().kind, ...ATTENTION_COLUMNS.map(([, title]) => title)];
   return tableOf('Attention by length', header, rows, { id: 'attention-table' });
 }
 
 function attentionOnGold() {
-  const judged = judgedRows(shownSet().attention.runs).filter(({ members }) => members.every((one) => one.gold));
-  if (!judged.length) return null;
-  const rows = judged.map(({ label, members }) => {
+  const analyzed = attentionRows(shownSet().attention.runs).filter(({ members }) => members.every((one) => one.gold));
+  if (!analyzed.length) return null;
+  const rows = analyzed.map(({ label, members }) => {
     const best = Math.min(...members[0].gold.map((_, i) => meanOf(members.map((one) => one.gold[i].error_rate))));
     return members[0].gold.map(({ shift }, i) =>
       el('tr', { 'data-shift': shift },
@@ -51,12 +48,12 @@ function attentionOnGold() {
           return el('td', { class: 'number' }, key === 'error_rate' && value === best ? el('strong', {}, percent(value)) : percent(value));
         })));
   });
-  const header = [arms().length ? 'Arm' : 'Run', 'Shift', ...GOLD_COLUMNS.map(([, title]) => title)];
+  const header = [byArm().kind, 'Shift', ...GOLD_COLUMNS.map(([, title]) => title)];
   return tableOf('Attention against gold links', header, rows, { id: 'gold-table' });
 }
 
 function attentionContent() {
-  if (!shownSet().attention) return [el('p', { class: 'note' }, 'The attention on this test set was not judged.')];
+  if (!shownSet().attention) return [el('p', { class: 'note' }, 'The attention on this test set was not analyzed.')];
   const gold = attentionOnGold();
   return [
     el('h3', {}, 'By length'), attentionByLength(), el('p', { class: 'note' }, sentenceCase(data.attention_notes[0])),
@@ -65,7 +62,7 @@ function attentionContent() {
 }
 
 const sentenceCase = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
-const isJudged = () => data.report.sets.some((set) => set.attention);
+const isAnalyzed = () => data.report.sets.some((set) => set.attention);
 function renderAttention() {
-  if (isJudged()) element('attention-content').replaceChildren(...attentionContent().flat(Infinity).filter(Boolean));
+  if (isAnalyzed()) element('attention-content').replaceChildren(...attentionContent().flat(Infinity).filter(Boolean));
 }

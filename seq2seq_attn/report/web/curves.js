@@ -50,7 +50,7 @@ function curveFigure([title, place, isLog]) {
   if (!series.length) return '';
   const label = `Validation ${title} over the updates of training: ` +
     series.map(({ name, points }) => `${name} ends at ${fixed(points[points.length - 1][1])}`).join(', ');
-  const key = arms().length ? arms().map(({ name }, run) => ({ run, name })).filter(({ run }) => series.some((one) => one.run === run)) : series;
+  const key = arms().map(({ name }, run) => ({ run, name })).filter(({ run }) => series.some((one) => one.run === run));
   return chartFigure(`Validation ${title}`, { series, key, label, isLog }, drawCurves);
 }
 
@@ -61,7 +61,7 @@ function curveContent() {
   return [
     el('div', { class: 'plots' }, figures),
     el('p', { class: 'note' }, 'Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',
-      arms().length ? ' Each seed has a line of its own.' : ''),
+      isGrouped() ? ' Each seed has a line of its own.' : ''),
     without.map(({ name }) => el('p', { class: 'note' }, 'No learning curve of ', words(name), ': its metrics.jsonl holds no validation.')),
   ];
 }

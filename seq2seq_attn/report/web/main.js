@@ -36,9 +36,9 @@ const enumeration = (items) => items.flatMap((item, i) => [i === 0 ? '' : i === 
 const CORPORA = { multi30k: 'Multi30k', captions: 'embedded captions' };
 function subject() {
   const { source, target, corpus } = data.report.languages;
-  const names = (arms().length ? arms() : data.runs).map(({ name }) => words(name));
+  const names = arms().map(({ name }) => words(name));
   return [`${languageName(source)} to ${languageName(target)}${CORPORA[corpus] ? `, ${CORPORA[corpus]}` : ''}: `,
-    names.length > 4 ? `${names.length} ${arms().length ? 'arms' : 'runs'}` : enumeration(names)];
+    names.length > 4 ? `${names.length} ${isGrouped() ? 'arms' : 'runs'}` : enumeration(names)];
 }
 
 const pairsScored = () => [`${integer(places.length)} sentence pairs of `, enumeration(data.sentences.sets.map(({ name }) => words(name)))];
@@ -60,7 +60,7 @@ function evaluationPage() {
     ['scores', 'Scores', el('div', { id: 'scores-content' })],
     ['length', 'By length', el('div', { id: 'length-content' })],
     ['curves', 'Learning curves', curveContent()],
-    ['attention', 'Attention', isJudged() && el('div', { id: 'attention-content' })],
+    ['attention', 'Attention', isAnalyzed() && el('div', { id: 'attention-content' })],
     ['sentences', 'Sentences', sentenceContent()],
     ['vectors', 'Sentence vectors', vectorContent(), 'Vectors'],
     ['configurations', 'Configurations', configurations],

@@ -1,60 +1,77 @@
-// Scores of the chosen test set: the headline, every measure, the runs against the first, and all of it by length.
+// Scores of the chosen test set: the headline, every measure, the arms against the first, and all of it by length.
 const chosen = { set: 0, measure: '' };
 
 const shownSet = () => data.report.sets[chosen.set];
-const runOf = (measure, run) => measure.runs[run];
 const named = (list, name) => list.find((one) => one.name === name);
-const baseline = () => data.runs[0].name;
 
-function headline() {
+// Arms are runs that differ in their seed alone. Where no run has such siblings, each is an arm of one seed.
+const isGrouped = () => Boolean(data.report.groups);
+const arms = () => data.report.groups || data.runs.map(({ name }) => ({ name, runs: [name] }));
+
+// The columns of tables and the lines of charts: names, scores under a measure, line styles.
+const byRun = () => ({ kind: 'Run', prefix: '', names: data.runs.map(({ name }) => name), scores: (measure) => measure.runs, style: styleOf });
+const byArm = () => (isGrouped()
+  ? { kind: 'Arm', prefix: 'arm-', names: arms().map(({ name }) => name), scores: (measure) => measure.groups, style: (arm) => arm }
+  : byRun());
+const labels = (view) => view.names.map((name, i) => styleLabel(view.style(i), name));
+
+const deviation = (one, digits) => (one.num_seeds > 1 ? ` ± ${fixed(one.standard_deviation, digits)}` : '');
+const seedsOf = (one) => (one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed');
+
+function headline(view) {
   const [measure] = shownSet().measures;
-  const title = data.titles[measure.name];
-  return el(
-    'ul',
-    { class: 'headline', id: 'headline' },
-    measure.runs.map((one, run) =>
-      el(
-        'li',
-        {},
-        runLabel(run, one.run),
-        el('p', { class: 'big' }, el('span', {}, fixed(one.score)), el('small', {}, ` ${title}`)),
-        el('p', { class: 'quiet' }, `95 % interval ${interval(one)}`),
-        one.paired_bootstrap
-          ? el('p', { class: 'quiet' }, `${signed(one.paired_bootstrap.difference)} against `, words(baseline()),
-              `, p ${pValue(one.paired_bootstrap.p_value)}`)
-          : '',
-      ),
-    ),
-  );
+  const names = labels(view);
+  return el('ul', { class: 'headline', id: 'headline' }, view.scores(measure).map((one, i) =>
+    el('li', {}, names[i],
+      el('p', { class: 'big' }, el('span', {}, fixed(one.score)), el('small', {}, `${deviation(one)} ${data.titles[measure.name]}`)),
+      el('p', { class: 'quiet' }, `95 % interval ${interval(one)}`),
+      one.num_seeds ? el('p', { class: 'quiet' }, seedsOf(one)) : '',
+      one.paired_bootstrap
+        ? el('p', { class: 'quiet' }, `${signed(one.paired_bootstrap.difference)} against `, words(view.names[0]), `, p ${pValue(one.paired_bootstrap.p_value)}`)
+        : '')));
 }
 
-const scoreCell = (one) =>
-  el('td', { class: 'number' }, el('strong', {}, fixed(one.score)), el('span', { class: 'quiet' }, interval(one)));
+const numberCell = (...content) => el('td', { class: 'number' }, content);
+const quietInterval = (one, digits) => el('span', { class: 'quiet' }, interval(one, digits));
+const scoreCell = (one) => numberCell(el('strong', {}, fixed(one.score) + deviation(one)), quietInterval(one));
 
-function scoreTable() {
+function scoreTable(view) {
   const rows = shownSet().measures.map((measure) =>
-    el('tr', { 'data-measure': measure.name }, el('th', { scope: 'row' }, data.titles[measure.name]), measure.runs.map(scoreCell)),
-  );
-  return tableOf('Scores', ['Measure', ...data.runs.map((run, i) => runLabel(i, run.name))], rows, { id: 'score-table' });
+    el('tr', { 'data-measure': measure.name }, el('th', { scope: 'row' }, data.titles[measure.name]), view.scores(measure).map(scoreCell)));
+  return tableOf('Scores', ['Measure', ...labels(view)], rows, { id: `${view.prefix}score-table` });
 }
 
-const comparisonCells = (one) => [
-  el('td', { class: 'number' }, el('strong', {}, signed(one.paired_bootstrap && one.paired_bootstrap.difference))),
-  el('td', { class: 'number' }, one.paired_bootstrap ? pValue(one.paired_bootstrap.p_value) : '–'),
-  el('td', { class: 'number' }, one.paired_randomization ? pValue(one.paired_randomization.p_value) : '–'),
-  el('td', { class: 'number' },
-    one.retention ? [el('strong', {}, fixed(one.retention.value, 2)), el('span', { class: 'quiet' }, interval(one.retention, 2))] : '–'),
-];
-const COMPARISON = ['Difference', 'p, bootstrap', 'p, randomization', 'Share kept'];
+function seedsTable(view) {
+  const rows = shownSet().measures.map((measure) => view.scores(measure).map((one, arm) =>
+    el('tr', { 'data-measure': measure.name, 'data-arm': one.arm },
+      arm ? '' : el('th', { scope: 'rowgroup', rowspan: view.names.length }, data.titles[measure.name]),
+      el('td', {}, styleLabel(arm, one.arm)),
+      numberCell(String(one.num_seeds)),
+      numberCell(el('strong', {}, fixed(one.score)), quietInterval(one)),
+      numberCell(fixed(one.standard_deviation, 2)),
+      numberCell(one.num_seeds > 1 ? `${fixed(one.min)} – ${fixed(one.max)}` : '–'))));
+  return tableOf('Arms: means over seeds', ['Measure', 'Arm', 'Seeds', 'Mean', 'Deviation', 'Min – max'], rows, { id: 'arm-table' });
+}
 
-function significanceTable() {
-  const rows = data.runs.slice(1).map((of, i) =>
-    shownSet().measures.map((measure) =>
-      el('tr', {}, el('th', { scope: 'row' }, runLabel(i + 1, of.name)), el('td', {}, data.titles[measure.name]),
-        comparisonCells(runOf(measure, i + 1))),
-    ),
-  );
-  return tableOf(`Against ${baseline()}`, ['Run', 'Measure', ...COMPARISON], rows, { id: 'significance-table' });
+// Columns of a comparison with the first: title, the value that has to be there, how it is shown.
+const COMPARISON = [
+  ['Difference', 'paired_bootstrap', ({ difference }) => el('strong', {}, signed(difference))],
+  ['p, bootstrap', 'paired_bootstrap', ({ p_value }) => pValue(p_value)],
+  ['p, randomization', 'paired_randomization', ({ p_value }) => pValue(p_value)],
+  ['Share kept', 'retention', (kept) => [el('strong', {}, fixed(kept.value, 2)), quietInterval(kept, 2)]],
+];
+const comparisonsOf = (view) =>
+  COMPARISON.filter(([, key]) => shownSet().measures.some((measure) => view.scores(measure).some((one) => one[key])));
+const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) => numberCell(one[key] ? show(one[key]) : '–'));
+const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
+
+function significanceTable(view) {
+  const names = labels(view);
+  const rows = names.slice(1).map((_, i) => shownSet().measures.map((measure) =>
+    el('tr', {}, el('th', { scope: 'row' }, styleLabel(view.style(i + 1), view.names[i + 1])), el('td', {}, data.titles[measure.name]),
+      comparisonCells(view, view.scores(measure)[i + 1]))));
+  const header = [view.kind, 'Measure', ...comparisonTitles(view)];
+  return tableOf(`Against ${view.names[0]}`, header, rows, { id: `${view.prefix}significance-table` });
 }
 
 // What to know of the translations before their scores are trusted.
@@ -64,22 +81,27 @@ const translationNotes = () =>
     unknown ? el('p', { class: 'note' }, words(run), ` does not know ${integer(unknown)} source token${unknown === 1 ? '' : 's'}.`) : '',
   ]);
 
-function scoreContent() {
-  const several = data.runs.length > 1;
-  const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
-  if (arms().length) return [armHeadline(), count, translationNotes(), armTable(), armNote(), perRun(runScores(several))];
-  return [headline(), count, translationNotes(), runScores(several)];
+const armNote = () => el('p', { class: 'note' }, 'An arm is its runs together: they differ in the seed alone. ± and deviation: standard deviation ' +
+  'over seeds. Intervals and p are of the mean, over sentences.');
+// Each run of the arms, folded away.
+const perRun = (...content) => el('details', {}, el('summary', {}, `Each of the ${data.runs.length} runs by itself`), content);
+
+function comparison(view) {
+  if (view.names.length < 2) return [];
+  return [
+    el('h3', {}, 'Against ', words(view.names[0])),
+    significanceTable(view),
+    el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
+      `randomization. Share kept: the score as a share of that of ${view.names[0]}, with its paired 95 % interval.`),
+  ];
 }
 
-function runScores(several) {
-  return [
-    scoreTable(),
-    several ? [el('h3', {}, 'Against ', words(baseline())), significanceTable()] : '',
-    several
-      ? el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and by approximate ' +
-          `randomization. Share kept: the score as a share of that of ${baseline()}, with its paired 95 % interval.`)
-      : '',
-  ];
+function scoreContent() {
+  const [view, runs] = [byArm(), byRun()];
+  const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
+  const top = [headline(view), count, translationNotes()];
+  if (!isGrouped()) return [...top, scoreTable(view), comparison(view)];
+  return [...top, seedsTable(view), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
 }
 
 function lengthMeasures() {
@@ -87,48 +109,44 @@ function lengthMeasures() {
   return buckets.length ? buckets[0].measures.map((measure) => measure.name) : [];
 }
 
-function lengthChart() {
-  const { buckets } = shownSet();
-  const series = arms().length ? armSeries(meanPoint) : data.runs.map(({ name }, run) => ({
-    run: styleOf(run),
+// A line per arm after `first`; `point` makes a value with its band from the scores of a bucket.
+function seriesOf(view, first, point) {
+  return view.names.slice(first).map((name, i) => ({
+    run: view.style(i + first),
     name,
-    points: buckets.map((bucket) => {
-      const { score: value, low, high } = runOf(named(bucket.measures, chosen.measure), run);
-      return { value, low, high };
-    }),
+    points: shownSet().buckets.map((bucket) => point(view.scores(named(bucket.measures, chosen.measure)), i + first)),
   }));
+}
+
+// The extremes of the seeds, in the unit that a point has.
+const extremes = ({ num_seeds: count, min, max }, unit = 1) => (count > 1 ? { least: min / unit, most: max / unit } : {});
+const scorePoint = (scores, i) => ({ value: scores[i].score, low: scores[i].low, high: scores[i].high, ...extremes(scores[i]) });
+const keptPoint = (scores, i) => scores[i].retention && { ...scores[i].retention, ...extremes(scores[i], scores[0].score) };
+
+function lengthChart(view) {
   const title = `${data.titles[chosen.measure]} by length`;
   const label = `${title}; the numbers are in the table below`;
-  return chartFigure(title, { buckets, series, unit: `length in ${data.unit}; n sentence pairs`, label });
-}
-
-function retentionChart() {
   const { buckets } = shownSet();
-  const series = arms().length ? armSeries(keptPoint).slice(1) : data.runs.slice(1).map(({ name }, i) => ({
-    run: styleOf(i + 1),
-    name,
-    points: buckets.map((bucket) => runOf(named(bucket.measures, chosen.measure), i + 1).retention || null),
-  }));
-  const title = `Share of the ${data.titles[chosen.measure]} of ${(arms()[0] || data.runs[0]).name} kept`;
-  const label = `${title}, by length; the numbers are in the table below`;
-  return chartFigure(title, { buckets, series, unit: `length in ${data.unit}; n sentence pairs`, label, rule: 1 });
+  return chartFigure(title, { buckets, series: seriesOf(view, 0, scorePoint), unit: `length in ${data.unit}; n sentence pairs`, label });
 }
 
-function lengthTable() {
+function retentionChart(view) {
+  const title = `Share of the ${data.titles[chosen.measure]} of ${view.names[0]} kept`;
+  const label = `${title}, by length; the numbers are in the table below`;
+  const { buckets } = shownSet();
+  return chartFigure(title, { buckets, series: seriesOf(view, 1, keptPoint), unit: `length in ${data.unit}; n sentence pairs`, label, rule: 1 });
+}
+
+function lengthTable(view) {
   const { buckets, measures, num_pairs } = shownSet();
-  const rows = [...buckets, { label: 'all', num_pairs, measures }].map((bucket) => {
-    const { runs } = named(bucket.measures, chosen.measure);
-    return el(
-      'tr',
-      { class: bucket.is_thin ? 'thin' : '' },
+  const rows = [...buckets, { label: 'all', num_pairs, measures }].map((bucket) =>
+    el('tr', { class: bucket.is_thin ? 'thin' : '' },
       el('th', { scope: 'row' }, bucket.label + (bucket.is_thin ? '*' : '')),
-      el('td', { class: 'number' }, integer(bucket.num_pairs)),
-      runs.map((one, run) => [scoreCell(one), run ? comparisonCells(one) : '']),
-    );
-  });
-  const header = data.runs.map(({ name }, run) => [runLabel(run, name), ...(run ? COMPARISON : [])]);
-  const title = `${data.titles[chosen.measure]} by length`;
-  return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: 'length-table' });
+      numberCell(integer(bucket.num_pairs)),
+      view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
+  const header = labels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
+  const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
+  return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: `${view.prefix}length-table` });
 }
 
 function lengthContent() {
@@ -141,11 +159,13 @@ function lengthContent() {
     renderLength();
     element('measure').focus();
   };
+  const view = byArm();
   const isThin = shownSet().buckets.some((bucket) => bucket.is_thin);
   return [
     el('p', { class: 'control' }, el('label', { for: 'measure' }, 'Measure'), el('select', { id: 'measure', onchange: change }, choice)),
-    el('div', { class: 'plots' }, lengthChart(), (arms().length || data.runs.length) > 1 ? retentionChart() : ''),
-    arms().length ? [armLengthTable(), armNote(), perRun(lengthTable())] : lengthTable(),
+    el('div', { class: 'plots' }, lengthChart(view), view.names.length > 1 ? retentionChart(view) : ''),
+    lengthTable(view),
+    isGrouped() ? [armNote(), perRun(lengthTable(byRun()))] : '',
     isThin ? el('p', { class: 'note' }, '* fewer than 50 sentence pairs: mostly noise') : '',
   ];
 }

@@ -30,13 +30,11 @@ function placeSentences() {
   }
 }
 
-// What has a chrF column: runs, or arms with the mean of their runs; where they would be many, all runs together.
+// The chrF columns: arms with the mean of their runs; where they would be many, all runs together.
 const MAX_COLUMNS = 6;
 function scoredColumns() {
   const all = data.runs.map((run, i) => i);
-  const each = arms().length
-    ? arms().map((arm) => ({ name: arm.name, members: all.filter((run) => arm.runs.includes(data.runs[run].name)) }))
-    : all.map((run) => ({ name: data.runs[run].name, members: [run] }));
+  const each = arms().map((arm) => ({ name: arm.name, members: all.filter((run) => arm.runs.includes(data.runs[run].name)) }));
   return each.length <= MAX_COLUMNS ? each : [{ name: 'all runs', members: all }];
 }
 const isMean = () => scoredColumns().some(({ members }) => members.length > 1);

@@ -229,7 +229,7 @@ function vectorContent() {
   if (!data.vectors || !data.vectors.rows.length) return null;
   const shown = data.runs.map((_, run) => run).filter((run) => data.vectors.runs[run]);
   const firsts = arms().map((arm) => arm.runs[0]);
-  const without = data.runs.filter((run, i) => hasConfig(run) && !data.vectors.runs[i] && (!firsts.length || firsts.includes(run.name)));
+  const without = data.runs.filter((run, i) => hasConfig(run) && !data.vectors.runs[i] && firsts.includes(run.name));
   space.views = shown.map(spaceView);
   const { length: count } = data.vectors.rows;
   const part = count < places.length ? `${integer(count)} of the ${integer(places.length)} source sentences, evenly spaced` : `${integer(count)} source sentences`;
@@ -237,7 +237,7 @@ function vectorContent() {
     el('p', { class: 'note' }, `${part}: for each the encoder’s last states, which are all that a decoder with one fixed vector sees of it, ` +
       'on the two axes along which they differ most (PCA; Sutskever et al. 2014, Fig. 2). Point at a sentence to read it, click it, or press ' +
       'Enter, to list its nearest ones by cosine in all dimensions.'),
-    firsts.length ? el('p', { class: 'note' }, 'Of each arm its first run.') : '',
+    isGrouped() ? el('p', { class: 'note' }, 'Of each arm its first run.') : '',
     without.map((run) => el('p', { class: 'note' }, 'No sentence vectors of ', words(run.name), ': its translations were taken from files.')),
     el('ul', { class: 'key', id: 'length-key' }),
     el('div', { class: 'plots' }, space.views.map((view) => view.figure)),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def word_tokenizer(language: str) -> SpacyTokenizer:
-    """What counts as a word of a language, for lengths and for what attention is judged by: spaCy's tokens; those of
+    """What counts as a word of a language, for lengths and for what attention is analyzed by: spaCy's tokens; those of
     `xx`, any language, where spaCy has no tokenizer for it."""
     return _spacy(spacy_language(language))
 
