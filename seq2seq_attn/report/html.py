@@ -57,7 +57,6 @@ _SCRIPTS = (
     "sentences.js",
     "vectors.js",
     "setup.js",
-    "main.js",
 )
 
 
@@ -225,8 +224,7 @@ def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> l
 
 
 def _page(title: str, payload: Mapping[str, Any]) -> str:
-    style = "\n".join(_read(name) for name in _STYLES)
-    script = "'use strict';\n(() => {\n" + "\n".join(_read(name) for name in _SCRIPTS) + "})();\n"
+    style, script = "\n".join(_read(name) for name in _STYLES), page_script()
     parts = {
         "@STYLE_HASH@": _hash(style),
         "@SCRIPT_HASH@": _hash(script),
@@ -236,6 +234,16 @@ def _page(title: str, payload: Mapping[str, Any]) -> str:
         "@DATA@": embedded_json(payload),
     }
     return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], _read("page.html"))
+
+
+def page_script() -> str:
+    """The page's JavaScript: the files of `web/` in one scope, out of reach of anything else."""
+    return "'use strict';\n(() => {\n" + shared_script() + _read("main.js") + "})();\n"
+
+
+def shared_script() -> str:
+    """The page's JavaScript without `main.js`, which draws the page: declarations only."""
+    return "\n".join([*(_read(name) for name in _SCRIPTS), ""])
 
 
 def embedded_json(value: Any) -> str:

@@ -11,7 +11,7 @@ function ticksTo(top) {
   const unit = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) * power;
   const count = Math.ceil(top / unit - 1e-9);
   const digits = Math.max(0, -Math.floor(Math.log10(unit) + 1e-9), unit / power === 2.5 ? 1 - Math.log10(power) : 0);
-  return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(Math.min(digits, 2)) }));
+  return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(digits) }));
 }
 
 // series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; of an arm, a point also has
@@ -57,7 +57,7 @@ const drawBand = ({ run, points }, x, y) =>
     if (stretch.length === 1) {
       return svg('line', { class: `whisker run-${run % 6}`, x1: over[0][0], x2: over[0][0], y1: over[0][1], y2: under[0][1] });
     }
-    return svg('polygon', { class: `band run-${run % 6}`, points: [...over, ...under.reverse()].map((p) => p.join()).join(' ') });
+    return svg('polygon', { class: `band run-${run % 6}`, points: [...over, ...under.toReversed()].map((p) => p.join()).join(' ') });
   });
 
 const drawLine = ({ run, name, points }, buckets, x, y) =>

@@ -13,14 +13,14 @@ const byRun = () => ({ kind: 'Run', prefix: '', names: data.runs.map(({ name }) 
 const byArm = () => (isGrouped()
   ? { kind: 'Arm', prefix: 'arm-', names: arms().map(({ name }) => name), scores: (measure) => measure.groups, style: (arm) => arm }
   : byRun());
-const labels = (view) => view.names.map((name, i) => styleLabel(view.style(i), name));
+const columnLabels = (view) => view.names.map((name, i) => styleLabel(view.style(i), name));
 
 const deviation = (one, digits) => (one.num_seeds > 1 ? ` ± ${fixed(one.standard_deviation, digits)}` : '');
 const seedsOf = (one) => (one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed');
 
 function headline(view) {
   const [measure] = shownSet().measures;
-  const names = labels(view);
+  const names = columnLabels(view);
   return el('ul', { class: 'headline', id: 'headline' }, view.scores(measure).map((one, i) =>
     el('li', {}, names[i],
       el('p', { class: 'big' }, el('span', {}, fixed(one.score)), el('small', {}, `${deviation(one)} ${data.titles[measure.name]}`)),
@@ -38,7 +38,7 @@ const scoreCell = (one) => numberCell(el('strong', {}, fixed(one.score) + deviat
 function scoreTable(view) {
   const rows = shownSet().measures.map((measure) =>
     el('tr', { 'data-measure': measure.name }, el('th', { scope: 'row' }, data.titles[measure.name]), view.scores(measure).map(scoreCell)));
-  return tableOf('Scores', ['Measure', ...labels(view)], rows, { id: `${view.prefix}score-table` });
+  return tableOf('Scores', ['Measure', ...columnLabels(view)], rows, { id: `${view.prefix}score-table` });
 }
 
 function seedsTable(view) {
@@ -66,7 +66,7 @@ const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) =
 const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
 
 function significanceTable(view) {
-  const names = labels(view);
+  const names = columnLabels(view);
   const rows = names.slice(1).map((_, i) => shownSet().measures.map((measure) =>
     el('tr', {}, el('th', { scope: 'row' }, styleLabel(view.style(i + 1), view.names[i + 1])), el('td', {}, data.titles[measure.name]),
       comparisonCells(view, view.scores(measure)[i + 1]))));
@@ -144,7 +144,7 @@ function lengthTable(view) {
       el('th', { scope: 'row' }, bucket.label + (bucket.is_thin ? '*' : '')),
       numberCell(integer(bucket.num_pairs)),
       view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
-  const header = labels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
+  const header = columnLabels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
   const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
   return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: `${view.prefix}length-table` });
 }

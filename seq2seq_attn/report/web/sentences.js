@@ -71,7 +71,7 @@ function chosenRows() {
   const { value } = COLUMNS().find((column) => column.key === list.sort);
   const sign = list.descending ? -1 : 1;
   const compare = list.sort === 'source' ? new Intl.Collator().compare : (a, b) => a - b;
-  return rows.sort((a, b) => sign * compare(value(a), value(b)) || a - b);
+  return rows.toSorted((a, b) => sign * compare(value(a), value(b)) || a - b);
 }
 
 function sortBy(key) {

@@ -95,12 +95,12 @@ function spaceView(run) {
     const looked = view.cursor >= 0 ? view.cursor : selected;
     const ring = (place, kind, r) => svg('circle', { class: `ring ${kind}`, cx: at(place)[0], cy: at(place)[1], r });
     if (view.frame) {
-      const chosen = selected < 0 ? [] : [
+      const links = selected < 0 ? [] : [
         nearest[selected].map((place) => svg('line', { class: 'tie', x1: at(selected)[0], y1: at(selected)[1], x2: at(place)[0], y2: at(place)[1] })),
         nearest[selected].map((place) => ring(place, 'neighbour', 5)),
         ring(selected, 'selected', 7),
       ];
-      view.marks.replaceChildren(...[chosen, view.cursor >= 0 ? ring(view.cursor, 'cursor', 7) : []].flat(Infinity));
+      view.marks.replaceChildren(...[links, view.cursor >= 0 ? ring(view.cursor, 'cursor', 7) : []].flat(Infinity));
     }
     readout.replaceChildren(...(looked < 0 ? [] : spaceSentence(looked)));
   };

@@ -37,7 +37,7 @@ function tokenRanges(text, tokens) {
 
 // A text in which ranges of characters, which may overlap, are elements: [{start, end, tag, attributes}].
 function marked(text, ranges) {
-  const edges = [...new Set([0, text.length, ...ranges.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
+  const edges = [...new Set([0, text.length, ...ranges.flatMap(({ start, end }) => [start, end])])].toSorted((a, b) => a - b);
   return edges.slice(1).map((end, i) => {
     const inside = ranges.filter((range) => range.start <= edges[i] && range.end >= end);
     return inside.reduce((child, { tag, attributes }) => el(tag, attributes, child), text.slice(edges[i], end));

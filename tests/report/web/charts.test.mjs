@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { load } from './page.mjs';
+
+const { ticksTo, logTicks, ticksBetween, shortLabel, stretches, frameOf, levelOf, drawChart } = load(
+  ['ticksTo', 'logTicks', 'ticksBetween', 'shortLabel', 'stretches', 'frameOf', 'levelOf', 'drawChart'],
+);
+const labels = (ticks) => ticks.map(({ label }) => label);
+
+test('an axis begins at zero, ends over the highest value, and has round steps', () => {
+  assert.deepEqual(labels(ticksTo(37.2)), ['0', '10', '20', '30', '40']);
+  assert.deepEqual(labels(ticksTo(1)), ['0.0', '0.2', '0.4', '0.6', '0.8', '1.0']);
+  assert.deepEqual(labels(ticksTo(0.11)), ['0.000', '0.025', '0.050', '0.075', '0.100', '0.125']);
+  for (const top of [0.003, 0.9, 12, 99.99, 100, 12345]) {
+    const { value } = ticksTo(top).at(-1);
+    assert.ok(value >= top * (1 - 1e-9) && value <= 2 * top, `${top} ends at ${value}`);
+  }
+});
+
+test('a logarithmic axis encloses its values between 1, 2 and 5 times powers of ten', () => {
+  assert.deepEqual(labels(logTicks(3, 180)), ['2', '5', '10', '20', '50', '100', '200']);
+  assert.deepEqual(labels(logTicks(1, 1)), ['1', '2']);
+  assert.deepEqual(labels(logTicks(2, 400000)), ['1', '10', '100', '1K', '10K', '100K', '1M']);
+});
+
+test('ticks between two ends stay between them, and say minus', () => {
+  assert.deepEqual(labels(ticksBetween(0.13, 0.32, 4)), ['0.15', '0.20', '0.25', '0.30']);
+  assert.deepEqual(labels(ticksBetween(-1.2, 1.1, 4)), ['−1', '0', '1']);
+});
+
+test('the label of a bucket names whole lengths', () => {
+  const bounds = [[0, null], [0, 9], [9, 12], [12, 13], [21, null]];
+  assert.deepEqual(bounds.map(([lower, upper]) => shortLabel({ lower, upper })), ['all', '≤ 8', '9–11', '12', '≥ 21']);
+});
+
+test('a bucket without a value is a gap in the line', () => {
+  const point = { value: 1 };
+  assert.deepEqual(stretches([point, point, null, point]).map((stretch) => stretch.map(({ place }) => place)), [[0, 1], [3]]);
+  assert.deepEqual(stretches([null, null]), []);
+});
+
+test('both axes of a vector picture have the same unit', () => {
+  const { x, y, ends, width, left, right } = frameOf([[0, 0], [4, 1], [2, -1]], 500);
+  assert.ok(Math.abs(x(3) - x(2) - (y(0) - y(1))) < 1e-9);
+  assert.equal(x(2), left + (width - left - right) / 2);
+  assert.ok(ends[0][0] < 0 && ends[0][1] > 4);
+});
+
+test('lengths take the whole range of colors', () => {
+  assert.deepEqual([0, 1, 2].map((bucket) => levelOf(bucket, 3)), [0, 4, 7]);
+  assert.equal(levelOf(0, 1), 4);
+});
+
+const buckets = [{ lower: 0, upper: 9, num_pairs: 60 }, { lower: 9, upper: null, num_pairs: 1200, is_thin: true }];
+const chartOf = (points) => drawChart(600, { buckets, series: [{ run: 0, name: 'a', points }], unit: 'length', label: 'a chart' });
+
+test('a chart has a marker per value that says it, and bars only where seeds differ', () => {
+  const one = chartOf([{ value: 30, low: 28, high: 32 }, { value: 20, low: 17, high: 23.5 }]);
+  assert.deepEqual(one.every('title').map((title) => title.text), ['a, ≤ 8: 30.0 [28.0, 32.0]', 'a, ≥ 9: 20.0 [17.0, 23.5]']);
+  assert.equal(one.every('line').filter(({ attributes }) => attributes.class.startsWith('seeds')).length, 0);
+  const two = chartOf([{ value: 30, low: 28, high: 32, least: 29, most: 31 }, null]);
+  assert.deepEqual(two.every('title').map((title) => title.text), ['a, ≤ 8: 30.0 [28.0, 32.0], seeds 29.0 to 31.0']);
+  assert.equal(two.every('line').filter(({ attributes }) => attributes.class.startsWith('seeds')).length, 1);
+});
