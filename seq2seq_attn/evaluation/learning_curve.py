@@ -1,4 +1,4 @@
-"""The learning curve of a run: what validation measured during its training."""
+"""The learning curve of a run: the validations of its training."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from seq2seq_attn.files import open_regular
 MAX_BYTES = 64 * 2**20
 """A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _LIMIT = 1e12
-"""A larger number is nothing that a training measures, and no chart has room for it."""
+"""Larger numbers are not measured by any training run, and no chart has room for them."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What one validation measured; None: not this."""
+    """The scores of one validation; None: not measured."""
 
     update: int
     bleu: float | None
@@ -26,7 +26,7 @@ class Validation:
 
 def read_validations(path: Path) -> list[Validation]:
     """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines that are not
-    validations are skipped, as the file may come from anybody."""
+    validations are skipped, as the file may be untrusted."""
     try:
         with open_regular(path) as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -34,9 +34,9 @@ def read_validations(path: Path) -> list[Validation]:
         return []
     if len(content) > MAX_BYTES:
         return []
-    found = [_validation(line) for line in content.splitlines() if b"validation" in line]
-    of_update = {one.update: one for one in found if one is not None}
-    return [of_update[update] for update in sorted(of_update)]
+    parsed = [_validation(line) for line in content.splitlines() if b"validation" in line]
+    by_update = {validation.update: validation for validation in parsed if validation is not None}
+    return [by_update[update] for update in sorted(by_update)]
 
 
 def _validation(line: bytes) -> Validation | None:
@@ -51,6 +51,6 @@ def _validation(line: bytes) -> Validation | None:
 
 
 def _number(value: Any) -> float | None:
-    """A number that a training may have measured, else None."""
+    """A number that training may have measured, else None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < _LIMIT else None

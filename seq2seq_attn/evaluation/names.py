@@ -11,16 +11,16 @@ from typing import Any
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
 
-# What decides where and how a run was computed, or what it was called, but not what was trained.
+# Settings that decide where and how a run was computed, or what it is called, but not what is trained.
 _NOT_TRAINED = (
     *("name", "seed", "data.data_dir", "data.source_dir", "data.num_processes", "search.batch_size"),
     *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
     *("train.checkpoint_every_updates", "train.validation.num_samples"),
 )
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")
-"""How a directory begins that `train` named, not the user."""
+"""The beginning of a directory name that `train` chose, not the user."""
 _MAX_SETTINGS = 3
-"""A name of more settings than these says less than the directory's."""
+"""A name made of more settings says less than the directory's name."""
 
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
@@ -29,18 +29,18 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     Raises:
         UsageError: the same run twice.
     """
-    found = differences(configs) if all(is_dated(path.resolve().name) for path in paths) else None
-    return found or path_names(paths)
+    varied = differences(configs) if all(is_dated(path.resolve().name) for path in paths) else None
+    return varied or path_names(paths)
 
 
 def path_names(paths: Sequence[Path]) -> list[str]:
-    """Last parts of the paths if they differ, else the paths.
+    """The last parts of the paths if they differ, else the whole paths.
 
     Raises:
         UsageError: the same path twice.
     """
     if len({path.resolve() for path in paths}) < len(paths):
-        raise UsageError(f"{', '.join(map(str, paths))}: the same twice; name different ones")
+        raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -58,7 +58,7 @@ def trained_settings(config: Config) -> dict[str, Any]:
 
 def differences(configs: Sequence[Config]) -> list[str] | None:
     """For each configuration the few settings that tell it from the others, `attention=bilinear`. None: some are alike,
-    or they differ in too much for a name."""
+    or they differ in too many settings for a name."""
     settings = [trained_settings(config) for config in configs]
     varied = [
         key

@@ -93,7 +93,7 @@ class EvaluatedRun:
 
     @property
     def counts(self) -> list[LineCounts | None]:
-        """Of each set that was translated; None where saved translations do not tell."""
+        """Counts of each set that was translated; None if the saved translations have none."""
         return self._counts
 
     def texts(self) -> RunTexts:
@@ -110,13 +110,13 @@ class EvaluatedRun:
         )
 
     def translate(self, one: EvaluationSet) -> list[str]:
-        """The translation of each source line, also saved (of files under `files/`) with a note of how it was made.
-        What differs from the run's own search settings or precision is in the name: `test.beam1.txt`."""
+        """Translate each source line, and save the lines (of files under `files/`) with a note of how they were made.
+        Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`."""
         self._hypotheses.append(self._translate(one))
         return self._hypotheses[-1]
 
     def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:
-        """What its attention did in these translations; of the fixed-vector arms, what the texts tell."""
+        """The attention analysis of these translations; of fixed-vector runs, from the texts alone."""
         return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
 
     @property
@@ -126,7 +126,7 @@ class EvaluatedRun:
 
     @property
     def _label(self) -> str:
-        """What the progress bar calls it."""
+        """The name in the progress bar."""
         return self._run.path.name
 
     @cached_property
@@ -156,11 +156,11 @@ class EvaluatedRun:
         if one.stitch > 1:
             translator = translator.with_max_source_length(self._max_source_length(one))
         started = time.monotonic()
-        found = translator.translate_lines(one.source, self._search)
+        translations = translator.translate_lines(one.source, self._search)
         lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
         self._unknown.append([])
-        for best, *_ in self._with_bar(found, one):
+        for best, *_ in self._with_bar(translations, one):
             lines.append(best.text)
             counts += LineCounts(int(best.is_cut), len(best.unknown))
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
@@ -180,7 +180,7 @@ class EvaluatedRun:
 
     @property
     def _variation(self) -> str:
-        """What differs from how the run itself translates, for file names."""
+        """The settings that differ from the run's own, for file names."""
         words = {"beam_size": "beam", "length_penalty": "penalty", "max_length_ratio": "ratio"}
         parts = [
             f".{words[key]}{value:g}"
@@ -190,11 +190,11 @@ class EvaluatedRun:
         return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
-        """What was saved here before, or in the run itself."""
+        """The translations saved here before, or in the run itself."""
         for folder in dict.fromkeys([self._hyps_dir, self._own_hyps_dir]):
-            if folder is not None and (found := _read_same(folder / name, made_by, num_lines)) is not None:
+            if folder is not None and (saved := _read_same(folder / name, made_by, num_lines)) is not None:
                 log.info("%s: made by the same model in the same way, reused", folder / name)
-                return found
+                return saved
         return None
 
     def _save(self, path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
@@ -208,12 +208,12 @@ class EvaluatedRun:
         except OSError as error:
             log.warning("%s: not saved (%s)", path, error.strerror)
 
-    def _with_bar(self, found: Any, one: EvaluationSet) -> Any:
+    def _with_bar(self, translations: Any, one: EvaluationSet) -> Any:
         from tqdm import tqdm
 
         label = f"{self._label}, {one.name}"
         is_off = not self._decoding.show_progress
-        return tqdm(found, desc=label, total=len(one.source), unit="line", disable=is_off)
+        return tqdm(translations, desc=label, total=len(one.source), unit="line", disable=is_off)
 
     def _max_source_length(self, one: EvaluationSet) -> int:
         """Joined pairs are translated in one piece: cut at the sentence ends they would be single ones again."""
@@ -238,17 +238,17 @@ def hash_model(run: RunDir) -> str:
 
 
 def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
-    """What training measured as numbers: the header of a safetensors file holds strings only."""
+    """The numbers among the metadata as numbers: the header of a safetensors file holds strings only."""
     kinds = {"update": int, "epoch": int, "bleu": float, "perplexity": float}
-    found: dict[str, int | float | str] = dict(metadata)
+    values: dict[str, int | float | str] = dict(metadata)
     for key in kinds.keys() & metadata.keys():
         try:
             value = kinds[key](metadata[key])
         except ValueError:
             continue
         if math.isfinite(value):  # JSON has no infinity
-            found[key] = value
-    return found
+            values[key] = value
+    return values
 
 
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:

@@ -1,4 +1,4 @@
-"""What is scored: sentence pairs, and the languages that they are written in."""
+"""Test sets: sentence pairs, and the languages that they are written in."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class EvaluationSet:
     stitch: int = 1
     """how many of the corpus's pairs are joined to one of these"""
     is_file: bool = False
-    """they come from files that the user named, not from the corpus"""
+    """read from files that the user named, not from the corpus"""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """What the two sides are written in, and the corpus they come from."""
+    """The languages of the two sides, and the corpus they come from."""
 
     source: str = "de"
     target: str = "en"

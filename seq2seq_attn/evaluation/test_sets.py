@@ -1,4 +1,4 @@
-"""What runs are evaluated on: splits of their corpus or a pair of files, as they are or several pairs joined to one."""
+"""Find test sets: splits of the runs' corpus or a pair of files, as they are or with several pairs joined to one."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequenc
 
 
 def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
-    # The words of the parts, not those of the joined lines, which hold their full stops in other places.
+    # The words of the parts, not those of the joined lines, in which full stops stand elsewhere.
     source_words, target_words = (
-        [[word for place in group for word in words[place]] for group in groups]
+        [[word for pair in group for word in words[pair]] for group in groups]
         for words in (gold.source_words, gold.target_words)
     )
     source_lengths, target_lengths = (
@@ -82,7 +82,7 @@ def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
 
 
 def set_of_files(source: Path | None, reference: Path) -> EvaluationSet:
-    """The lines of two files; without a source, references stand in its place.
+    """The lines of two files; without a source, the references take its place.
 
     Raises:
         UserError: a file that cannot be read or is empty, or files of different numbers of lines.

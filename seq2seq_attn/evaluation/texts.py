@@ -1,4 +1,4 @@
-"""What a run made of the sentences that it was evaluated on, for the pages that show them."""
+"""The translations of one run with their attention and their counts, for the pages that show them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seq2seq_attn.translate.packed_map import PackedMap
 
 @dataclass(frozen=True)
 class LineCounts:
-    """What to know of the translations of a set before their scores are trusted."""
+    """Counts that say whether the scores of a set can be trusted."""
 
     num_cut: int
     """translations that the length limit decided"""
@@ -31,19 +31,19 @@ class LineCounts:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> LineCounts | None:
-        """What `to_dict` wrote; None where that is not there."""
+        """The counts that `to_dict` wrote; None if there are none."""
         num_cut, num_unknown = (values.get(key) for key in ("num_cut", "num_unknown_source_tokens"))
         return cls(num_cut, num_unknown) if isinstance(num_cut, int) and isinstance(num_unknown, int) else None
 
 
 def join_counts(parts: Sequence[LineCounts | None]) -> LineCounts | None:
-    """Those of several sets pooled; None if one is not known."""
+    """The counts of several sets added up; None if those of a set are unknown."""
     known = [part for part in parts if part is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(parts) else None
 
 
 class UnknownTokens(NamedTuple):
-    """The source tokens of a line that a run does not know."""
+    """The source tokens of a line that are not in a run's vocabulary."""
 
     source_tokens: tuple[str, ...]
     """all of the line's"""
@@ -53,19 +53,19 @@ class UnknownTokens(NamedTuple):
 
 @dataclass(frozen=True)
 class RunTexts:
-    """What one run made of the test sets."""
+    """The translations of the test sets by one run."""
 
     hypotheses: Sequence[Sequence[str]]
-    """for each set, a line a sentence"""
+    """for each set, one line per sentence"""
     maps: Sequence[Sequence[PackedMap | None]] | None = None
     """for each set, the attention of each line; None: none at all"""
     config: Mapping[str, Any] = field(default_factory=dict)
     """the resolved configuration as plain values"""
     no_map: str = "no attention was kept"
-    """why a sentence has no map, to be read after the run's name and a colon"""
+    """why a sentence has no map; completes the message "<run>: ..." """
     vectors: Sequence[npt.NDArray[np.float32]] | None = None
-    """for each set, the encoder's summary of each source line [N, M], zeros for a blank one; None: not computed"""
+    """for each set, the encoder's summary of each source line [N, M], zeros for an empty line; None: not computed"""
     unknown: Sequence[Sequence[UnknownTokens | None]] = ()
     """for each set, of each line; empty: not known"""
     validations: Sequence[Validation] = ()
-    """what training measured, in its order"""
+    """the validations of its training, by update"""

@@ -1,4 +1,4 @@
-"""Attention against alignments: links, error rate, probability mass; with and without a shift by a target position.
+"""Alignment error rate: links read from attention against gold links, with and without a shift by a target position.
 
 Links are (source position, target position) pairs, as in the Pharaoh format `0-0 1-2`. A weights array has shape
 [T, S]: row t holds the attention of target position t. Koehn and Knowles 2017, "Six challenges for neural machine
@@ -65,10 +65,10 @@ def words_from_tokens(
 ) -> npt.NDArray[np.float64]:
     """The weights between words from those between a model's tokens, [target words, source words].
 
-    Both are cuts of the same text, matched by their numbers of characters (SentencePiece's mark of a blank aside). The
+    Both are cuts of the same text, matched by their numbers of characters (SentencePiece's mark of a space aside). The
     weights of a word's source tokens are added, those of its target tokens averaged; a token that runs over several
-    words is shared out by characters, one that is only a blank belongs to the word after it. Nothing is renormalised:
-    what EOS took stays taken.
+    words is divided by characters, and one that is only a space belongs to the word after it. Nothing is renormalized:
+    the weight on EOS is lost.
 
     Args:
         weights_TS: a row for each target token, a column for each source token; a row or column after them, EOS's, is
@@ -80,7 +80,7 @@ def words_from_tokens(
     num_target, num_source = len(target_tokens), len(source_tokens)
     if weights_TS.shape[0] - num_target not in (0, 1) or weights_TS.shape[1] - num_source not in (0, 1):
         raise ValueError(f"weights of shape {weights_TS.shape} do not fit {num_target} and {num_source} tokens")
-    if not num_target or not num_source:  # a blank side: the other was not read either
+    if not num_target or not num_source:  # an empty side: the model did not read the other one either
         return np.zeros((len(target_words), len(source_words)))
     of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
     num_tokens = of_target.sum(axis=0)
@@ -138,7 +138,8 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     """The arg-max links and the weights themselves against gold links, after `shift_weights(..., shift)`.
 
     `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
-    positions that have no step `shift` later are left out: attention that is late throughout is found in full.
+    positions that have no step `shift` later are left out, so that attention
+    that is late throughout scores as if it were on time.
     """
     shifted, gold = [], []
     for weights_TS, links in zip(weights, sure, strict=True):

@@ -1,9 +1,9 @@
-"""What attention does without gold links: how spread out it is, and which words are left out or said twice.
+"""Attention statistics without gold links: entropy, coverage, and words that are left out or repeated.
 
-Everything goes through counts for each sentence pair, so that the values of a length bucket, or of test sets pooled,
-are those of its summed counts. Coverage (Tu et al. 2016, "Modeling coverage for neural machine translation") is what a
-source word gets from all target words together: hardly any, and it was dropped; that of several words, and it was
-repeated. What is missing and in excess is counted in the texts, for models that have no attention to look at.
+All values are computed from counts per sentence pair, so that those of a length bucket, or of pooled test sets, come
+from summed counts. Coverage (Tu et al. 2016, "Modeling coverage for neural machine translation") is the attention that
+a source word gets from all target words together: with hardly any it counts as dropped, with that of several words as
+repeated. Missing and excess words are counted in the texts, which also works for models without attention.
 
 Shapes: N sentence pairs, T target positions, S source positions.
 """
@@ -20,16 +20,16 @@ import numpy.typing as npt
 from seq2seq_attn.metrics.alignment import Weights
 
 DROPPED_BELOW = 0.2
-"""a source word that gets less attention than this from all target words together counts as dropped"""
+"""a source word with less attention than this from all target words together counts as dropped"""
 REPEATED_ABOVE = 2.0
-"""one that gets more counts as repeated"""
+"""a source word with more attention than this counts as repeated"""
 
 _NUM_ATTENTION_COUNTS = 5
 
 
 @dataclass(frozen=True)
 class AttentionScore:
-    """What attention did on some sentence pairs; None where there was none, or nothing to count."""
+    """Attention statistics of some sentence pairs; None without attention, or with nothing to count."""
 
     entropy: float | None
     """nats per target token, EOS included"""
@@ -81,7 +81,7 @@ class AttentionStatistics:
 
 
 def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics:
-    """Those of several sets pooled; with attention if all parts have it."""
+    """The statistics of several sets as one; with attention if all parts have it."""
     counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
     attention_N5 = np.concatenate(counts) if len(counts) == len(parts) else None
     return AttentionStatistics(np.concatenate([part.overlap_N4 for part in parts]), attention_N5)
@@ -95,7 +95,7 @@ def token_entropies(weights_TS: Weights) -> npt.NDArray[np.float64]:
 
 
 def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, float, float, float, float]:
-    """Of one pair: entropies summed, target tokens, source words dropped, repeated, source words.
+    """Counts of one pair: summed entropies, target tokens, dropped source words, repeated ones, all source words.
 
     Args:
         weights_TS: over tokens, with EOS on both sides as the model had it: for the entropy.
@@ -112,8 +112,8 @@ def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[flo
 
 
 def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, int, int, int]:
-    """Of one pair: reference words missing, reference words, hypothesis words in excess, hypothesis words; as
-    multisets, lower-cased. What holds no letter and no digit (punctuation) is no word."""
+    """Counts of one pair: reference words missing, reference words, hypothesis words in excess, hypothesis words; as
+    multisets, lower-cased. Tokens without a letter or digit (punctuation) are not counted."""
     of_hypothesis, of_reference = _counted(hypothesis), _counted(reference)
     return (
         (of_reference - of_hypothesis).total(),

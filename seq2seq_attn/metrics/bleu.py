@@ -1,7 +1,7 @@
 """Corpus scores by sacreBLEU: BLEU under three conventions, chrF and TER, each with its signature.
 
-Everything goes through per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that
-of their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
+All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that of
+their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
 itself from the sums; `scores_of_sums` is the same formula over many sums at once, for resampling.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
@@ -48,7 +48,7 @@ class Score:
     name: MeasureName
     score: float
     signature: str
-    """sacreBLEU's, with what it does not know appended"""
+    """sacreBLEU's, with our own tokenizer appended if there is one"""
     num_pairs: int
     details: str = ""
     """sacreBLEU's verbose part: precisions, brevity penalty, lengths"""
@@ -145,7 +145,7 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
 
 @lru_cache(maxsize=4)
 def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
-    """What the tutorial scores: spaCy tokens, joined by blanks; sacreBLEU then lower-cases them."""
+    """Prepare lines as the tutorial scores them: spaCy tokens joined by spaces, which sacreBLEU then lower-cases."""
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
     tokenizer = SpacyTokenizer(language)

@@ -19,7 +19,7 @@ from seq2seq_attn.metrics.bleu import IntArray
 MULTI30K_EDGES = (9, 12, 15, 18, 21)
 """up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test sets are pooled"""
 MIN_PAIRS = 50
-"""fewer make a corpus score that is mostly noise"""
+"""the corpus score of fewer pairs is mostly noise"""
 DEFAULT_NUM_BUCKETS = 6
 MAX_BUCKETS = 100
 _MAX_DIGITS = 9
@@ -48,7 +48,7 @@ class Bucket:
 
     @property
     def is_thin(self) -> bool:
-        """It holds too few pairs for its score to be trusted."""
+        """Whether it has too few pairs for its score to be trusted."""
         return len(self) < MIN_PAIRS
 
 
@@ -95,7 +95,7 @@ def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) ->
 
 
 def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
-    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their smaller neighbour."""
+    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their smaller neighbor."""
     bounds = [0, *edges]
     buckets = []
     for position, lower in enumerate(bounds):

@@ -1,9 +1,9 @@
-"""Sentence vectors to look at: two dimensions for the eye, and the nearest neighbours in all of them.
+"""Sentence vectors in pictures: their first principal components, and nearest neighbors in all dimensions.
 
 Sutskever, Vinyals and Le 2014, "Sequence to sequence learning with neural networks", Fig. 2, project the vectors that
-their encoder makes of phrases by PCA: sentences of one meaning lie together, and word order tells.
+their encoder makes of phrases by PCA: sentences with the same meaning lie close together, and word order matters.
 
-Shapes: N sentences, M vector size, C components, K neighbours.
+Shapes: N sentences, M vector size, C components, K neighbors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Projection:
 
 
 def project(vectors_NM: FloatArray, num_components: int = 2) -> Projection:
-    """Principal component analysis by singular value decomposition of the centred vectors. Where the vectors do not
+    """Principal component analysis by singular value decomposition of the centered vectors. Where the vectors do not
     span `num_components` dimensions, the last coordinates and shares are 0.
 
     Raises:
@@ -45,21 +45,21 @@ def project(vectors_NM: FloatArray, num_components: int = 2) -> Projection:
     axes_CM = np.zeros((num_components, size))
     shares_C = np.zeros(num_components)
     if num_vectors and size:
-        centred_NM = vectors_NM - vectors_NM.mean(axis=0)
-        _, singular, found = np.linalg.svd(centred_NM, full_matrices=False)
-        num_found = min(num_components, len(found))
-        largest = np.abs(found[:num_found]).argmax(axis=1)
-        signs = np.where(found[np.arange(num_found), largest] < 0.0, -1.0, 1.0)
-        axes_CM[:num_found] = found[:num_found] * signs[:, None]
-        points_NC = centred_NM @ axes_CM.T
+        centered_NM = vectors_NM - vectors_NM.mean(axis=0)
+        _, singular, components = np.linalg.svd(centered_NM, full_matrices=False)
+        rank = min(num_components, len(components))
+        largest = np.abs(components[:rank]).argmax(axis=1)
+        signs = np.where(components[np.arange(rank), largest] < 0.0, -1.0, 1.0)
+        axes_CM[:rank] = components[:rank] * signs[:, None]
+        points_NC = centered_NM @ axes_CM.T
         variance = float((singular**2).sum())
         if variance > 0.0:
-            shares_C[:num_found] = singular[:num_found] ** 2 / variance
+            shares_C[:rank] = singular[:rank] ** 2 / variance
     return Projection(points_NC, axes_CM, shares_C)
 
 
-def all_nearest(vectors_NM: FloatArray, num_neighbours: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
-    """For each vector the places of the `num_neighbours` others with the largest cosine, [N, K], largest first (the
+def all_nearest(vectors_NM: FloatArray, num_neighbors: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
+    """For each vector the indices of the `num_neighbors` others with the largest cosine, [N, K], largest first (the
     first of equals), and those cosines, [N, K]. K is at most N - 1. A vector of zeros has cosine 0 with any other.
 
     Raises:
@@ -67,18 +67,18 @@ def all_nearest(vectors_NM: FloatArray, num_neighbours: int) -> tuple[IntArray, 
     """
     unit_NM = _unit(_checked(vectors_NM))
     starts = range(0, len(unit_NM), _BLOCK_ROWS)
-    blocks = [_top(unit_NM, slice(start, start + _BLOCK_ROWS), num_neighbours) for start in starts]
+    blocks = [_top(unit_NM, slice(start, start + _BLOCK_ROWS), num_neighbors) for start in starts]
     if not blocks:
         return np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0))
     return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
-def _top(unit_NM: FloatArray, rows: slice, num_neighbours: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
-    """The neighbours of the chosen rows: a block of the N x N cosines at a time."""
+def _top(unit_NM: FloatArray, rows: slice, num_neighbors: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
+    """The neighbors of the chosen rows, from one block of the N x N cosines."""
     cosines_BN = (unit_NM[rows] @ unit_NM.T).astype(np.float64)
-    places_B = np.arange(*rows.indices(len(unit_NM)))
-    cosines_BN[np.arange(len(places_B)), places_B] = -np.inf  # nobody is its own neighbour
-    count = max(0, min(num_neighbours, len(unit_NM) - 1))
+    indices_B = np.arange(*rows.indices(len(unit_NM)))
+    cosines_BN[np.arange(len(indices_B)), indices_B] = -np.inf  # no vector is its own neighbor
+    count = max(0, min(num_neighbors, len(unit_NM) - 1))
     order_BK = np.argsort(-cosines_BN, axis=1, kind="stable")[:, :count]
     return order_BK.astype(np.int64), np.clip(np.take_along_axis(cosines_BN, order_BK, axis=1), -1.0, 1.0)
 

@@ -1,1 +1,1 @@
-"""What people read: scores of test sets put together, tables, plots, attention in the terminal."""
+"""Reports of evaluations: tables, pages, plots, exports, and attention in the terminal."""

@@ -118,17 +118,17 @@ def build_report(
     lengths = [token_lengths(lines, tokenizer.tokenize_many) for lines in texts]
     pools = _pools(sets)
     edges_of = {
-        sets[places[0]].stitch: _choose_edges(settings, _pooled(lengths, places), languages, sets[places[0]].stitch)
-        for places in pools
+        sets[pool[0]].stitch: _choose_edges(settings, _pooled(lengths, pool), languages, sets[pool[0]].stitch)
+        for pool in pools
     }
     scored, all_lengths = [], []
-    for places in [*((place,) for place in range(len(sets))), *(places for places in pools if len(places) > 1)]:
-        one = _pool([sets[place] for place in places])
-        all_lengths.append(_pooled(lengths, places))
+    for pool in [*((index,) for index in range(len(sets))), *(pool for pool in pools if len(pool) > 1)]:
+        one = _pool([sets[index] for index in pool])
+        all_lengths.append(_pooled(lengths, pool))
         buckets = make_buckets(all_lengths[-1], edges_of[one.stitch], merge_below=settings.merge_below)
         scores = score_set(
             one.name,
-            {name: _join(of_sets[place] for place in places) for name, of_sets in hypotheses.items()},
+            {name: _join(of_sets[index] for index in pool) for name, of_sets in hypotheses.items()},
             one.references,
             buckets,
             measures=settings.measures,
@@ -138,10 +138,10 @@ def build_report(
             stitch=one.stitch,
         )
         if analyses is not None:
-            pooled = [pool_analyses([of_run[place] for place in places]) for of_run in analyses]
+            pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in analyses]
             scores = replace(scores, attention=score_attentions(pooled, buckets))
         if counts:
-            joined = [join_counts([of_run[place] for place in places]) for of_run in counts]
+            joined = [join_counts([of_run[index] for index in pool]) for of_run in counts]
             scores = replace(scores, counts=joined)
         scored.append(scores)
     environment = describe_environment(sys.argv, device)
@@ -204,11 +204,11 @@ def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages, s
 
 
 def _pools(sets: Sequence[EvaluationSet]) -> list[tuple[int, ...]]:
-    """Places of the sets that are pooled: those with equally many pairs joined to one."""
-    places: dict[int, list[int]] = {}
-    for place, one in enumerate(sets):
-        places.setdefault(one.stitch, []).append(place)
-    return [tuple(of_stitch) for of_stitch in places.values()]
+    """Indices of the sets that are pooled: those with equally many pairs joined to one."""
+    pools: dict[int, list[int]] = {}
+    for index, one in enumerate(sets):
+        pools.setdefault(one.stitch, []).append(index)
+    return [tuple(pool) for pool in pools.values()]
 
 
 def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
@@ -218,8 +218,8 @@ def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
     return EvaluationSet(stitched_name(POOLED, sets[0].stitch), source, references, stitch=sets[0].stitch)
 
 
-def _pooled(lengths: Sequence[IntArray], places: Sequence[int]) -> IntArray:
-    return np.concatenate([lengths[place] for place in places])
+def _pooled(lengths: Sequence[IntArray], pool: Sequence[int]) -> IntArray:
+    return np.concatenate([lengths[index] for index in pool])
 
 
 def _join(parts: Any) -> list[str]:
@@ -227,7 +227,7 @@ def _join(parts: Any) -> list[str]:
 
 
 def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]) -> str:
-    """Of several numbers of joined pairs, that of the least and that of the most."""
+    """The conclusions for the fewest and for the most joined pairs, if there are several numbers of them."""
     if len(drawn) == 1:
         return conclude(drawn[0], unit=unit, attentions=attentions)
     ends = (drawn[0], drawn[-1])

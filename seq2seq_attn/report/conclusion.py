@@ -16,7 +16,7 @@ CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
 CLEAR_NOTE = f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test)"
 _FIXED = ("fixed", "initial")
-"""attention variants that hand the decoder one vector"""
+"""attention variants that give the decoder one vector"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Part:
 
 
 def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequence[str] = ()) -> str:
-    """What the scores of one test set show.
+    """State in a sentence or two what the scores of one test set show.
 
     Args:
         unit: what lengths are counted in.

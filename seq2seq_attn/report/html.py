@@ -34,11 +34,11 @@ from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
 
 MAP_CHARACTERS = 1_000
-"""what an attention map may take on average; 1,000 sentences of two runs then stay under 3 MB with their texts"""
+"""average budget of an attention map; 1,000 sentences of two runs then stay under 3 MB with their texts"""
 FLOORS = (1, 3, 8, 20, 50)
-"""least weights kept, in 255ths: the first under which the maps fit"""
+"""smallest weights that are kept, in 255ths: the first of these with which the maps fit is taken"""
 MAX_VALIDATIONS = 200
-"""of a learning curve: with more, some are left out evenly"""
+"""of a learning curve; longer ones are thinned evenly"""
 
 _WEB = Path(__file__).parent / "web"
 _STYLES = ("page.css", "tables.css", "sentences.css", "maps.css", "panels.css")
@@ -62,7 +62,7 @@ _SCRIPTS = (
 
 @dataclass(frozen=True)
 class TranslatedLine:
-    """A line of a page of attention maps."""
+    """One line on a page of attention maps."""
 
     number: int
     """in the input, from 1"""
@@ -142,20 +142,20 @@ class _Interned:
 
     def __init__(self) -> None:
         self.lists: list[tuple[str, ...]] = []
-        self._places: dict[tuple[str, ...], int] = {}
+        self._indices: dict[tuple[str, ...], int] = {}
 
     def add(self, one: PackedMap | None) -> list[Any] | None:
-        """The map as the page wants it: places of its source and target tokens, its weights, and the positions of
+        """The map as the page wants it: indices of its source and target token lists, its weights, and the positions of
         unknown source tokens."""
         if one is None:
             return None
-        return [self.place(one.source_tokens), self.place(one.target_tokens), one.to_base64(), list(one.unknown)]
+        return [self.index(one.source_tokens), self.index(one.target_tokens), one.to_base64(), list(one.unknown)]
 
-    def place(self, tokens: tuple[str, ...]) -> int:
-        if tokens not in self._places:
-            self._places[tokens] = len(self.lists)
+    def index(self, tokens: tuple[str, ...]) -> int:
+        if tokens not in self._indices:
+            self._indices[tokens] = len(self.lists)
             self.lists.append(tokens)
-        return self._places[tokens]
+        return self._indices[tokens]
 
 
 def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None]], int]:
@@ -186,9 +186,9 @@ def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap
 
 
 def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
-    """For each sentence with tokens that the run does not know: the place of its tokens, and their positions."""
+    """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
     return {
-        row: [tokens.place(one.source_tokens), list(one.positions)]
+        row: [tokens.index(one.source_tokens), list(one.positions)]
         for row, one in enumerate(_join(run.unknown))
         if one is not None
     }
@@ -197,8 +197,8 @@ def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
 def _thinned(validations: Sequence[Validation]) -> list[tuple[int, float | None, float | None]]:
     """Update, BLEU and perplexity of each, the first and the last always among them."""
     chosen = np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations))).round().astype(int)
-    kept = [validations[place] for place in chosen]
-    return [(one.update, _rounded(one.bleu), _rounded(one.perplexity)) for one in kept]
+    kept = [validations[index] for index in chosen]
+    return [(validation.update, _rounded(validation.bleu), _rounded(validation.perplexity)) for validation in kept]
 
 
 def _rounded(value: float | None) -> float | None:
@@ -214,13 +214,13 @@ def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> l
 
 
 def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
-    """Each sentence's chrF under each run: what sacreBLEU's `sentence_chrf` gives."""
+    """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
     measure = Measure("chrf", _join(one.references for one in sets))
-    found = []
+    scores = []
     for run in runs:
         statistics = measure.statistics(_join(run.hypotheses))
-        found.append([round(score, 2) for score in statistics.scores_of_sums(statistics.rows_ND).tolist()])
-    return found
+        scores.append([round(chrf, 2) for chrf in statistics.scores_of_sums(statistics.rows_ND).tolist()])
+    return scores
 
 
 def _page(title: str, payload: Mapping[str, Any]) -> str:

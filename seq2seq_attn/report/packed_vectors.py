@@ -1,4 +1,4 @@
-"""Sentence vectors small enough for a page: two coordinates a sentence, and its nearest neighbours by number.
+"""Pack sentence vectors for a page: two coordinates per sentence, and the indices of its nearest neighbors.
 
 Shapes: N sentences, M vector size.
 """
@@ -14,17 +14,17 @@ import numpy.typing as npt
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 
 MAX_POINTS = 1_000
-"""more would hide each other"""
-NUM_NEIGHBOURS = 8
+"""more points would hide each other"""
+NUM_NEIGHBORS = 8
 _DIGITS = 4
 
 
 def pack_vectors(of_runs: Sequence[npt.NDArray[np.float32] | None]) -> dict[str, Any] | None:
-    """What the page draws of each run's vectors [N, M] (None: a run without); None where no run has any.
+    """The parts of each run's vectors [N, M] that the page draws (None: a run without); None if no run has any.
 
     Of more than `MAX_POINTS` sentences, evenly spaced ones are taken, the same for all runs: `rows` says which. A
-    sentence without a vector (zeros, of a blank line) is left out. `points` are two coordinates a sentence, `nearest`
-    the places in `rows` of its neighbours, the nearest first, and `cosines` theirs in hundredths.
+    sentence without a vector (zeros, of an empty line) is left out. `points` are two coordinates per sentence,
+    `nearest` the indices into `rows` of its neighbors, the nearest first, and `cosines` theirs in hundredths.
     """
     given = [vectors_NM for vectors_NM in of_runs if vectors_NM is not None]
     if not given:
@@ -39,12 +39,12 @@ def pack_vectors(of_runs: Sequence[npt.NDArray[np.float32] | None]) -> dict[str,
 
 
 def _pack(vectors_NM: npt.NDArray[np.float32]) -> dict[str, Any]:
-    seen = project(vectors_NM)
-    neighbours_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBOURS)
+    projection = project(vectors_NM)
+    neighbors_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBORS)
     return {
         "size": vectors_NM.shape[1],
-        "shares": np.round(seen.shares_C, _DIGITS).tolist(),
-        "points": np.round(seen.points_NC, _DIGITS - 1).tolist(),
-        "nearest": neighbours_NK.tolist(),
+        "shares": np.round(projection.shares_C, _DIGITS).tolist(),
+        "points": np.round(projection.points_NC, _DIGITS - 1).tolist(),
+        "nearest": neighbors_NK.tolist(),
         "cosines": np.rint(100 * cosines_NK).astype(int).tolist(),
     }

@@ -15,7 +15,7 @@ from seq2seq_attn.translate.figure import new_figure, save_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette (black and yellow left out): told apart with any colour vision, and by marker and dash too.
+# Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by marker and dash too.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _TITLE_CHARACTERS_PER_INCH = 9
@@ -97,7 +97,7 @@ def _bars_note(scores: SetScores) -> str:
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> None:
     if not points:
         return
-    # Beyond six the colours come again, with other markers and dashes.
+    # After six lines the colors repeat, with other markers and dashes.
     color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
     x, values, low, high, least, most = (list(column) for column in zip(*points, strict=True))
     axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)

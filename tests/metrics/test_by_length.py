@@ -42,7 +42,7 @@ def test_empty_buckets_are_left_out_and_thin_ones_marked():
     ]
 
 
-def test_thin_buckets_merge_into_the_smaller_neighbour():
+def test_thin_buckets_merge_into_the_smaller_neighbor():
     lengths = np.array([5] * 80 + [10] * 20 + [15] * 70 + [20] * 60 + [25] * 3)
     merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
     assert [(bucket.label, len(bucket)) for bucket in merged] == [("up to 5", 80), ("6-15", 90), ("16 and more", 63)]

@@ -1,4 +1,4 @@
-"""Principal components against the eigenvectors of the covariance; neighbours against plain Python."""
+"""Principal components against the eigenvectors of the covariance; neighbors against plain Python."""
 
 from __future__ import annotations
 
@@ -62,28 +62,28 @@ def test_points_on_a_line_and_points_that_are_one():
 
 
 @pytest.mark.parametrize("block", [7, 512])
-def test_neighbours_are_those_of_plain_python(monkeypatch, block):
+def test_neighbors_are_those_of_plain_python(monkeypatch, block):
     monkeypatch.setattr(sentence_vectors, "_BLOCK_ROWS", block)
     rows_NM = vectors(30, 5, seed=2)
     rows_NM[4] = 2.0 * rows_NM[21]  # a tie for everybody else, and each other's first
     rows_NM[9] = 0.0
-    neighbours_NK, cosines_NK = all_nearest(rows_NM, 6)
-    assert neighbours_NK.shape == (30, 6)
+    neighbors_NK, cosines_NK = all_nearest(rows_NM, 6)
+    assert neighbors_NK.shape == (30, 6)
     for index, row in enumerate(rows_NM.tolist()):
         expected = plain_nearest(rows_NM.tolist(), index, 6)
         near = [plain_cosine(row, rows_NM[place].tolist()) for place in expected]
         np.testing.assert_allclose(cosines_NK[index], near, atol=1e-12)
         if index not in (4, 9, 21) and not {4, 21} & set(expected):
-            assert neighbours_NK[index].tolist() == expected
-        assert index not in neighbours_NK[index]
-    assert neighbours_NK[4, 0] == 21
-    assert neighbours_NK[21, 0] == 4
-    assert neighbours_NK[9].tolist() == [0, 1, 2, 3, 4, 5]
+            assert neighbors_NK[index].tolist() == expected
+        assert index not in neighbors_NK[index]
+    assert neighbors_NK[4, 0] == 21
+    assert neighbors_NK[21, 0] == 4
+    assert neighbors_NK[9].tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_there_are_no_more_neighbours_than_others():
-    neighbours_NK, cosines_NK = all_nearest(np.eye(3), 8)
-    assert neighbours_NK.tolist() == [[1, 2], [0, 2], [0, 1]]
+def test_there_are_no_more_neighbors_than_others():
+    neighbors_NK, cosines_NK = all_nearest(np.eye(3), 8)
+    assert neighbors_NK.tolist() == [[1, 2], [0, 2], [0, 1]]
     assert cosines_NK.tolist() == [[0.0, 0.0]] * 3
     assert all_nearest(np.ones((1, 4)), 8)[0].shape == (1, 0)
     assert all_nearest(np.ones((0, 4)), 8)[0].shape == (0, 0)

@@ -44,7 +44,7 @@ def figure(browser, run):
 
 
 def listed(browser, run):
-    """The list of neighbours of a run: cosines, lengths, source sentences."""
+    """The list of neighbors of a run: cosines, lengths, source sentences."""
     rows = figure(browser, run).find_elements(By.CSS_SELECTOR, ".near-table tbody tr")
     return [[*cells(row)[:2], row.find_element(By.TAG_NAME, "button").get_attribute("textContent")] for row in rows]
 
@@ -78,7 +78,7 @@ def lonely_point(inside, run):
     return gaps.index(max(gaps))
 
 
-def test_a_point_by_mouse_lists_its_neighbours_in_every_run(browser, two_sets, tmp_path):
+def test_a_point_by_mouse_lists_its_neighbors_in_every_run(browser, two_sets, tmp_path):
     address, _, inside = two_sets
     show(browser, address)
     assert len(figure(browser, 1).find_elements(By.CSS_SELECTOR, ".dot")) == 120
@@ -89,11 +89,11 @@ def test_a_point_by_mouse_lists_its_neighbours_in_every_run(browser, two_sets, t
         assert listed(browser, run) == expected_list(inside, run, place)
         told = figure(browser, run).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent")
         assert told == inside["sentences"]["source"][inside["vectors"]["rows"][place]]
-        assert len(figure(browser, run).find_elements(By.CSS_SELECTOR, ".ring.neighbour")) == 8
+        assert len(figure(browser, run).find_elements(By.CSS_SELECTOR, ".ring.neighbor")) == 8
     browser.save_screenshot(str(tmp_path / "vectors.png"))
 
 
-def test_neighbours_by_keyboard(browser, two_sets):
+def test_neighbors_by_keyboard(browser, two_sets):
     address, _, inside = two_sets
     show(browser, address)
     browser.execute_script("document.querySelector('svg.space').focus()")

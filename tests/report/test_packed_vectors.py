@@ -6,14 +6,14 @@ import numpy as np
 
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.report import packed_vectors
-from seq2seq_attn.report.packed_vectors import NUM_NEIGHBOURS, pack_vectors
+from seq2seq_attn.report.packed_vectors import NUM_NEIGHBORS, pack_vectors
 
 
 def vectors(seed, num_sentences=30, size=6):
     return np.random.default_rng(seed).normal(size=(num_sentences, size)).astype(np.float32)
 
 
-def test_points_and_neighbours_are_those_of_the_vectors():
+def test_points_and_neighbors_are_those_of_the_vectors():
     of_runs = [vectors(0), None, vectors(1, size=9)]
     packed = pack_vectors(of_runs)
     assert packed["rows"] == list(range(30))
@@ -23,8 +23,8 @@ def test_points_and_neighbours_are_those_of_the_vectors():
         assert of_run["size"] == vectors_NM.shape[1]
         np.testing.assert_allclose(of_run["points"], seen.points_NC, atol=5.1e-4)
         np.testing.assert_allclose(of_run["shares"], seen.shares_C, atol=5.1e-5)
-        neighbours_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBOURS)
-        assert of_run["nearest"] == neighbours_NK.tolist()
+        neighbors_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBORS)
+        assert of_run["nearest"] == neighbors_NK.tolist()
         np.testing.assert_allclose(of_run["cosines"], 100 * cosines_NK, atol=0.5001)
 
 
@@ -34,7 +34,7 @@ def test_sentences_without_a_vector_are_left_out_of_all_runs():
     second[7] = 0.0
     packed = pack_vectors([first, second])
     assert packed["rows"] == [row for row in range(30) if row not in (0, 7)]
-    assert packed["runs"][1]["nearest"] == all_nearest(second[packed["rows"]], NUM_NEIGHBOURS)[0].tolist()
+    assert packed["runs"][1]["nearest"] == all_nearest(second[packed["rows"]], NUM_NEIGHBORS)[0].tolist()
 
 
 def test_of_many_sentences_evenly_spaced_ones_are_taken(monkeypatch):

@@ -1,5 +1,5 @@
 // One dialog for all maps: the browser gives it Esc, the focus trap, and the way back to the button that opened it.
-const viewer = { dialog: null, row: 0, run: 0, neighbours: () => [] };
+const viewer = { dialog: null, row: 0, run: 0, neighbors: () => [] };
 
 function makeDialog() {
   viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title' });
@@ -15,15 +15,15 @@ function makeDialog() {
   });
 }
 
-function openMap(row, run, neighbours) {
-  Object.assign(viewer, { row, run, neighbours });
+function openMap(row, run, neighbors) {
+  Object.assign(viewer, { row, run, neighbors });
   showMap('close');
   viewer.dialog.showModal();
   element('viewer-close').focus();
 }
 
 function step(by) {
-  const rows = viewer.neighbours();
+  const rows = viewer.neighbors();
   const next = rows[rows.indexOf(viewer.row) + by];
   if (next === undefined) return;
   viewer.row = next;
@@ -54,7 +54,7 @@ function pictureOf(row, run, count, texts) {
 function showMap(focus) {
   const { row, run } = viewer;
   const one = sentenceAt(row);
-  const rows = viewer.neighbours();
+  const rows = viewer.neighbors();
   const place = rows.indexOf(row);
   const kept = document.activeElement && viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
   const runs = data.runs.map((of, i) =>

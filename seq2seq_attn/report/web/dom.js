@@ -36,7 +36,7 @@ const section = (id, title, ...content) =>
 // An ensemble has no configuration, learning curve or encoder of its own.
 const hasConfig = (run) => Object.keys(run.config).length > 0;
 
-// The line style of a run, or of an arm: colour, dash and marker tell it apart, so that colour alone never has to. Runs
+// The line style of a run, or of an arm: color, dash and marker tell it apart, so that color alone never has to. Runs
 // of one arm look alike.
 const styleOf = (run) => (data.report.groups ? data.report.groups.findIndex((arm) => arm.runs.includes(data.runs[run].name)) : run);
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '12 4', '4 2'];

@@ -147,7 +147,7 @@ function scaleBar() {
 const floorNote = () =>
   data.floor > 1 ? `To keep this file small, weights below ${(data.floor / 255).toFixed(2)} are left out.` : '';
 
-// Drawn pictures do not follow the colours of the page by themselves.
+// Drawn pictures do not follow the colors of the page by themselves.
 function onColorChange(redraw) {
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 }

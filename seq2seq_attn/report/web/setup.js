@@ -6,7 +6,7 @@ function flatten(value, path = '', found = new Map()) {
   return found;
 }
 
-// One row a key, one column a tree; what differs is marked, by a sign and not by colour alone.
+// One row a key, one column a tree; what differs is marked, by a sign and not by color alone.
 function sideBySide(id, label, header, trees) {
   const columns = trees.map((tree) => flatten(tree));
   const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))].filter(Boolean);

@@ -1,7 +1,7 @@
 // Sentence vectors: each run's sentences on two axes, and what lies nearest to the chosen one in all dimensions.
 // A sentence is meant by its place among the sentences that were packed; places are the same in every run.
 const space = { selected: -1, views: [], names: new Set() };
-const LEVELS = 8; // colours of length
+const LEVELS = 8; // colors of length
 const REACH = 28; // pixels from which a pointer takes a point
 
 const vectorRow = (place) => data.vectors.rows[place];
@@ -64,7 +64,7 @@ function drawAxes({ width, height, left, right, top, bottom, x, y, ends }, share
   ];
 }
 
-// The picture of one run; `show` marks the selected sentence, its neighbours, and the one that is looked at.
+// The picture of one run; `show` marks the selected sentence, its neighbors, and the one that is looked at.
 function spaceView(run) {
   const { points, shares, nearest, cosines, size } = data.vectors.runs[run];
   const view = { run, cursor: -1, frame: null, node: null };
@@ -97,7 +97,7 @@ function spaceView(run) {
     if (view.frame) {
       const links = selected < 0 ? [] : [
         nearest[selected].map((place) => svg('line', { class: 'tie', x1: at(selected)[0], y1: at(selected)[1], x2: at(place)[0], y2: at(place)[1] })),
-        nearest[selected].map((place) => ring(place, 'neighbour', 5)),
+        nearest[selected].map((place) => ring(place, 'neighbor', 5)),
         ring(selected, 'selected', 7),
       ];
       view.marks.replaceChildren(...[links, view.cursor >= 0 ? ring(view.cursor, 'cursor', 7) : []].flat(Infinity));
@@ -129,9 +129,9 @@ function spaceSentence(place) {
   ];
 }
 
-function nearTable(view, neighbours, cosines) {
+function nearTable(view, neighbors, cosines) {
   const title = `Nearest to sentence ${integer(places[vectorRow(space.selected)].number)}, ${data.runs[view.run].name}`;
-  const rows = neighbours.map((place, i) => {
+  const rows = neighbors.map((place, i) => {
     const row = vectorRow(place);
     return el('tr', {}, el('td', { class: 'number' }, (cosines[i] / 100).toFixed(2).replace('-', '−')),
       el('td', { class: 'number' }, String(data.sentences.length[row])),
