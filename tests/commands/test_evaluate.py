@@ -156,7 +156,7 @@ def test_runs_of_one_arm_are_grouped(workshop):
         {"name": "none", "runs": ["none"], "seeds": [1]},
     ]
     [scores] = report.sets
-    of_runs = [score.interval.value for score in scores.scores["bleu"]]
+    of_runs = [score.interval.value for score in scores.run_scores["bleu"]]
     assert scores.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
     assert "means over seeds" in report.text
     assert "groups" not in run_evaluate(workshop, "additive", "none", splits=["long"]).data
