@@ -51,6 +51,10 @@ class _Anchor(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, ...]:
         inputs, grads = torch.cat(ctx.tape.inputs), torch.cat(ctx.tape.grads)
+        # Inputs of a recurrence carry the graph of the uses before them, whose nodes hold the tape: a cycle through
+        # nodes that the garbage collector does not see, which would keep all activations of the pass for good.
+        ctx.tape.inputs.clear()
+        ctx.tape.grads.clear()
         # The tape holds the anchor, whose graph holds this node. Left to the garbage collector, that cycle keeps the
         # weight's gradient accumulator, with the stream of this pass: a CUDA graph of the next pass could not use it.
         del ctx.tape

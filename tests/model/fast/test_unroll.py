@@ -100,6 +100,18 @@ def test_a_deferred_pass_leaves_nothing_to_the_garbage_collector(make_model, bat
         gc.enable()
 
 
+def test_deferred_passes_leave_no_tensors_alive(make_model, batch):
+    model = make_model("location")  # which no fast unroll knows
+
+    def num_tensors():
+        loss_and_gradients(model, batch, 1.0)
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+    num_tensors()  # the gradients are made
+    assert num_tensors() == num_tensors()
+
+
 def test_single_precision_is_close(make_model, batch):
     model = make_model(dtype=torch.float32).eval()
     _, fast = loss_and_gradients(model, batch, 1.0)
