@@ -1,4 +1,4 @@
-"""Arrays written bit by bit, without ever being in memory as a whole."""
+"""Flat arrays in files: written bit by bit, without ever being in memory as a whole, and read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import open_regular
 
 
 class ArrayWriter:
@@ -50,3 +53,19 @@ def read_raw(path: Path, dtype: type[np.generic], size: int) -> Iterator[npt.NDA
     with path.open("rb") as stream:
         while len(values := np.fromfile(stream, dtype=dtype, count=size)):
             yield values
+
+
+def load_array(path: Path, dtype: type[np.generic], mode: Any = None) -> npt.NDArray[Any]:
+    """A flat `.npy` file of a prepared corpus; `mode` as in `np.load`.
+
+    Raises:
+        UserError: it is missing, damaged or holds something else.
+    """
+    try:
+        open_regular(path).close()
+        array: npt.NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (EOFError, OSError, OverflowError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); prepare the data again") from None
+    if array.dtype != dtype or array.ndim != 1:
+        raise UserError(f"{path}: damaged (no flat array of {np.dtype(dtype)}); prepare the data again")
+    return array

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.text.vocab import BOS, EOS, PAD
+from seq2seq_attn.data.surface import Ids, Surface
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
-IdArray = npt.NDArray[np.int32]
 LinkArray = npt.NDArray[np.integer[Any]]
 """[links of a pair, 2], source and target position"""
 ROW_MULTIPLE = 64
@@ -30,6 +30,8 @@ class SourceBatch(NamedTuple):
     """int64"""
     lengths_B: Tensor
     """int64, real positions including EOS; always on the CPU: what asks for numbers must not wait for a device"""
+    surface_ids_BS: Tensor
+    """int64, surface ids (`data/surface.py`) of the same tokens; UNK where the spelling is not given"""
 
     @property
     def mask_BS(self) -> Tensor:
@@ -38,7 +40,14 @@ class SourceBatch(NamedTuple):
 
     def to(self, device: torch.device) -> SourceBatch:
         """The same batch on a device (asynchronously from pinned memory)."""
-        return self._replace(ids_BS=self.ids_BS.to(device, non_blocking=True))
+        return self._replace(
+            ids_BS=self.ids_BS.to(device, non_blocking=True),
+            surface_ids_BS=self.surface_ids_BS.to(device, non_blocking=True),
+        )
+
+    def pin_memory(self) -> SourceBatch:
+        """The same batch in memory that a GPU copies from while the CPU goes on."""
+        return self._replace(ids_BS=self.ids_BS.pin_memory(), surface_ids_BS=self.surface_ids_BS.pin_memory())
 
 
 class Batch(NamedTuple):
@@ -49,6 +58,8 @@ class Batch(NamedTuple):
     """int64, BOS-prefixed, padded by PAD"""
     tgt_out_BT: Tensor
     """int64, EOS-suffixed, padded by PAD"""
+    tgt_surface_BT: Tensor
+    """int64, `tgt_out_BT` in surface ids"""
     positions_N: Tensor
     """int64, where the real target positions are in a flattened [T, B]; 0 in the rows that round N up"""
     targets_N: Tensor
@@ -66,6 +77,7 @@ class Batch(NamedTuple):
             source=self.source.to(device),
             tgt_in_BT=self.tgt_in_BT.to(device, non_blocking=True),
             tgt_out_BT=self.tgt_out_BT.to(device, non_blocking=True),
+            tgt_surface_BT=self.tgt_surface_BT.to(device, non_blocking=True),
             positions_N=self.positions_N.to(device, non_blocking=True),
             targets_N=self.targets_N.to(device, non_blocking=True),
             links_L3=None if self.links_L3 is None else self.links_L3.to(device, non_blocking=True),
@@ -74,48 +86,57 @@ class Batch(NamedTuple):
     def pin_memory(self) -> Batch:
         """The same batch in memory that a GPU copies from while the CPU goes on."""
         return self._replace(
-            source=self.source._replace(ids_BS=self.source.ids_BS.pin_memory()),
+            source=self.source.pin_memory(),
             tgt_in_BT=self.tgt_in_BT.pin_memory(),
             tgt_out_BT=self.tgt_out_BT.pin_memory(),
+            tgt_surface_BT=self.tgt_surface_BT.pin_memory(),
             positions_N=self.positions_N.pin_memory(),
             targets_N=self.targets_N.pin_memory(),
             links_L3=None if self.links_L3 is None else self.links_L3.pin_memory(),
         )
 
 
-def collate_source(sequences: Sequence[IdArray | Sequence[int]]) -> SourceBatch:
-    """Pad source id sequences (without specials) into a batch, EOS appended."""
-    lengths = [len(sequence) + 1 for sequence in sequences]
-    ids_BS = np.full((len(sequences), max(lengths)), PAD, dtype=np.int64)
+def collate_source(sequences: Sequence[Ids], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
+    """Pad source id sequences (without specials) into a batch, EOS appended; `surfaces` are their surface ids."""
+    if surfaces is None:
+        surfaces = [[UNK] * len(sequence) for sequence in sequences]
+    lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
+    return SourceBatch(torch.from_numpy(_padded(sequences)), lengths, torch.from_numpy(_padded(surfaces)))
+
+
+def _padded(sequences: Sequence[Ids]) -> npt.NDArray[np.int64]:
+    """[sequences, positions], EOS appended."""
+    padded = np.full((len(sequences), max(len(sequence) + 1 for sequence in sequences)), PAD, dtype=np.int64)
     for row, sequence in enumerate(sequences):
-        ids_BS[row, : len(sequence)] = sequence
-        ids_BS[row, len(sequence)] = EOS
-    return SourceBatch(torch.from_numpy(ids_BS), torch.tensor(lengths))
+        padded[row, : len(sequence)] = sequence
+        padded[row, len(sequence)] = EOS
+    return padded
 
 
 def collate(
-    source: Sequence[IdArray | Sequence[int]],
-    target: Sequence[IdArray | Sequence[int]],
+    source: Sequence[Ids],
+    target: Sequence[Ids],
     indices: Sequence[int],
     links: Sequence[LinkArray] | None = None,
+    surfaces: Sequence[Surface] | None = None,
 ) -> Batch:
     """Pad aligned source and target id sequences (without specials) into a batch; `links` of each pair, if there are
-    any."""
+    any. Without `surfaces` no target token can be copied from the source."""
     lengths = [len(sequence) + 1 for sequence in target]
-    tgt_out_BT = np.full((len(target), max(lengths)), PAD, dtype=np.int64)
+    tgt_out_BT = _padded(target)
     tgt_in_BT = np.full_like(tgt_out_BT, PAD)
     tgt_in_BT[:, 0] = BOS
     for row, sequence in enumerate(target):
-        tgt_out_BT[row, : len(sequence)] = sequence
-        tgt_out_BT[row, len(sequence)] = EOS
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
+    tgt_surface_BT = tgt_out_BT.copy() if surfaces is None else _padded([surface.target for surface in surfaces])
     flat_out = tgt_out_BT.T.ravel()
     real = np.flatnonzero(flat_out != PAD)
     filler = (0, -len(real) % ROW_MULTIPLE)
     return Batch(
-        source=collate_source(source),
+        source=collate_source(source, None if surfaces is None else [surface.source for surface in surfaces]),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
+        tgt_surface_BT=torch.from_numpy(tgt_surface_BT),
         positions_N=torch.from_numpy(np.pad(real, filler)),
         targets_N=torch.from_numpy(np.pad(flat_out[real], filler, constant_values=PAD)),
         num_tokens=sum(lengths),
@@ -141,13 +162,16 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     def padded(ids: Tensor, more_positions: int) -> Tensor:
         return torch.nn.functional.pad(ids, (0, more_positions, 0, more_rows), value=PAD)
 
-    ids_BS = padded(batch.source.ids_BS, -num_source % positions)
-    ids_BS[num_rows:, 0] = EOS
+    more_source = -num_source % positions
+    ids_BS, surface_ids_BS = (padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.surface_ids_BS))
+    ids_BS[num_rows:, 0] = surface_ids_BS[num_rows:, 0] = EOS
+    lengths_B = torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)
     tgt_out_BT = padded(batch.tgt_out_BT, more_target)
     return batch._replace(
-        source=SourceBatch(ids_BS, torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)),
+        source=SourceBatch(ids_BS, lengths_B, surface_ids_BS),
         tgt_in_BT=padded(batch.tgt_in_BT, more_target),
         tgt_out_BT=tgt_out_BT,
+        tgt_surface_BT=padded(batch.tgt_surface_BT, more_target),
         positions_N=torch.arange(tgt_out_BT.numel()),
         targets_N=tgt_out_BT.t().flatten(),
     )

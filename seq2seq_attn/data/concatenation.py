@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.batch import Batch, LinkArray, collate
+from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.text.concatenation import Group, mixed_groups
 
@@ -35,20 +35,7 @@ class StitchedPairs:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The groups at these positions, padded; `indices_B` names the first pair of each."""
-        groups = [self._groups[index] for index in indices]
-        links = [self._links(group) for group in groups] if self._pairs.has_links else None
-        return collate(
-            [np.concatenate([self._pairs.source(index) for index in group]) for group in groups],
-            [np.concatenate([self._pairs.target(index) for index in group]) for group in groups],
-            [group[0] for group in groups],
-            links,
-        )
-
-    def _links(self, group: Group) -> LinkArray:
-        """The links of a group, each pair's moved behind the tokens of those before it."""
-        sizes = [(len(self._pairs.source(index)), len(self._pairs.target(index))) for index in group]
-        starts = np.cumsum([(0, 0), *sizes[:-1]], axis=0)
-        return np.concatenate([self._pairs.links(index) + start for index, start in zip(group, starts, strict=True)])
+        return self._pairs.joined_batch([self._groups[index] for index in indices])
 
     def _summed(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         flat = np.fromiter(chain.from_iterable(self._groups), dtype=np.int64)

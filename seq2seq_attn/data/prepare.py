@@ -25,7 +25,7 @@ from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.pipeline.numericalize import Draft
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, vocab_path
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, write_checked_json
 from seq2seq_attn.text import corpus
@@ -76,7 +76,7 @@ def prepare_corpus(
     else:
         may_prepare()
         started = time.monotonic()
-        _build(places[0], config.data, raw, {"hash": digest, **what}, show_progress)
+        _build(places[0], config.data, raw, {"hash": digest, **what, "format": FORMAT_VERSION}, show_progress)
         log(f"{places[0]}: prepared in {time.monotonic() - started:.1f} s")
         prepared = PreparedCorpus(places[0])
     for note in _notes(prepared):
@@ -123,7 +123,7 @@ def _what_matters(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         tokenizer = {key: tokenizer[key] for key in ("name", "lowercase")}
     package = data.tokenizer.name if data.tokenizer.name != "characters" else None
     return {
-        "format": FORMAT_VERSION,
+        "format": TOKENS_VERSION,
         "raw": raw.identity,
         "config": {
             "source_language": data.source_language,

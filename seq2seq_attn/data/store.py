@@ -1,4 +1,8 @@
-"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenizers, one folder."""
+"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenizers, one folder.
+
+The files hold open ids: a token that its side's vocabulary lacks has an id of its own, from the vocabulary's size on.
+Batches have UNK in its place; only its surface id (`surface.py`) says which token it was.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.array_file import ArrayWriter
+from seq2seq_attn.data.array_file import ArrayWriter, load_array
+from seq2seq_attn.data.surface import IdArray, Spellings, surface_of
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_regular, read_checked_json, read_regular, sha256_of
+from seq2seq_attn.files import read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.vocab import Vocab
+from seq2seq_attn.text.vocab import UNK, Vocab
 
 if TYPE_CHECKING:
-    from seq2seq_attn.data.batch import Batch, IdArray, LinkArray
+    from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 1
-"""Goes up when what is written here, or how text becomes tokens, changes: older folders are then not reused."""
+FORMAT_VERSION = 2
+"""Goes up when what is written here changes: older folders are then prepared again."""
+TOKENS_VERSION = 1
+"""Goes up when the same text gives other tokens or ids: part of the content hash, without which no run resumes."""
+SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 _AGAIN = "prepare the data again"
 
@@ -58,7 +66,7 @@ class IdStore:
     def offsets(self) -> npt.NDArray[np.int64]:
         """[sentences + 1], where in the flat array each sequence starts and ends."""
         if self._offsets is None:
-            self._offsets = _load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
+            self._offsets = load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
         return self._offsets
 
     @property
@@ -67,20 +75,8 @@ class IdStore:
         if self._ids is None:
             # an empty file cannot be mapped
             mode: Any = "r" if self.offsets[-1] else None
-            self._ids = _load_array(Path(f"{self._prefix}.ids.npy"), np.int32, mode)
+            self._ids = load_array(Path(f"{self._prefix}.ids.npy"), np.int32, mode)
         return self._ids
-
-    def check(self, num_ids: int) -> None:
-        """Check that all sequences lie in the flat array and hold ids below `num_ids`.
-
-        Raises:
-            UserError: they do not.
-        """
-        offsets = _load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
-        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] != len(self.ids):
-            raise UserError(f"{self._prefix}.offsets.npy: does not fit the ids; {_AGAIN}")
-        if len(self.ids) and not (0 <= self.ids.min() and self.ids.max() < num_ids):
-            raise UserError(f"{self._prefix}.ids.npy: holds ids that no token has; {_AGAIN}")
 
     @staticmethod
     def write(prefix: Path, ids: npt.NDArray[Any], lengths: npt.NDArray[np.int64]) -> None:
@@ -120,22 +116,28 @@ class IdWriter:
 class PairStore:
     """The sentence pairs of a split as ids, without specials, perhaps with links between their tokens."""
 
-    def __init__(self, source: IdStore, target: IdStore, links: IdStore | None = None) -> None:
-        """`links`: a source and a target position in turn."""
+    def __init__(
+        self, source: IdStore, target: IdStore, links: IdStore | None = None, spellings: Spellings | None = None
+    ) -> None:
+        """`links`: a source and a target position in turn. Without `spellings` the ids are those of the vocabularies,
+        and no target token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
+        self._spellings = spellings
 
     def __len__(self) -> int:
         return len(self._source)
 
     def source(self, index: int) -> IdArray:
-        """int32 ids of a source sentence; a view into the file."""
-        return self._source[index]
+        """int32 ids of a source sentence, unknown tokens as UNK."""
+        ids = self._source[index]
+        return ids if self._spellings is None else _known(ids, self._spellings.num_source_ids)
 
     def target(self, index: int) -> IdArray:
-        """int32 ids of a target sentence; a view into the file."""
-        return self._target[index]
+        """int32 ids of a target sentence, unknown tokens as UNK."""
+        ids = self._target[index]
+        return ids if self._spellings is None else _known(ids, self._spellings.num_target_ids)
 
     @property
     def has_links(self) -> bool:
@@ -164,10 +166,37 @@ class PairStore:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The pairs at these positions, padded."""
+        return self.joined_batch([(index,) for index in indices])
+
+    def joined_batch(self, groups: Sequence[Sequence[int]]) -> Batch:
+        """Groups of pairs, padded, each as one pair: the ids of its sources side by side, and of its targets.
+        `indices_B` names the first pair of each."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
-        links = [self.links(i) for i in indices] if self.has_links else None
-        return collate([self.source(i) for i in indices], [self.target(i) for i in indices], indices, links)
+        sources = [np.concatenate([self._source[index] for index in group]) for group in groups]
+        targets = [np.concatenate([self._target[index] for index in group]) for group in groups]
+        firsts = [group[0] for group in groups]
+        links = [self._joined_links(group) for group in groups] if self.has_links else None
+        found = self._spellings
+        if found is None:
+            return collate(sources, targets, firsts, links)
+        surfaces = [
+            surface_of(found.on_target_side(source), target, found.num_target_ids)
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        sources = [_known(source, found.num_source_ids) for source in sources]
+        return collate(sources, [_known(target, found.num_target_ids) for target in targets], firsts, links, surfaces)
+
+    def _joined_links(self, group: Sequence[int]) -> LinkArray:
+        """The links of a group, each pair's moved behind the tokens of those before it."""
+        sizes = [(len(self._source[index]), len(self._target[index])) for index in group]
+        starts = np.cumsum([(0, 0), *sizes[:-1]], axis=0)
+        return np.concatenate([self.links(index) + start for index, start in zip(group, starts, strict=True)])
+
+
+def _known(open_ids: IdArray, num_ids: int) -> IdArray:
+    """Unknown tokens as UNK."""
+    return np.where(open_ids < num_ids, open_ids, np.int32(UNK))
 
 
 class PreparedCorpus:
@@ -188,7 +217,7 @@ class PreparedCorpus:
             raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; prepare the data again")
         self.meta: dict[str, Any] = meta
         files = meta.get("files")
-        if not (isinstance(files, dict) and {"config", "splits", "audit"} <= meta.keys()):
+        if not (isinstance(files, dict) and {"config", "splits", "audit", "hashes"} <= meta.keys()):
             raise UserError(f"{directory / META_NAME}: damaged; prepare the data again")
         for name, size in files.items():
             path = directory / name
@@ -196,10 +225,9 @@ class PreparedCorpus:
             if found != size:
                 state = "missing" if found is None else f"{found} bytes instead of {size}"
                 raise UserError(f"{path}: {state}; {_AGAIN}")
-        if "hashes" in meta:
-            self._check_hashes(meta["hashes"])
-        else:  # prepared by a version that wrote none
-            self._check_arrays()
+        for name, digest in meta["hashes"].items():
+            if sha256_of(directory / name) != digest:
+                raise UserError(f"{directory / name}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
 
     def __repr__(self) -> str:
         return f"PreparedCorpus({str(self.directory)!r})"
@@ -258,7 +286,7 @@ class PreparedCorpus:
         self._check(split)
         source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
         links = IdStore(links_prefix(self.directory, split))
-        return PairStore(source, target, links if links.exists() else None)
+        return PairStore(source, target, links if links.exists() else None, self._spellings)
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`.
@@ -280,20 +308,9 @@ class PreparedCorpus:
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
 
-    def _check_hashes(self, hashes: dict[str, str]) -> None:
-        for name, digest in hashes.items():
-            if sha256_of(self.directory / name) != digest:
-                raise UserError(f"{self.directory / name}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
-
-    def _check_arrays(self) -> None:
-        for split in self.splits:
-            lengths = []
-            for side, vocab in zip(SIDES, (self.source_vocab, self.target_vocab), strict=True):
-                store = IdStore(self.directory / f"{split}.{side}")
-                store.check(len(vocab))
-                lengths += [len(store), len(_read_exact(self.directory / f"{split}.{side}.txt"))]
-            if len(set(lengths)) > 1:
-                raise UserError(f"{self.directory}: {split} has files of different lengths; {_AGAIN}")
+    @cached_property
+    def _spellings(self) -> Spellings:
+        return Spellings(self.directory / SURFACES_NAME, len(self.source_vocab), len(self.target_vocab))
 
     def _check(self, split: str) -> None:
         if split not in self.splits:
@@ -316,14 +333,3 @@ def _read_exact(path: Path) -> list[str]:
         return read_regular(path).decode("utf-8").split("\n")[:-1]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: damaged ({error}); {_AGAIN}") from None
-
-
-def _load_array(path: Path, dtype: type[np.generic], mode: Any = None) -> npt.NDArray[Any]:
-    try:
-        open_regular(path).close()
-        array: npt.NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-    except (EOFError, OSError, OverflowError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); {_AGAIN}") from None
-    if array.dtype != dtype or array.ndim != 1:
-        raise UserError(f"{path}: damaged (no flat array of {np.dtype(dtype)}); {_AGAIN}")
-    return array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,19 @@ class Vocab:
         """The id of a token of the text; `UNK` if it has none."""
         return self._ids.get(token, UNK)
 
-    def ids_of(self, tokens: Iterable[str]) -> list[int]:
-        """The ids of tokens of the text."""
+    def ids_of(self, tokens: Iterable[str], beyond: dict[str, int] | None = None) -> list[int]:
+        """The ids of tokens of the text. A token without an id is `UNK`; with `beyond` it gets the next id from
+        `len(self)` on instead, which is noted there."""
         get = self._ids.get
-        return [get(token, UNK) for token in tokens]
+        if beyond is None:
+            return [get(token, UNK) for token in tokens]
+        size = len(self)
+        return [get(token) or beyond.setdefault(token, size + len(beyond)) for token in tokens]
 
-    def tokens_of(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of ids; specials by their names."""
-        return [self._tokens[i] for i in ids]
+    def tokens_of(self, ids: Iterable[int], beyond: Sequence[str] = ()) -> list[str]:
+        """The tokens of ids; specials by their names, ids from `len(self)` on by their index in `beyond`."""
+        size = len(self)
+        return [self._tokens[i] if i < size else beyond[i - size] for i in ids]
 
     def save(self, path: Path) -> None:
         """Write one token a line, in id order; a token that would not survive as a line is written as a JSON string."""

@@ -88,4 +88,5 @@ def _copy(batch: Batch, to: Batch) -> None:
 
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
-    return batch.source.ids_BS, batch.tgt_in_BT, batch.tgt_out_BT, batch.positions_N, batch.targets_N
+    of_source = (batch.source.ids_BS, batch.source.surface_ids_BS)
+    return *of_source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_surface_BT, batch.positions_N, batch.targets_N

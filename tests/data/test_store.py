@@ -64,7 +64,7 @@ def test_a_pickle_holds_no_ids(tmp_path):
     assert pickle.loads(data).source(3).tolist() == list(range(300, 400))
 
 
-@pytest.mark.parametrize("meta", ["[]", "{}", '{"format": 0}', '{"format": 1}', '{"format": 1, "files": []}', "{"])
+@pytest.mark.parametrize("meta", ["[]", "{}", '{"format": 1}', '{"format": 2}', '{"format": 2, "files": []}', "{"])
 def test_a_foreign_folder_is_refused(tmp_path, meta):
     (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(UserError, match=r"prepare the data again|not a readable JSON file"):
@@ -72,7 +72,7 @@ def test_a_foreign_folder_is_refused(tmp_path, meta):
 
 
 def test_a_folder_that_is_not_whole_is_refused(tmp_path):
-    meta = {"format": 1, "config": {}, "splits": ["train"], "audit": {}, "files": {"a": 3}}
+    meta = {"format": 2, "config": {}, "splits": ["train"], "audit": {}, "files": {"a": 3}}
     meta["hashes"] = {"a": hashlib.sha256(b"abc").hexdigest()}
     (tmp_path / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(UserError, match=r"a: missing; prepare the data again"):

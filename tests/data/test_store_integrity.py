@@ -7,13 +7,13 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import IdStore, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_checked_json
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -29,13 +29,6 @@ def store(config: Config, tmp_path: Path) -> Path:
     return shutil.copytree(prepare_corpus(config).directory, tmp_path / "store")
 
 
-def make_old(store: Path) -> None:
-    """As versions without checksums wrote it."""
-    meta = json.loads((store / "meta.json").read_text())
-    del meta["sha256"], meta["hashes"]
-    (store / "meta.json").write_text(json.dumps(meta))
-
-
 def flip(path: Path, place: int, bit: int = 0) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 1 << bit
@@ -43,7 +36,7 @@ def flip(path: Path, place: int, bit: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["train.source.ids.npy", "train.target.offsets.npy", "valid.source.txt", "source.vocab"]
+    "name", ["train.source.ids.npy", "train.target.offsets.npy", "valid.source.txt", "source.vocab", "surfaces.npy"]
 )
 def test_a_flipped_bit_is_refused(store: Path, name: str) -> None:
     PreparedCorpus(store)
@@ -69,41 +62,18 @@ def test_a_damaged_store_is_prepared_again_with_a_notice(config: Config) -> None
     assert any("train.source.ids.npy: damaged" in notice and "preparing the data again" in notice for notice in notices)
 
 
-def test_a_store_without_checksums_is_still_used(store: Path) -> None:
-    expected = PreparedCorpus(store).pairs("train").source(5).tolist()
-    make_old(store)
-    assert PreparedCorpus(store).pairs("train").source(5).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "place", "bit", "message"),
-    [
-        ("train.source.offsets.npy", 128 + 8 * 5 + 2, 0, "does not fit the ids"),
-        ("train.target.ids.npy", 128 + 4 * 7 + 2, 3, "holds ids that no token has"),
-        ("train.target.ids.npy", 128 + 4 * 7 + 3, 7, "holds ids that no token has"),
-        ("valid.source.ids.npy", 3, 1, "damaged"),
-        ("valid.source.offsets.npy", 20, 0, "damaged"),
-        ("test.target.txt", 2, 7, "damaged"),
-    ],
-)
-def test_what_can_be_seen_without_checksums_is_refused(
-    store: Path, name: str, place: int, bit: int, message: str
-) -> None:
-    make_old(store)
-    flip(store / name, place, bit)
-    with pytest.raises(UserError, match=rf"{name}: .*{message}.*; prepare the data again") as caught:
-        PreparedCorpus(store)
-    assert "\n" not in str(caught.value)
-
-
-def test_sides_of_different_lengths_are_refused(store: Path) -> None:
-    make_old(store)
-    meta = json.loads((store / "meta.json").read_text())
-    IdStore.write(store / "valid.source", np.array([4, 5]), np.array([1, 1]))
-    meta["files"] = {name: (store / name).stat().st_size for name in meta["files"]}
-    (store / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(UserError, match="valid has files of different lengths"):
-        PreparedCorpus(store)
+def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(config: Config) -> None:
+    """Its content hash stays, so that a run that was begun with it can be resumed."""
+    prepared = prepare_corpus(config)
+    meta_path = prepared.directory / "meta.json"
+    meta = json.loads(meta_path.read_text())
+    write_checked_json(meta_path, {**{key: meta[key] for key in meta if key != "sha256"}, "format": 1})
+    (prepared.directory / "surfaces.npy").unlink()
+    notices: list[str] = []
+    again = prepare_corpus(config, log=notices.append)
+    assert again.directory == prepared.directory
+    assert {**again.meta, "sha256": ""} == {**meta, "sha256": ""}
+    assert any("not a prepared corpus of format 2; preparing the data again" in notice for notice in notices)
 
 
 @pytest.mark.parametrize("name", ["meta.json", "train.source.ids.npy", "target.vocab"])

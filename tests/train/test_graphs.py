@@ -7,13 +7,15 @@ import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.graphs import GraphedPass, Recorded
 from seq2seq_attn.train.update import Updater
 
 CPU = torch.device("cpu")
-FIELDS = ("tgt_in_BT", "tgt_out_BT", "positions_N", "targets_N")
+FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_surface_BT", "positions_N", "targets_N")
+SOURCE_FIELDS = ("ids_BS", "surface_ids_BS")
 
 
 class Replaying(GraphedPass):
@@ -22,7 +24,7 @@ class Replaying(GraphedPass):
     num_replays = 0
 
     def record(self, batch: Batch, ratio: float) -> Recorded:
-        source = batch.source._replace(ids_BS=batch.source.ids_BS.clone())
+        source = batch.source._replace(**{name: getattr(batch.source, name).clone() for name in SOURCE_FIELDS})
         batch = batch._replace(source=source, **{name: getattr(batch, name).clone() for name in FIELDS})
         num_tokens, sums = torch.ones(()), torch.zeros(2, dtype=torch.float64)
 
@@ -35,12 +37,13 @@ class Replaying(GraphedPass):
 
 def make_batch(first: int, length: int = 2) -> Batch:
     ids = [first] * length
-    return collate([ids, ids[:1]], [ids, ids], [0, 1])
+    surfaces = [surface_of([first + 10] * length, [first + 10] * length, 10), surface_of([first], ids, 10)]
+    return collate([ids, ids[:1]], [ids, ids], [0, 1], surfaces=surfaces)
 
 
 def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
     """Something that depends on all that a pass reads."""
-    tensors = (batch.source.ids_BS, *(getattr(batch, name) for name in FIELDS))
+    tensors = (*(getattr(batch.source, name) for name in SOURCE_FIELDS), *(getattr(batch, name) for name in FIELDS))
     digits = torch.stack([tensor.double().sum() * 10**place for place, tensor in enumerate(tensors)])
     return torch.stack([digits.sum() / num_tokens, ratio * num_tokens.double()])
 

@@ -1,7 +1,7 @@
 """From tokenized chunks to ids on disk. What grows in memory is the list of different tokens, nothing else.
 
 The vocabulary is known only after the last training pair. Until then a token is its position in the list of different
-tokens seen so far, 4 bytes in a file; `Draft.finish` replaces these by ids.
+tokens seen so far, 4 bytes in a file; `Draft.finish` replaces these by open ids (`data/surface.py`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import append_raw, read_raw
 from seq2seq_attn.data.pipeline.chunks import Chunk, TokenizedChunk, TokenizedSide
-from seq2seq_attn.data.store import IdWriter
+from seq2seq_attn.data.store import SURFACES_NAME, IdWriter
 from seq2seq_attn.text.corpus import SideAudit, SplitAudit
 from seq2seq_attn.text.overlap import count_duplicates, count_overlap
 from seq2seq_attn.text.tokenizers.base import SIDES, Side
-from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.text.vocab import SPECIALS, Vocab
 
 _VALUES_AT_A_TIME = 1 << 18
 
@@ -30,6 +30,7 @@ class Draft:
 
     def __init__(self, directory: Path, draft_dir: Path, splits: Sequence[str]) -> None:
         """Take the folder of the prepared corpus, and one for what is needed only on the way."""
+        self._directory = directory
         self.splits = {split: SplitDraft(split, directory, draft_dir) for split in splits}
         self._tokens: tuple[dict[str, int], dict[str, int]] = ({}, {})
         """of each side, the different tokens seen so far, with their positions"""
@@ -51,20 +52,24 @@ class Draft:
         return counts
 
     def finish(self, vocabs: Sequence[Vocab]) -> None:
-        """Replace positions by ids."""
-        for i, by_position in enumerate(self._ids(vocabs)):
+        """Replace positions by open ids; write which source and target tokens are spelled alike."""
+        beyond: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for i, (tokens, vocab) in enumerate(zip(self._tokens, vocabs, strict=True)):
+            by_position = np.array(vocab.ids_of(tokens, beyond[i]), dtype=np.int32)
             for split in self.splits.values():
                 split.sides[i].finish(by_position)
+        spelled = [*vocabs[0].tokens[len(SPECIALS) :], *beyond[0]]
+        surfaces = [*range(len(SPECIALS)), *vocabs[1].ids_of(spelled, beyond[1])]
+        np.save(self._directory / SURFACES_NAME, np.array(surfaces, dtype=np.int32))
 
     def audit(self, vocabs: Sequence[Vocab]) -> dict[str, SplitAudit]:
         """What was found in each split."""
-        is_unknown = [by_position == UNK for by_position in self._ids(vocabs)]
+        is_unknown = [
+            np.array([token not in vocab for token in tokens], dtype=np.bool_)
+            for tokens, vocab in zip(self._tokens, vocabs, strict=True)
+        ]
         train = self.splits["train"]
         return {name: split.audit(is_unknown, None if split is train else train) for name, split in self.splits.items()}
-
-    def _ids(self, vocabs: Sequence[Vocab]) -> list[npt.NDArray[np.int32]]:
-        sides = zip(self._tokens, vocabs, strict=True)
-        return [np.array(vocab.ids_of(tokens), dtype=np.int32) for tokens, vocab in sides]
 
 
 class SplitDraft:

@@ -1,0 +1,75 @@
+"""Surface ids: tokens by their spelling, in terms of the target vocabulary, for outputs that copy source tokens.
+
+    surface(y) = its id in the target vocabulary            if it has one
+               = V + j, j the first source position with that spelling, otherwise
+               = UNK                                         if no source position has it
+
+V is the size of the target vocabulary. An id from V on thus names a source position of its own sentence (See, Liu,
+Manning 2017, section 2.2, call these the extended vocabulary); a search can read the token off the source.
+
+On the way there a token that a vocabulary lacks has an open id: V, V + 1, ... in order of first appearance, the same
+for the same spelling (`Vocab.ids_of` with `beyond`). A prepared corpus holds open ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.data.array_file import load_array
+from seq2seq_attn.text.vocab import UNK, Vocab
+
+IdArray = npt.NDArray[np.int32]
+Ids = IdArray | Sequence[int]
+
+
+class Surface(NamedTuple):
+    """The surface ids of a sentence pair, without specials."""
+
+    source: Ids
+    target: Ids
+
+
+def surface_of(source: Ids, target: Ids, num_ids: int) -> Surface:
+    """The surface ids of a pair from its open ids, both sides numbered alike; `num_ids` is V."""
+    return Surface(_at_positions(source, source, num_ids), _at_positions(target, source, num_ids))
+
+
+def surface_of_tokens(source: Sequence[str], target: Sequence[str], target_vocab: Vocab) -> Surface:
+    """The surface ids of a pair of texts."""
+    beyond: dict[str, int] = {}
+    return surface_of(target_vocab.ids_of(source, beyond), target_vocab.ids_of(target, beyond), len(target_vocab))
+
+
+def _at_positions(ids: Ids, source: Ids, num_ids: int) -> Ids:
+    if not len(ids) or np.max(ids) < num_ids:
+        return ids
+    first: dict[int, int] = {}
+    for position, open_id in enumerate(source):
+        first.setdefault(int(open_id), num_ids + position)
+    return [int(i) if i < num_ids else first.get(int(i), UNK) for i in ids]
+
+
+class Spellings:
+    """The sizes of both vocabularies, and which source and target tokens are spelled alike."""
+
+    def __init__(self, path: Path, num_source_ids: int, num_target_ids: int) -> None:
+        """`path`: a flat int32 file that gives for each open id of the source side that of the target side."""
+        self.num_source_ids, self.num_target_ids = num_source_ids, num_target_ids
+        self._path = path
+
+    @cached_property
+    def _to_target(self) -> IdArray:
+        return load_array(self._path, np.int32)
+
+    def on_target_side(self, source: IdArray) -> IdArray:
+        """The target side's open ids of the same tokens."""
+        return self._to_target[source]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_to_target"}

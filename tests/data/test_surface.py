@@ -1,0 +1,95 @@
+"""Surface ids: from the text to the batch, and from an id back to the source token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import collate, rounded_up
+from seq2seq_attn.data.concatenation import StitchedPairs
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.surface import surface_of, surface_of_tokens
+from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab
+
+VOCAB = Vocab([*SPECIALS, "Anna", "dog"])
+
+
+def test_an_unknown_token_is_named_by_its_first_source_position():
+    source = ["Bo", "dog", "<pad>", "Bo", "Hund"]
+    found = surface_of_tokens(source, ["dog", "Bo", "Cy", "<pad>", "Anna"], VOCAB)
+    assert list(found.source) == [6, 5, 8, 6, 10]
+    assert list(found.target) == [5, 6, UNK, 8, 4]
+    assert VOCAB.tokens_of([5, 6, UNK, 8], beyond=source) == ["dog", "Bo", "<unk>", "<pad>"]
+
+
+def test_known_tokens_keep_their_ids():
+    ids = np.array([4, 5, 5], dtype=np.int32)
+    assert surface_of(ids, ids[:1], 6).source is ids
+    assert surface_of(ids[:0], ids[:0], 6).target.tolist() == []
+
+
+def test_padding_adds_specials():
+    surfaces = [surface_of([7, 4], [4, 7], 6), surface_of([4], [9], 6)]
+    batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], surfaces=surfaces)
+    assert batch.source.surface_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
+    assert batch.tgt_surface_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
+    assert batch.tgt_out_BT.tolist() == [[4, UNK, EOS], [UNK, EOS, PAD]]
+    rounded = rounded_up(batch, rows=3, positions=4)
+    assert rounded.source.surface_ids_BS.tolist() == [[6, 4, EOS, PAD], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]]
+    assert rounded.tgt_surface_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
+
+
+def test_without_spellings_nothing_can_be_copied():
+    batch = collate([[7, 8]], [[4]], [0])
+    assert batch.source.surface_ids_BS.tolist() == [[UNK, UNK, EOS]]
+    assert batch.tgt_surface_BT.tolist() == batch.tgt_out_BT.tolist()
+
+
+@pytest.fixture(params=[False, True], ids=["two vocabularies", "one"])
+def prepared(request, tmp_path):
+    """`Bo` and `Cy` are too rare for a vocabulary; `Cy` and `Di` stand on one side only."""
+    text = {
+        "train": ["a b|A B", "b a|B A", "a Bo|A Bo", "Bo Cy|A B", "Di b Di|B Di"],
+        "valid": ["a Em b Em|Em A Fay <unk>", "a <unk>|Bo <unk>"],
+    }
+    for split, lines in text.items():
+        for side, language in enumerate(("de", "en")):
+            lines_of_side = [line.split("|")[side] for line in lines]
+            (tmp_path / f"{split}.{language}").write_text("\n".join(lines_of_side) + "\n", encoding="utf-8")
+    values = ["data.corpus=files", f"data.data_dir={tmp_path}", "data.tokenizer.name=spacy"]
+    values += [f"data.{split}={tmp_path / split}" for split in text]
+    values += ["data.vocab={min_frequency: 4, joint: true}" if request.param else "data.vocab={min_frequency: 3}"]
+    return prepare_corpus(load_config((), values))
+
+
+def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
+    for split in ("train", "valid"):
+        pairs = prepared.pairs(split)
+        tokenizers = (prepared.source_tokenizer, prepared.target_tokenizer)
+        sides = [
+            tokenizer.tokenize_many(lines) for tokenizer, lines in zip(tokenizers, prepared.text(split), strict=True)
+        ]
+        surfaces = [surface_of_tokens(*pair, prepared.target_vocab) for pair in zip(*sides, strict=True)]
+        source, target = (
+            [vocab.ids_of(tokens) for tokens in lines]
+            for vocab, lines in zip((prepared.source_vocab, prepared.target_vocab), sides, strict=True)
+        )
+        expected, found = collate(source, target, range(len(pairs)), surfaces=surfaces), pairs.batch(range(len(pairs)))
+        for name in ("tgt_in_BT", "tgt_out_BT", "tgt_surface_BT", "targets_N", "positions_N"):
+            assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+        assert found.source.ids_BS.tolist() == expected.source.ids_BS.tolist()
+        assert found.source.surface_ids_BS.tolist() == expected.source.surface_ids_BS.tolist()
+        assert [pairs.source(i).tolist() for i in range(len(pairs))] == source
+        assert [pairs.target(i).tolist() for i in range(len(pairs))] == target
+    num_ids = len(prepared.target_vocab)
+    assert prepared.pairs("train").batch([2]).tgt_surface_BT[0, 1] == num_ids + 1  # Bo
+
+
+def test_joined_pairs_copy_from_all_their_sources(prepared):
+    num_ids = len(prepared.target_vocab)
+    batch = StitchedPairs(prepared.pairs("train"), [(3, 2)]).batch([0])
+    bo, cy = num_ids, num_ids + 1
+    assert batch.source.surface_ids_BS[0, :2].tolist() == [bo, cy]
+    assert batch.source.surface_ids_BS[0, 3] == bo
+    assert batch.tgt_surface_BT[0, 3] == bo
