@@ -16,6 +16,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import build_variant, find_build
 
@@ -35,13 +36,7 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
     """
     encoder = _build_encoder(config, num_source_ids)
     decoder = _build_decoder(config, encoder.memory_size)
-    output = build_variant(
-        "output",
-        config.output.name,
-        config.output.options,
-        feature_size=decoder.feature_size,
-        num_ids=num_target_ids,
-    )
+    output = _build_output(config, decoder, encoder.memory_size, num_target_ids)
     model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
@@ -95,6 +90,25 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
         dropout=config.dropout.readout,
     )
     return decoder
+
+
+def _build_output(config: ModelConfig, decoder: Decoder, memory_size: int, num_ids: int) -> Output:
+    output: Output = build_variant(
+        "output",
+        config.output.name,
+        config.output.options,
+        feature_size=decoder.feature_size,
+        hidden_size=config.hidden_size or memory_size,
+        context_size=decoder.attention.context_size,
+        embedding_size=config.embedding_size,
+        num_ids=num_ids,
+    )
+    if output.copies_source and not decoder.attention.is_positional:
+        raise UsageError(
+            f"model.output.name={config.output.name!r}: copies source tokens by their attention weights, and "
+            f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
+        )
+    return output
 
 
 def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.unroll import unroll
+from seq2seq_attn.text.vocab import UNK
 
 
 class Seq2Seq(nn.Module):
@@ -40,8 +41,10 @@ class Seq2Seq(nn.Module):
         return self.decoder.prepare(self.encoder(source), source)
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """Feed the previous tokens (BOS at first)."""
-        return self.decoder.step(self.embedding(prev_ids_R), state, memory)
+        """Feed the previous tokens (BOS at first). One that was copied from a source position, beyond the target
+        vocabulary, is embedded as UNK."""
+        known_R = prev_ids_R.masked_fill(prev_ids_R >= self.embedding.num_embeddings, UNK)
+        return self.decoder.step(self.embedding(known_R), state, memory)
 
     @property
     def shows_weights(self) -> bool:

@@ -31,7 +31,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     steps: list[StepOutput] = []
     ids_B = tgt_in_TB[0]
     for t in range(len(tgt_in_TB)):
-        step = model.decoder.step(model.embedding(ids_B), state, memory)
+        step = model.step(ids_B, state, memory)
         state = step.state
         steps.append(step._replace(state=None))
         if t + 1 < len(tgt_in_TB):

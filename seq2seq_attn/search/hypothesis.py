@@ -35,7 +35,7 @@ class NextTokens(Protocol):
         ...
 
     def log_probs(self) -> Tensor:
-        """`log_probs_RV` of all tokens, float32."""
+        """`log_probs_RV` of all tokens, float32; of an output that copies, [R, V + S] with the source positions."""
         ...
 
 
@@ -62,7 +62,7 @@ class Hypothesis:
     """One translation of one sentence, as ids."""
 
     ids: list[int]
-    """target tokens without BOS and EOS"""
+    """target tokens without BOS and EOS; from the target vocabulary's size on, copies of that source position"""
     log_prob: float
     """sum of the tokens' log-probabilities in nats, EOS included where the hypothesis ended itself"""
     score: float

@@ -35,7 +35,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:
-    """Check that runs are different ones and share their tokenizers and vocabularies.
+    """Check that runs are different ones and share their output, tokenizers and vocabularies.
 
     Raises:
         UsageError: they do not, or there is none.
@@ -45,7 +45,13 @@ def check_alike(runs: Sequence[RunDir]) -> None:
         raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
-    for other in runs[1:]:
+    outputs = [run.config().model.output.name for run in runs]
+    for other, output in zip(runs[1:], outputs[1:], strict=True):
+        if output != outputs[0]:
+            raise UsageError(
+                f"{runs[0].path} and {other.path} differ in model.output.name ({outputs[0]!r} and {output!r}); an "
+                "ensemble needs runs of one output, as another may give probabilities to other tokens"
+            )
         found = _difference(runs[0], other)
         if found is not None:
             raise UsageError(

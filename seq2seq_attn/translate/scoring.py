@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch, collate, collate_source
+from seq2seq_attn.data.surface import surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
@@ -128,7 +129,8 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
     model = _model(translator)
     source_ids = [translator.source_vocab.ids_of(pair.source) for pair in pairs]
     target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
-    batch = collate(source_ids, target_ids, range(len(pairs))).to(translator.device)
+    surfaces = [surface_of_tokens(pair.source, pair.target, translator.target_vocab) for pair in pairs]
+    batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces).to(translator.device)
     with torch.inference_mode(), evaluating(model):
         weights_BTS, log_probs_B = _forced(model, batch)
     for row, pair in enumerate(pairs):
@@ -154,7 +156,7 @@ def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray
     num_steps, num_pairs = outputs.weights_TBS.shape[:2]
     log_probs = torch.zeros(num_steps * num_pairs, device=batch.source.ids_BS.device)
     is_real_N = outputs.targets_N != PAD
-    log_probs[outputs.positions_N[is_real_N]] = model.output.target_log_probs(outputs)[is_real_N].float()
+    log_probs[outputs.positions_N[is_real_N]] = model.output.target_log_probs(outputs, batch)[is_real_N].float()
     weights_BTS = _array(outputs.weights_TBS.transpose(0, 1)) if model.shows_weights else None
     return weights_BTS, _array(log_probs.view(num_steps, num_pairs).sum(dim=0))
 

@@ -21,6 +21,7 @@ import torch
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.data.surface import surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -141,7 +142,8 @@ class Translator:
             max_length_ratio: the most target tokens per source token, to which the configured `max_length_extra` is
                 added; a translation cut there says so (`is_cut`). None: as configured.
             batch_size: sentences translated at once; changes speed and memory only. None: as configured.
-            unk: what to do with unknown tokens; `copy` needs a model with attention over source positions.
+            unk: what to do with `<unk>` in a translation; `copy` needs a model with attention over source positions. A
+                model with the output `copy` makes source tokens itself, whatever is said here.
             keep_attention: False leaves `attention` out, which saves a little time.
 
         Raises:
@@ -235,7 +237,8 @@ class Translator:
     ) -> list[list[Translation]]:
         source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
         unknown = [tuple(place for place, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
-        batch = collate_source(source_ids).to(self._device)
+        surfaces = [surface_of_tokens(tokens, (), self._target_vocab).source for tokens in sources]
+        batch = collate_source(source_ids, surfaces).to(self._device)
         max_lengths_B = [options.max_length(len(tokens)) for tokens in sources]
         if options.beam_size == 1:
             found = greedy_search(model, batch, options, max_lengths_B=max_lengths_B)
@@ -250,7 +253,7 @@ class Translator:
     def _translation(
         self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: SearchOptions
     ) -> Translation:
-        tokens = self._target_vocab.tokens_of(hypothesis.ids)
+        tokens = self._target_vocab.tokens_of(hypothesis.ids, beyond=source)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
         if options.unk == "copy" and weights_TS is not None:

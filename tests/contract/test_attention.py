@@ -43,7 +43,7 @@ def case(name, dtype=torch.float64, scale=1.0, *, training=False):
 def prepare(attention, values, mask):
     """The summary is the first value: real in every row."""
     lengths = mask.sum(dim=1)
-    source = SourceBatch(torch.where(mask, 7, 0), lengths)
+    source = SourceBatch(torch.where(mask, 7, 0), lengths, torch.where(mask, 7, 0))
     return attention.prepare(Encoded(values, mask, values[:, 0]), source)
 
 

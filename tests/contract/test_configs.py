@@ -1,4 +1,4 @@
-"""Every attention variant has a config of its name, and every packaged config loads and builds."""
+"""Every variant has a config of its name, and every packaged config loads and builds."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from seq2seq_attn.model.variants import packaged_variants
 
 
 @pytest.mark.parametrize(
-    ("axis", "name"), [(axis, name) for axis in ("attention", "decoder") for name in packaged_variants(axis)]
+    ("axis", "name"), [(axis, name) for axis in ("attention", "decoder", "output") for name in packaged_variants(axis)]
 )
 def test_a_variant_has_its_config(axis, name):
     assert getattr(load_config([f"{axis}/{name}"]).model, axis).name == name

@@ -148,7 +148,7 @@ def test_the_example_meets_the_contract(folder, monkeypatch):
     cosine = build_model(config, num_source_ids=9, num_target_ids=9).decoder.attention.double()
     values, mask = torch.randn(3, 5, 512, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [1], [3]])
     values = values.masked_fill(~mask.unsqueeze(2), torch.nan)
-    source = SourceBatch(torch.where(mask, 7, 0), mask.sum(dim=1))
+    source = SourceBatch(torch.where(mask, 7, 0), mask.sum(dim=1), torch.where(mask, 7, 0))
     memory, state = cosine.prepare(Encoded(values, mask, values[:, 0]), source)
     context, weights, _ = cosine.step(torch.randn(3, 512, dtype=torch.float64), memory, state)
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(3, dtype=torch.float64))

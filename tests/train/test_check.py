@@ -12,7 +12,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
 
-BASES = [name for name in packaged_config_names() if not name.startswith(("attention/", "tokenizer/"))]
+BASES = [name for name in packaged_config_names() if not name.startswith(("attention/", "tokenizer/", "output/"))]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
@@ -55,6 +55,11 @@ def test_an_option_of_another_type_is_refused(name: str, value: str) -> None:
 WRONG = [
     (["model.attention.name=aditive"], "no such variant; did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
+    (
+        ["model.output.name=copy", "model.attention.name=fixed"],
+        "'copy': copies source tokens by their attention weights",
+    ),
+    (["model.output.name=copy", "model.attention.name=initial"], "model.attention.name='initial' has none"),
     (["model.attention.options.heads=3"], "model.attention.options.heads: not an option of 'additive'"),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "expected at least 1"),
     (["model.attention.name=dot"], "set model.hidden_size=null"),

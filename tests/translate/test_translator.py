@@ -128,7 +128,7 @@ def test_scores_are_the_model_s_own_by_teacher_forcing(
             tokens = translator._source_tokenizer.tokenize(source)
             with torch.inference_mode():
                 batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
-                log_probs = model.output.target_log_probs(model(batch))
+                log_probs = model.output.target_log_probs(model(batch), batch)
             length = len(target) + translation.is_finished
             log_prob = float(log_probs[:length].sum())
             assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)

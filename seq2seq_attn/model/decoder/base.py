@@ -24,7 +24,14 @@ class Memory(NamedTuple):
     attention: Any
     """what the attention prepared"""
     source_ids_BS: Tensor
-    """int64, for outputs that look at source words"""
+    """int64"""
+    surface_ids_BS: Tensor
+    """int64, for outputs that copy source tokens"""
+
+    @classmethod
+    def of(cls, attention: Any, source: SourceBatch) -> Memory:
+        """From what the attention prepared of a source batch."""
+        return cls(attention, source.ids_BS, source.surface_ids_BS)
 
 
 class StepOutput(NamedTuple):

@@ -45,7 +45,7 @@ class Conditional(Decoder):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
-        return Memory(memory, source.ids_BS), State(self.second_cell.start(self.bridge(encoded)), attention_state)
+        return Memory.of(memory, source), State(self.second_cell.start(self.bridge(encoded)), attention_state)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Read the token, attend, read the context."""

@@ -58,7 +58,7 @@ class Luong(Decoder):
         memory, attention_state = self.attention.prepare(encoded, source)
         hidden_BH = self.bridge(encoded)
         fed_BF = hidden_BH.new_zeros(len(hidden_BH), self.num_fed)
-        return Memory(memory, source.ids_BS), State(self.cell.start(hidden_BH), attention_state, fed_BF)
+        return Memory.of(memory, source), State(self.cell.start(hidden_BH), attention_state, fed_BF)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Update the state, then attend with it."""

@@ -56,22 +56,35 @@ class BatchLoss(NamedTuple):
 
 
 class Output(nn.Module, ABC):
-    """Probabilities of the target vocabulary."""
+    """Probabilities of the target vocabulary. `copies_source` says whether those of source positions follow, by their
+    surface ids (`data/surface.py`); such an output reads attention weights over source positions."""
+
+    copies_source: bool = False
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`log_probs_BV` of the next token, in float32 or wider."""
+        """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source positions."""
 
-    def target_log_probs(self, outputs: Outputs) -> Tensor:
+    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """int64 [N], the target tokens as columns of `log_probs`; PAD in the rows that round N up."""
+        return outputs.targets_N
+
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
         """`log_probs_N` of the target tokens themselves, without gradient."""
+        targets_N = self.targets(outputs, batch)
         found = []
         with torch.no_grad():
-            for start in range(0, len(outputs.targets_N), ROWS_AT_ONCE):
+            for start in range(0, len(targets_N), ROWS_AT_ONCE):
                 chosen = slice(start, start + ROWS_AT_ONCE)
                 log_probs_NV = self.log_probs(*outputs.rows(chosen))
-                found.append(log_probs_NV.gather(1, outputs.targets_N[chosen].unsqueeze(1)).squeeze(1))
+                found.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
         return torch.cat(found)
 
     @abstractmethod
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """The cross-entropy of a batch's target tokens."""
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """In float32 or wider."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

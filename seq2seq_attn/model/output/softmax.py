@@ -16,7 +16,7 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, wide
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
@@ -32,7 +32,7 @@ class Softmax(Output):
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`."""
-        return torch.log_softmax(self.projection(step.features_BF).float(), dim=-1)
+        return torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """Cross-entropy in chunks of rows."""
@@ -46,13 +46,12 @@ class Softmax(Output):
         cross_entropy = partial(functional.cross_entropy, ignore_index=PAD, reduction="sum")
         for first in range(0, len(outputs.targets_N), num_rows):
             chosen = slice(first, first + num_rows)
-            logits_NV, targets_N = self.projection(outputs.features_NF[chosen]), outputs.targets_N[chosen]
-            logits_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
+            logits_NV, targets_N = wide(self.projection(outputs.features_NF[chosen])), outputs.targets_N[chosen]
             loss_sum = loss_sum + cross_entropy(logits_NV, targets_N, label_smoothing=label_smoothing)
             nll_sum = nll_sum + cross_entropy(logits_NV.detach(), targets_N)
         return loss_sum, nll_sum
 
 
-def build(*, feature_size: int, num_ids: int) -> Softmax:
+def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Softmax:
     """No options."""
     return Softmax(feature_size, num_ids)

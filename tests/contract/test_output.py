@@ -1,0 +1,203 @@
+"""The output contract, asked of every file in the folder: a new variant is picked up with no edit here.
+
+All sizes are distinct primes, so that a swapped axis cannot pass.
+"""
+
+import copy
+
+import pytest
+import torch
+
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.data.surface import surface_of
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.text.vocab import EOS, PAD, UNK
+
+SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
+SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
+TARGET = [[17, 9, 4], [20, 19], [9, 9], [7]]
+"""as open ids: 17 and 19 can be copied, 20 cannot"""
+SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, strict=True)]
+KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]
+
+
+@pytest.fixture(params=packaged_variants("output"))
+def name(request):
+    return request.param
+
+
+def build(name, dtype=torch.float64):
+    torch.manual_seed(0)
+    output = build_variant("output", name, {}, **SIZES)
+    for parameter in output.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    return output.to(dtype)
+
+
+def make_batch(rows=slice(None)):
+    sources = [[UNK] * len(ids) for ids in SOURCE]
+    return collate(sources[rows], KNOWN[rows], list(range(4))[rows], surfaces=SURFACES[rows])
+
+
+def make_outputs(batch, dtype=torch.float64, scale=1.0):
+    """Random steps; the weights are a distribution over real positions."""
+    generator = torch.Generator().manual_seed(1)
+    num_steps, num_pairs = batch.tgt_out_BT.t().shape
+    num_source = batch.source.ids_BS.shape[1]
+
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype) * scale
+
+    features = draw(num_steps, num_pairs, SIZES["feature_size"])
+    scores = draw(num_steps, num_pairs, num_source).masked_fill(~batch.source.mask_BS, -torch.inf)
+    return Outputs(
+        features_NF=features.flatten(0, 1)[batch.positions_N],
+        positions_N=batch.positions_N,
+        targets_N=batch.targets_N,
+        hidden_TBH=draw(num_steps, num_pairs, SIZES["hidden_size"]),
+        contexts_TBM=draw(num_steps, num_pairs, SIZES["context_size"]),
+        embedded_TBE=draw(num_steps, num_pairs, SIZES["embedding_size"]),
+        weights_TBS=torch.softmax(scores, dim=-1),
+        memory=Memory(None, batch.source.ids_BS, batch.source.surface_ids_BS),
+    )
+
+
+def all_log_probs(output, outputs):
+    """[N, V or V + S]."""
+    return output.log_probs(*outputs.rows(slice(None)))
+
+
+def real(batch):
+    return batch.targets_N != PAD
+
+
+def test_probabilities_are_a_distribution(name):
+    output, batch = build(name), make_batch()
+    log_probs = all_log_probs(output, make_outputs(batch))
+    width = SIZES["num_ids"] + (batch.source.ids_BS.shape[1] if output.copies_source else 0)
+    assert log_probs.shape == (len(batch.targets_N), width)
+    torch.testing.assert_close(log_probs.exp().sum(dim=1), torch.ones(len(batch.targets_N), dtype=torch.float64))
+
+
+def test_the_loss_is_that_of_the_probabilities(name):
+    output, batch = build(name), make_batch()
+    outputs = make_outputs(batch)
+    targets = output.targets(outputs, batch)
+    assert torch.equal(targets == PAD, ~real(batch))
+    wanted = all_log_probs(output, outputs).gather(1, targets.unsqueeze(1)).squeeze(1)[real(batch)]
+    torch.testing.assert_close(output.target_log_probs(outputs, batch)[real(batch)], wanted)
+    loss = output.loss(outputs, batch, label_smoothing=0.0)
+    torch.testing.assert_close(loss.loss_sum, -wanted.sum())
+    torch.testing.assert_close(loss.nll_sum, -wanted.sum().detach())
+    assert loss.num_tokens == batch.num_tokens
+    assert not output.target_log_probs(outputs, batch).requires_grad
+    smoothed = output.loss(outputs, batch, label_smoothing=0.1)
+    torch.testing.assert_close(smoothed.nll_sum, loss.nll_sum)
+    assert smoothed.loss_sum > loss.loss_sum
+
+
+@pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
+def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
+    output, batch = build(name, torch.float32), make_batch()
+    outputs = make_outputs(batch, torch.float32)
+    is_padding_TB = (batch.tgt_out_BT == PAD).t().unsqueeze(-1)
+    fields = ("hidden_TBH", "contexts_TBM", "embedded_TBE")
+    dirty = {field: getattr(outputs, field).masked_fill(is_padding_TB, garbage) for field in fields}
+    for smoothing in (0.0, 0.1):
+        clean = output.loss(outputs, batch, label_smoothing=smoothing)
+        found = output.loss(outputs._replace(**dirty), batch, label_smoothing=smoothing)
+        assert torch.equal(found.loss_sum, clean.loss_sum)
+    wanted, found = (output.target_log_probs(o, batch)[real(batch)] for o in (outputs, outputs._replace(**dirty)))
+    assert torch.equal(found, wanted)
+
+
+def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
+    output, batch = build(name), make_batch()
+    outputs = make_outputs(batch)
+    for row in range(len(SOURCE)):
+        alone = make_batch(slice(row, row + 1))
+        num_steps, num_source = alone.num_tokens, alone.source.ids_BS.shape[1]
+        step, memory = outputs.rows(slice(None))
+        rows = [n for n in range(batch.num_tokens) if batch.positions_N[n] % len(SOURCE) == row]
+        step, memory = select_rows(step, torch.tensor(rows)), select_rows(memory, torch.tensor(rows))
+        narrow = step._replace(weights_BS=step.weights_BS[:, :num_source])
+        short = memory._replace(surface_ids_BS=memory.surface_ids_BS[:, :num_source])
+        together, found = output.log_probs(step, memory), output.log_probs(narrow, short)
+        torch.testing.assert_close(found, together[:, : found.shape[1]])
+        assert (together[:, found.shape[1] :] == -torch.inf).all()
+        assert num_steps == len(rows)
+
+
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+def test_gradcheck(name, label_smoothing):
+    output, batch = build(name), make_batch()
+    outputs = make_outputs(batch)
+    floats = [
+        field
+        for field in outputs._fields
+        if torch.is_tensor(value := getattr(outputs, field)) and value.is_floating_point()
+    ]
+
+    def run(*tensors):
+        given = outputs._replace(**dict(zip(floats, tensors, strict=False)))
+        return output.loss(given, batch, label_smoothing=label_smoothing).loss_sum
+
+    inputs = [getattr(outputs, field).requires_grad_() for field in floats]
+    with speed.plain():
+        assert torch.autograd.gradcheck(run, (*inputs, *output.parameters()))
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-4])
+def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
+    output, batch = build(name, torch.float32), make_batch()
+    outputs = make_outputs(batch, torch.float32, scale)
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            log_probs = all_log_probs(output, outputs)
+            loss = output.loss(outputs, batch, label_smoothing=0.1)
+        assert log_probs.dtype == loss.loss_sum.dtype == torch.float32
+        assert not log_probs.isnan().any()
+        assert torch.isfinite(loss.loss_sum)
+        output.zero_grad()
+        loss.loss_sum.backward()
+        assert all(torch.isfinite(parameter.grad).all() for parameter in output.parameters())
+
+
+def test_every_parameter_gets_a_gradient(name):
+    output, batch = build(name), make_batch()
+    output.loss(make_outputs(batch), batch, label_smoothing=0.1).loss_sum.backward()
+    for parameter_name, parameter in output.named_parameters():
+        assert parameter.grad.abs().sum() > 0, parameter_name
+
+
+def test_chunks_change_nothing(name, monkeypatch):
+    output, batch = build(name), make_batch()
+    outputs = make_outputs(batch)
+    wanted = output.loss(outputs, batch, label_smoothing=0.1).loss_sum
+    log_probs = output.target_log_probs(outputs, batch)
+    module = type(output).__module__
+    monkeypatch.setattr(f"{module}.CHUNK_CELLS", 3 * SIZES["num_ids"], raising=False)
+    monkeypatch.setattr("seq2seq_attn.model.output.base.ROWS_AT_ONCE", 3)
+    with speed.plain():
+        torch.testing.assert_close(output.loss(outputs, batch, label_smoothing=0.1).loss_sum, wanted)
+    torch.testing.assert_close(output.target_log_probs(outputs, batch), log_probs)
+
+
+def test_nothing_is_kept_between_calls(name):
+    output, batch = build(name), make_batch()
+    before = copy.deepcopy(output.state_dict())
+    outputs = make_outputs(batch)
+    first = all_log_probs(output, outputs)
+    all_log_probs(output, make_outputs(make_batch(slice(1, 3))))
+    assert torch.equal(all_log_probs(output, outputs), first)
+    assert all(torch.equal(before[key], value) for key, value in output.state_dict().items())
+
+
+def test_eos_is_a_target(name):
+    output, batch = build(name), make_batch()
+    targets = output.targets(make_outputs(batch), batch)
+    assert int((targets == EOS).sum()) == len(TARGET)

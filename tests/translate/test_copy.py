@@ -1,0 +1,126 @@
+"""Translating with the output `copy`: source words that the target vocabulary lacks come out as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.vocab import EOS
+from seq2seq_attn.translate.translator import Translator
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+
+LINES = [*SOURCE, "", "qux Hund ✈ qux", "Zabra", "Ein Vexor liest <unk> ." + " Wort qux" * 40]
+
+
+def make_run(path: Path, *, seed: int = 4, output: str = "copy", tokenizer: str = "spacy") -> Path:
+    config = toy_config(tokenizer=tokenizer)
+    config.model.output.name = output
+    return make_toy_run(path, config, seed=seed).path
+
+
+@pytest.fixture(scope="module")
+def run_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "copy")
+
+
+@pytest.fixture
+def translator(run_path: Path) -> Translator:
+    """It does nothing but copy, and likes to stop."""
+    found = load(run_path, "cpu")
+    with torch.no_grad():
+        found.model.output.gate.bias.fill_(-30.0)
+    return found
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("unk", ["keep", "copy", "forbid"])
+def test_source_words_are_copied_whatever_is_done_with_unknown_ones(
+    translator: Translator, beam_size: int, unk: str
+) -> None:
+    translations = translator.translate_n_best(LINES, n_best=beam_size, beam_size=beam_size, unk=unk)
+    copied = set()
+    for best in translations:
+        for one in best:
+            assert {*one.tokens} <= {*one.source_tokens}
+            copied |= {*one.tokens} - {*translator.target_vocab.tokens}
+            if one.attention is not None and one.tokens:
+                assert one.attention_map().target_tokens[: len(one.tokens)] == one.tokens
+    assert copied & {"qux", "Zabra", "Wort"}
+    [named] = translator.translate(["Zabra"], beam_size=beam_size, unk=unk)
+    assert {*named.tokens} == {"Zabra"}
+    assert "Zabra" in named.text
+    assert named.unknown == (0,)
+    assert "<unk>" not in named.tokens
+
+
+def test_batches_and_order_change_nothing(translator: Translator) -> None:
+    together = translator.translate(LINES)
+    alone = [translator.translate([line])[0] for line in LINES]
+    assert [one.tokens for one in together] == [one.tokens for one in alone]
+    assert [one.log_prob for one in together] == pytest.approx([one.log_prob for one in alone], rel=1e-5)
+
+
+@pytest.mark.parametrize("gate", [-30.0, 0.0])
+def test_forced_decoding_scores_copies_as_search_did(translator: Translator, gate: float) -> None:
+    with torch.no_grad():
+        translator.model.output.gate.bias.fill_(gate)
+    lines = [line for line in LINES[:-1] if line]
+    made = translator.translate(lines, beam_size=3, unk="forbid")
+    forced = translator.score(lines, [one.text for one in made])
+    matched = 0
+    for found, expected in zip(forced, made, strict=True):
+        if found.tokens != expected.tokens or not expected.is_finished:
+            continue
+        matched += 1
+        assert found.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
+        np.testing.assert_allclose(found.attention, expected.attention, atol=1e-5)
+    assert matched
+
+
+@pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])
+def test_other_tokens_are_copied_too(tmp_path: Path, tokenizer: str) -> None:
+    translator = load(make_run(tmp_path / "run", tokenizer=tokenizer), "cpu")
+    with torch.no_grad():
+        translator.model.output.gate.bias.fill_(-30.0)
+    for one in translator.translate(["qux ✈ Hund", "Zabra"]):
+        assert {*one.tokens} <= {*one.source_tokens}
+
+
+def test_int8_is_refused(run_path: Path) -> None:
+    with pytest.raises(UsageError, match="precision 'int8': not for this decoder, attention and output"):
+        load(run_path, "cpu", precision="int8").translate(LINES)
+
+
+def test_bf16_copies_as_well(run_path: Path) -> None:
+    found = load(run_path, "cpu", precision="bf16")
+    with torch.no_grad():
+        found.model.output.gate.bias.fill_(-30.0)
+    assert {*found.translate(["Zabra"])[0].tokens} == {"Zabra"}
+
+
+def test_an_ensemble_copies(run_path: Path, tmp_path: Path) -> None:
+    both = load([run_path, make_run(tmp_path / "other", seed=5)], "cpu")
+    translations = both.translate(LINES)
+    assert any({*one.tokens} - {*both.target_vocab.tokens} for one in translations)
+
+
+def test_an_ensemble_of_other_outputs_is_refused(run_path: Path, tmp_path: Path) -> None:
+    plain = make_run(tmp_path / "plain", output="softmax")
+    message = (
+        f"{run_path} and {plain} differ in model.output.name ('copy' and 'softmax'); an ensemble needs runs of one"
+    )
+    with pytest.raises(UsageError, match=re.escape(message)):
+        load([run_path, plain], "cpu")
+
+
+def test_eos_ends_a_copying_translation(translator: Translator) -> None:
+    """The source's EOS is the target's: a model that only copies can stop."""
+    with torch.no_grad():
+        translator.model.output.projection.bias[EOS] = -100.0
+    assert any(one.is_finished for one in translator.translate([*SOURCE, "Hund", "Ein", "Zabra"]))
