@@ -102,6 +102,16 @@ class BatchConfig(Section):
     accumulate: PositiveInt = 1
 
 
+class EmbeddingConfig(Section):
+    """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),
+    read when a training begins. `freeze`: the embeddings that have vectors are not trained; in them a type without a
+    vector keeps its random one."""
+
+    source_vectors: Path | None = None
+    target_vectors: Path | None = None
+    freeze: bool = False
+
+
 class EncoderConfig(Section):
     """The encoder; `name` is a file of `model/encoder/`, or `bigru`, `bilstm`, `reversed_gru`, which say its cell too.
     `hidden_size` is that of one direction; `cell` is a file of `model/cell/`; `options` are that variant's own."""
@@ -160,6 +170,7 @@ class ModelConfig(Section):
     hidden_size: Size | None = 512
     readout_size: Size | None = None
     tie_embeddings: Literal["none", "target", "all"] = "none"
+    embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()
     decoder: DecoderConfig = DecoderConfig()

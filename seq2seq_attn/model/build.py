@@ -19,6 +19,7 @@ from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import build_variant, find_build
+from seq2seq_attn.text.tokenizers.base import Side
 
 ENCODER_SHORTHANDS = {
     "bigru": ("bidirectional", "gru"),
@@ -41,6 +42,7 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
     initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
+    _freeze_embeddings(model, config)
     return model
 
 
@@ -176,15 +178,50 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
     projection.weight = embedding.weight
     if not tie_source:
         return
-    source = getattr(model.encoder, "embedding", None)
-    if not isinstance(source, Embedding):
-        raise UsageError("model.tie_embeddings=all: this encoder has no embedding to tie; set it to target or none")
+    source = embedding_of(model, "source")
     if source.weight.shape != embedding.weight.shape:
         raise UsageError(
             "model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true "
             f"({source.num_embeddings} source and {embedding.num_embeddings} target ids)"
         )
     source.weight = embedding.weight
+
+
+def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
+    """The embedding of a side's tokens.
+
+    Raises:
+        UsageError: an encoder that has none.
+    """
+    embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
+    if not isinstance(embedding, Embedding):
+        raise UsageError("model.encoder.name: this encoder has no embedding to tie or to give vectors to")
+    return embedding
+
+
+def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
+    """Leave embeddings with pretrained vectors out of training, where that is asked for."""
+    settings = config.embedding
+    files: dict[Side, Path | None] = {"source": settings.source_vectors, "target": settings.target_vectors}
+    sides = [side for side, path in files.items() if path is not None]
+    embeddings = [embedding_of(model, side) for side in sides]
+    if len(sides) == 2 and config.tie_embeddings == "all":
+        raise UsageError(
+            "model.tie_embeddings=all: one embedding for both sides; give source_vectors or target_vectors"
+        )
+    if not settings.freeze:
+        return
+    if not sides:
+        raise UsageError(
+            "model.embedding.freeze=true: there are no vectors to keep; set model.embedding.source_vectors"
+        )
+    if config.tie_embeddings == "all" or (config.tie_embeddings == "target" and "target" in sides):
+        raise UsageError(
+            f"model.embedding.freeze=true: model.tie_embeddings={config.tie_embeddings} would freeze the output layer "
+            "too; set model.tie_embeddings=none"
+        )
+    for embedding in embeddings:
+        embedding.weight.requires_grad_(False)
 
 
 def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:

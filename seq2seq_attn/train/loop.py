@@ -34,6 +34,7 @@ from seq2seq_attn.train.start import check_start, with_length_limit
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
+from seq2seq_attn.train.word_vectors import set_vectors
 
 log = logging.getLogger(__name__)
 
@@ -137,11 +138,14 @@ class Trainer:
             log.info("%s: finished (%s); to go on, raise that limit with --set", self.run.path, self._stop_reason())
             return
         self._finished = None
+        coverage = set_vectors(self._updater, self._config.model, self._prepared) if loaded is None else []
         if self._group.is_first:
             self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
         with self._open_reporter(loaded) as reporter:
             self._announce(is_new=loaded is None)
+            for line in coverage:
+                log.info(line)
             if loaded is None:
                 self._save(reporter)  # from here on there is something to resume
             self._loop(reporter)

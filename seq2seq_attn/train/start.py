@@ -127,15 +127,18 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     Raises:
         UsageError: settings that cannot train, or a directory that is taken; settings that a resume cannot change.
-        UserError: the state to be resumed is damaged.
+        UserError: the state to be resumed is damaged; word vectors that cannot be read.
     """
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
+    from seq2seq_attn.train.word_vectors import check_vectors
 
     check_config(config)
     path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
     if resume and checkpoint.has_state(path / LAST):
         check_same_run(config_from_dict(checkpoint.read_values(path / LAST)["config"]), config)
+    else:
+        check_vectors(config.model)
     return path
 
 

@@ -1,0 +1,94 @@
+"""Pretrained word vectors from a text file: word2vec's text format, GloVe's, fastText's `.vec`; plain or `.gz`.
+
+A line is a token and its numbers, separated by spaces. A first line of two whole numbers (how many vectors, how long)
+is skipped; GloVe has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.corpus import iter_lines
+
+
+class WordVectors(NamedTuple):
+    """The vectors of those tokens that have one in a file."""
+
+    indices: npt.NDArray[np.int64]
+    """of the tokens, ascending"""
+    vectors: npt.NDArray[np.float32]
+    """[len(indices), size]"""
+    num_by_case: int
+    """how many of them were found in other case only"""
+
+
+def vector_size(path: Path) -> int:
+    """How many numbers the vectors of a file have, by its first line.
+
+    Raises:
+        UserError: the file is missing, not text, or its first line is not that of a file of vectors.
+    """
+    fields = _fields(next(iter_lines(path), ""))
+    if _is_header(fields):
+        return int(fields[1])
+    if len(fields) < 2 or _numbers(fields[1:]) is None:
+        raise UserError(
+            f"{path}, line 1: expected a token and its numbers, or how many vectors there are of which size"
+        )
+    return len(fields) - 1
+
+
+def read_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
+    """The vectors of these tokens. A token that the file does not have takes the vector of the first one that differs
+    from it in case alone (`Hund` for `hund`).
+
+    Raises:
+        UserError: as `vector_size`; a line that is not a token with `size` finite numbers.
+    """
+    exact = {token: index for index, token in enumerate(tokens)}
+    by_case: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
+        by_case.setdefault(token.lower(), []).append(index)
+    found: dict[int, npt.NDArray[np.float32]] = {}
+    other_case: dict[int, npt.NDArray[np.float32]] = {}
+    for number, line in enumerate(iter_lines(path), 1):
+        fields = line.rstrip(" ").rsplit(" ", size)
+        if not line or (number == 1 and _is_header(_fields(line))):
+            continue
+        wanted = by_case.get(fields[0].lower(), []) if len(fields) == size + 1 else []
+        values = _numbers(fields[1:]) if wanted else None
+        if len(fields) != size + 1 or (wanted and values is None):
+            raise UserError(f"{path}, line {number}: expected a token and {size} finite numbers, as in the first lines")
+        if values is not None:
+            for index in wanted:
+                other_case.setdefault(index, values)
+            if fields[0] in exact:
+                found.setdefault(exact[fields[0]], values)
+    together = {**other_case, **found}
+    indices = sorted(together)
+    vectors = np.stack([together[index] for index in indices]) if indices else np.zeros((0, size), np.float32)
+    return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(found))
+
+
+def _fields(line: str) -> list[str]:
+    return line.rstrip(" ").split(" ")
+
+
+def _is_header(fields: Sequence[str]) -> bool:
+    return len(fields) == 2 and all(field.isascii() and field.isdecimal() for field in fields)
+
+
+def _numbers(fields: Sequence[str]) -> npt.NDArray[np.float32] | None:
+    """None: they are not all finite numbers."""
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(fields, dtype=np.float64).astype(np.float32)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None

@@ -1,0 +1,70 @@
+"""Embeddings that begin as pretrained word vectors (`model.embedding`). The files are read when a training begins, and
+never again: a resumed or moved run does without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.build import embedding_of
+from seq2seq_attn.text.tokenizers.base import SIDES, Side
+from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.text.word_vectors import read_vectors, vector_size
+from seq2seq_attn.train.update import Updater
+
+
+def check_vectors(config: ModelConfig) -> None:
+    """Check what can be known from the files' first lines.
+
+    Raises:
+        UsageError: vectors of another size than the embedding.
+        UserError: a file that is missing or does not hold vectors.
+    """
+    for side, path in _files(config):
+        if (size := vector_size(path)) != config.embedding_size:
+            raise UsageError(
+                f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size is "
+                f"{config.embedding_size}; set model.embedding_size={size}"
+            )
+
+
+@torch.no_grad()
+def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
+    """Put the vectors into the embeddings of a new model; for the log, how much of each vocabulary they cover.
+
+    Raises:
+        UserError: a damaged file, or one that has no token of the vocabulary.
+    """
+    model, coverage = updater.model, []
+    for side, path in _files(config):
+        vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
+        tokens = vocab.tokens[len(SPECIALS) :]
+        found = read_vectors(path, tokens, config.embedding_size)
+        if not len(found.indices):
+            raise UserError(
+                f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "
+                "language and of tokens cut alike, or set data.tokenizer.name=spacy for vectors of words"
+            )
+        weight = embedding_of(model, side).weight
+        rows = torch.from_numpy(found.indices + len(SPECIALS)).to(weight.device)
+        weight[rows] = torch.from_numpy(found.vectors).to(weight)
+        number = len(found.indices)
+        coverage.append(
+            f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
+            f"{found.num_by_case} of them found in other case"
+        )
+    if updater.average and coverage:
+        updater.average.load_state_dict(dict(model.named_parameters()))
+    return coverage
+
+
+def _files(config: ModelConfig) -> Iterator[tuple[Side, Path]]:
+    for side in SIDES:
+        path = config.embedding.source_vectors if side == "source" else config.embedding.target_vectors
+        if path is not None:
+            yield side, path
