@@ -16,7 +16,14 @@ from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetSc
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
 from seq2seq_attn.evaluation.texts import LineCounts, join_counts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
-from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
+from seq2seq_attn.metrics.by_length import (
+    MULTI30K_EDGES,
+    Bucket,
+    make_buckets,
+    parse_edges,
+    quantile_edges,
+    token_lengths,
+)
 from seq2seq_attn.report.conclusion import conclude
 from seq2seq_attn.report.exports import csv_text
 from seq2seq_attn.report.pages import Page, drawn_sets, latex_page, markdown_page, terminal_page, terminal_summary
@@ -112,38 +119,16 @@ def build_report(
         UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of hypotheses than of references.
     """
-    is_of_source = settings.length_of == "source"
-    tokenizer, tokenizer_name = _length_tokenizer(languages.source if is_of_source else languages.target)
-    texts = [one.source if is_of_source else one.references for one in sets]
-    lengths = [token_lengths(lines, tokenizer.tokenize_many) for lines in texts]
+    lengths, tokenizer_name = _lengths(sets, settings, languages)
     pools = _pools(sets)
-    edges_of = {
-        sets[pool[0]].stitch: _choose_edges(settings, _pooled(lengths, pool), languages, sets[pool[0]].stitch)
-        for pool in pools
-    }
+    edges_of = _edges_of(sets, pools, lengths, settings, languages)
+    evidence = _Evidence(sets, hypotheses, arms, analyses, counts)
     scored, all_lengths = [], []
     for pool in [*((index,) for index in range(len(sets))), *(pool for pool in pools if len(pool) > 1)]:
-        one = _pool([sets[index] for index in pool])
         all_lengths.append(_pooled(lengths, pool))
-        buckets = make_buckets(all_lengths[-1], edges_of[one.stitch], merge_below=settings.merge_below)
-        scores = score_set(
-            one.name,
-            {name: _join(of_sets[index] for index in pool) for name, of_sets in hypotheses.items()},
-            one.references,
-            buckets,
-            measures=settings.measures,
-            target_language=spacy_language(languages.target),
-            resampling=settings.resampling,
-            arms=arms,
-            stitch=one.stitch,
-        )
-        if analyses is not None:
-            pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in analyses]
-            scores = replace(scores, attention=score_attentions(pooled, buckets))
-        if counts:
-            joined = [join_counts([of_run[index] for index in pool]) for of_run in counts]
-            scores = replace(scores, counts=joined)
-        scored.append(scores)
+        edges = edges_of[sets[pool[0]].stitch]
+        buckets = make_buckets(all_lengths[-1], edges, merge_below=settings.merge_below)
+        scored.append(evidence.score(pool, buckets, settings, languages))
     environment = describe_environment(sys.argv, device)
     page = _page(scored, settings, tokenizer_name, descriptions, environment)
     data = {
@@ -158,6 +143,63 @@ def build_report(
         "environment": environment,
     }
     return Report(scored, data, page, all_lengths)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What is known of the runs on each set, as `build_report` takes it."""
+
+    sets: Sequence[EvaluationSet]
+    hypotheses: Mapping[str, Sequence[list[str]]]
+    arms: Sequence[Arm]
+    analyses: Sequence[Sequence[AttentionAnalysis]] | None
+    counts: Sequence[Sequence[LineCounts | None]]
+
+    def score(
+        self, pool: Sequence[int], buckets: Sequence[Bucket], settings: Settings, languages: Languages
+    ) -> SetScores:
+        """The scores on some of the sets, taken together."""
+        one = _pool([self.sets[index] for index in pool])
+        scores = score_set(
+            one.name,
+            {name: _join(of_sets[index] for index in pool) for name, of_sets in self.hypotheses.items()},
+            one.references,
+            buckets,
+            measures=settings.measures,
+            target_language=spacy_language(languages.target),
+            resampling=settings.resampling,
+            arms=self.arms,
+            stitch=one.stitch,
+        )
+        if self.analyses is not None:
+            pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in self.analyses]
+            scores = replace(scores, attention=score_attentions(pooled, buckets))
+        if self.counts:
+            joined = [join_counts([of_run[index] for index in pool]) for of_run in self.counts]
+            scores = replace(scores, counts=joined)
+        return scores
+
+
+def _edges_of(
+    sets: Sequence[EvaluationSet],
+    pools: Sequence[Sequence[int]],
+    lengths: Sequence[IntArray],
+    settings: Settings,
+    languages: Languages,
+) -> dict[int, tuple[int, ...]]:
+    """The bucket edges of the sets with so many pairs joined to one."""
+    return {
+        stitch: _choose_edges(settings, _pooled(lengths, pool), languages, stitch)
+        for stitch, pool in ((sets[pool[0]].stitch, pool) for pool in pools)
+    }
+
+
+def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
+    """The lengths of each set's sentences in tokens, and the name of the tokenizer."""
+    is_of_source = settings.length_of == "source"
+    tokenizer, name = _length_tokenizer(languages.source if is_of_source else languages.target)
+    texts = [one.source if is_of_source else one.references for one in sets]
+    return [token_lengths(lines, tokenizer.tokenize_many) for lines in texts], name
 
 
 def _page(

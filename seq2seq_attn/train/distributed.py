@@ -48,7 +48,7 @@ class Group:
         """Whether `torchrun` was killed, which would leave its ranks training with nobody to stop them."""
         return self.launcher is not None and os.getppid() != self.launcher
 
-    def own_seed(self, seed: int) -> int:
+    def rank_seed(self, seed: int) -> int:
         """A rank's seed for what must not be the same on all ranks."""
         return random.Random(f"{seed}/rank {self.rank}").getrandbits(63)
 
@@ -56,7 +56,7 @@ class Group:
         """This rank's part of what is to be divided: every `size`-th item."""
         return items[self.rank :: self.size]
 
-    def joined(self, shares: Sequence[Sequence[T]]) -> list[T]:
+    def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
         """The inverse of `share`, from every rank's part."""
         found: list[T | None] = [None] * sum(map(len, shares))
         for rank, part in enumerate(shares):
@@ -106,7 +106,7 @@ class Group:
         """Elementwise, in float64."""
         return self._reduced(values, torch.distributed.ReduceOp.SUM)
 
-    def largest(self, values: Sequence[float]) -> list[float]:
+    def elementwise_max(self, values: Sequence[float]) -> list[float]:
         """Elementwise."""
         return self._reduced(values, torch.distributed.ReduceOp.MAX)
 

@@ -110,7 +110,7 @@ class Trainer:
             config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)
         ).to(device)
         if not group.is_first:
-            torch.manual_seed(group.own_seed(config.seed))  # the weights are alike, what dropout drops is not
+            torch.manual_seed(group.rank_seed(config.seed))  # the weights are alike, what dropout drops is not
         self._updater = parts.build_updater(self._model, config.train, device=device, precision=precision, group=group)
         self._validator = parts.build_validator(
             prepared,

@@ -85,7 +85,7 @@ class Session:
         if self.group.is_orphaned and not self._stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then leaving", self.group.launcher)
             self._stop.signal_number = signal.SIGTERM
-        elapsed_s, signal_number = self.group.largest([elapsed_s, self._stop.signal_number or 0])
+        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self._stop.signal_number or 0])
         if signal_number:
             self._stop.signal_number = int(signal_number)
         return elapsed_s, signal_number > 0

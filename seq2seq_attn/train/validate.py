@@ -112,7 +112,7 @@ class Validator:
             raise Interrupted
         mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
         perplexity = math.exp(mean) if mean < 700 else math.inf
-        translations = self._group.joined([share for _, share in shares])
+        translations = self._group.interleave([share for _, share in shares])
         hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
         bleu = self._measure.statistics(hypotheses).score()
         samples = self._samples(translator) if self._group.is_first else []

@@ -15,7 +15,7 @@ _POSITIONS_PER_SENTENCE = 40
 
 
 @contextmanager
-def evaluating(model: object) -> Iterator[None]:
+def eval_mode(model: object) -> Iterator[None]:
     """Without dropout; a model in training is put back into training."""
     was_training = isinstance(model, nn.Module) and model.training
     if isinstance(model, nn.Module) and was_training:

@@ -23,7 +23,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import PAD, UNK
-from seq2seq_attn.translate.batching import batches_by_length, evaluating
+from seq2seq_attn.translate.batching import batches_by_length, eval_mode
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 from seq2seq_attn.translate.translator import Translator
 
@@ -84,7 +84,7 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
     tokens_of = translator.source_tokenizer.tokenize_many(sources)
     rows = [row for row, tokens in enumerate(tokens_of) if tokens]
     summaries_NM = np.zeros((len(sources), model.encoder.memory_size), dtype=np.float32)
-    with torch.inference_mode(), evaluating(model):
+    with torch.inference_mode(), eval_mode(model):
         for places in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
             chosen = [rows[place] for place in places]
             source = collate_source([translator.source_vocab.ids_of(tokens_of[row]) for row in chosen])
@@ -131,7 +131,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
     target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
     surfaces = [surface_of_tokens(pair.source, pair.target, translator.target_vocab) for pair in pairs]
     batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces).to(translator.device)
-    with torch.inference_mode(), evaluating(model):
+    with torch.inference_mode(), eval_mode(model):
         weights_BTS, log_probs_B = _forced(model, batch)
     for row, pair in enumerate(pairs):
         num_tokens = len(pair.target)

@@ -34,7 +34,7 @@ from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
-from seq2seq_attn.translate.batching import batches_by_length, chunks, evaluating
+from seq2seq_attn.translate.batching import batches_by_length, chunks, eval_mode
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_source
 
@@ -207,7 +207,7 @@ class Translator:
             for tokens in split_source(line, self._max_source_length)
         ]
         found: list[list[Translation]] = [[] for _ in segments]
-        with evaluating(self._model):
+        with eval_mode(self._model):
             model = self._step_model()
             for places in batches_by_length([len(tokens) for _, tokens in segments], options.batch_size):
                 batch = self._translate_batch(model, [segments[place][1] for place in places], options)

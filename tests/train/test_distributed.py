@@ -22,13 +22,13 @@ CPU = torch.device("cpu")
 def test_joined_shares_are_the_whole(size: int) -> None:
     items = list("abcdefghijk")
     groups = [Group(rank, size) for rank in range(size)]
-    assert groups[0].joined([group.share(items) for group in groups]) == items
+    assert groups[0].interleave([group.share(items) for group in groups]) == items
 
 
 def test_alone_nothing_is_exchanged() -> None:
     with join_group() as group:
         assert group == ALONE
-    assert ALONE.sum([1.5, 2.0]) == ALONE.largest([1.5, 2.0]) == [1.5, 2.0]
+    assert ALONE.sum([1.5, 2.0]) == ALONE.elementwise_max([1.5, 2.0]) == [1.5, 2.0]
     assert ALONE.gather("x") == ["x"]
     assert ALONE.from_first(lambda: 3) == ALONE.first_before_others(lambda: 3) == 3
     assert ALONE.is_first
@@ -75,9 +75,9 @@ def test_ranks_share_the_rows_of_every_batch() -> None:
 
 
 def test_each_rank_has_a_seed_of_its_own() -> None:
-    seeds = {Group(rank, 4).own_seed(seed) for rank in range(4) for seed in range(3)}
+    seeds = {Group(rank, 4).rank_seed(seed) for rank in range(4) for seed in range(3)}
     assert len(seeds) == 12
-    assert Group(1, 4).own_seed(1) == Group(1, 2).own_seed(1)
+    assert Group(1, 4).rank_seed(1) == Group(1, 2).rank_seed(1)
 
 
 def test_every_rank_gets_its_own_generators_back() -> None:

@@ -17,11 +17,11 @@ from seq2seq_attn.commands.cli.options import (
     Import,
     LengthOf,
     LengthPenalty,
+    LengthSide,
     MaxLengthRatio,
     Metric,
     Metrics,
     Plots,
-    Side,
     Stitch,
     TranslationPrecision,
     check_runs,
@@ -99,7 +99,7 @@ def evaluate(
     stitch: Stitch = None,
     metric: Metrics = None,
     by_length: ByLength = None,
-    length_of: LengthOf = Side.SOURCE,
+    length_of: LengthOf = LengthSide.SOURCE,
     merge_below: MergeBelow = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
@@ -153,7 +153,7 @@ def _search(
     )
 
 
-def _settings(metrics: Sequence[Metric], by_length: str | None, length_of: Side, merge_below: int) -> Settings:
+def _settings(metrics: Sequence[Metric], by_length: str | None, length_of: LengthSide, merge_below: int) -> Settings:
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
     from seq2seq_attn.report.build import Settings
 

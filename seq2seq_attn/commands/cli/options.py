@@ -13,7 +13,7 @@ import typer
 from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
 
 
-class Side(StrEnum):
+class LengthSide(StrEnum):
     """The values of `--length-of`."""
 
     SOURCE = "source"
@@ -28,7 +28,7 @@ ByLength = Annotated[
         show_default="as fits the corpus",
     ),
 ]
-LengthOf = Annotated[Side, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
+LengthOf = Annotated[LengthSide, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
 
 
 class Metric(StrEnum):
@@ -76,7 +76,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Unk(StrEnum):
+class UnkMode(StrEnum):
     """The values of `--unk`."""
 
     KEEP = "keep"

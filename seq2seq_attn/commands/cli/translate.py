@@ -19,7 +19,7 @@ from seq2seq_attn.commands.cli.options import (
     LengthPenalty,
     MaxLengthRatio,
     TranslationPrecision,
-    Unk,
+    UnkMode,
     check_runs,
     is_terminal,
 )
@@ -43,7 +43,7 @@ TranslationFormat = Annotated[
 ]
 NBest = Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")]
 UnkHandling = Annotated[
-    Unk,
+    UnkMode,
     typer.Option(metavar="keep|copy|forbid", help="Unknown words: keep <unk>, copy by attention, or never choose one."),
 ]
 
@@ -58,7 +58,7 @@ def translate(
     n_best: NBest = 1,
     length_penalty: LengthPenalty = None,
     max_length_ratio: MaxLengthRatio = None,
-    unk: UnkHandling = Unk.KEEP,
+    unk: UnkHandling = UnkMode.KEEP,
     alignment: Alignment = None,
     attention: Attention = None,
     batch_size: BatchSize = None,
