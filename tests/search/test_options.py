@@ -1,0 +1,40 @@
+"""Search options: what a call says, on top of what a run is configured to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
+
+CONFIGURED = SearchConfig(beam_size=7, length_penalty=0.6, max_length_ratio=3.0, max_length_extra=4, batch_size=9)
+
+
+def test_nothing_said_is_as_configured() -> None:
+    options = AS_CONFIGURED.over(CONFIGURED)
+    assert options.model_dump(include=set(SearchConfig.model_fields)) == CONFIGURED.model_dump()
+    assert (options.n_best, options.unk, options.keep_attention) == (1, "keep", True)
+
+
+def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
+    given = SearchOptions.given(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
+    options = given.over(CONFIGURED)
+    assert (options.beam_size, options.length_penalty, options.batch_size) == (SearchConfig().beam_size, 0.6, 2)
+    assert options.over(SearchConfig(beam_size=99)) == options
+
+
+def test_the_limit_of_a_length_is_of_its_source() -> None:
+    options = AS_CONFIGURED.over(CONFIGURED)
+    assert [options.max_length(number) for number in (0, 1, 10)] == [4, 7, 34]
+    unlimited = AS_CONFIGURED.over(SearchConfig(max_length_ratio=None, max_length_extra=0))
+    assert [unlimited.max_length(number) for number in (0, 10)] == [1, 20]
+
+
+def test_more_translations_than_hypotheses_are_refused() -> None:
+    with pytest.raises(UsageError, match="n_best=3: expected 1 to the beam size, which is 2"):
+        SearchOptions.given(n_best=3, beam_size=2)
+    many = SearchOptions.given(n_best=8)  # whether that is too many, the run decides
+    assert many.over(SearchConfig(beam_size=8)).n_best == 8
+    with pytest.raises(UsageError, match="n_best=8: expected 1 to the beam size, which is 7"):
+        many.over(CONFIGURED)
