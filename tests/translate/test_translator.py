@@ -123,11 +123,11 @@ def test_scores_are_the_model_s_own_by_teacher_forcing(
         strict=True,
     ):
         for translation in best:
-            model: Any = translator._model
-            target = translator._target_vocab.ids_of(translation.tokens)
-            tokens = translator._source_tokenizer.tokenize(source)
+            model: Any = translator.model
+            target = translator.target_vocab.ids_of(translation.tokens)
+            tokens = translator.source_tokenizer.tokenize(source)
             with torch.inference_mode():
-                batch = collate([translator._source_vocab.ids_of(tokens)], [target], [0])
+                batch = collate([translator.source_vocab.ids_of(tokens)], [target], [0])
                 log_probs = model.output.target_log_probs(model(batch), batch)
             length = len(target) + translation.is_finished
             log_prob = float(log_probs[:length].sum())
@@ -164,7 +164,7 @@ def test_links_are_the_heaviest_positions_without_eos() -> None:
 
 
 def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
-    model: Any = translator._model
+    model: Any = translator.model
     assert isinstance(model, nn.Module)
     expected = translator.translate(SOURCE[:2])
     model.train()
@@ -306,7 +306,7 @@ def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
     line = " ".join(source)
     assert translator.translate([line], unk="keep")[0].text == "<unk> <unk>"
     copied = translator.translate([line], unk="copy")[0]
-    ids = tuple(translator._source_vocab.ids_of(source))
+    ids = tuple(translator.source_vocab.ids_of(source))
     weights = [model.attention(ids, prefix)[:-1] for prefix in ((), (UNK,))]
     assert copied.tokens == [source[w.argmax()] for w in weights]
     assert copied.text == " ".join(copied.tokens)
