@@ -107,7 +107,7 @@ class Late(Decoder):
         memory, attention_state = self.attention.prepare(encoded, source)
         hidden_BH = self.bridge(encoded)
         context_BM = hidden_BH.new_zeros(len(hidden_BH), self.attention.context_size)
-        return Memory(memory, source.ids_BS), DecoderState(self.cell.start(hidden_BH), attention_state, context_BM)
+        return Memory.of(memory, source), DecoderState(self.cell.start(hidden_BH), attention_state, context_BM)
 
     def step(self, embedded_BE, state, memory):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, state.context_BM), state.cell)
@@ -141,5 +141,5 @@ class Tempered(Output):
         return BatchLoss(loss, loss.detach(), batch.num_tokens)
 
 
-def output(*, feature_size, num_ids):
+def output(*, feature_size, hidden_size, context_size, embedding_size, num_ids):
     return Tempered(feature_size, num_ids)
