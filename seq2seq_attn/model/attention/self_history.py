@@ -1,5 +1,5 @@
-"""Attention to the source and, beside it, to the decoder's own past states (Cheng, Dong, Lapata 2016, sections 3.1 and
-3.2; Paulus, Xiong, Socher 2018, section 2.2, "intra-decoder attention").
+"""Attention to the source and, beside it, to the decoder's own past states (Paulus, Xiong, Socher 2018, section 2.2,
+"intra-decoder attention", with the additive score of Cheng, Dong, Lapata 2016, section 3.2, "intra-attention").
 
     e_ij = v . tanh(W s_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
     f_ik = v' . tanh(W' s_i + U' s_k + b')    d_i = sum_{k < i} softmax(f_i)_k s_k        context = [c_i ; d_i]
