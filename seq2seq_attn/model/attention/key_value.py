@@ -39,7 +39,8 @@ class KeyValue(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Cut the values in two and project one half to keys, once."""
         values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM[..., 1::2], encoded.mask_BS, self.key_projection(values_BSM[..., 0::2])), Stateless()
+        keys_BSA = self.key_projection(values_BSM[..., 0::2])
+        return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """w . tanh(keys + W q), normalized; the average of the other half."""

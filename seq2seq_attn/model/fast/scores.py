@@ -15,6 +15,7 @@ from seq2seq_attn.model.attention.bilinear import Bilinear
 from seq2seq_attn.model.attention.dot import Dot
 from seq2seq_attn.model.attention.fixed import Fixed
 from seq2seq_attn.model.attention.initial import InitialOnly
+from seq2seq_attn.model.attention.key_value import KeyValue
 from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.attention.slots import Slots
 from seq2seq_attn.model.attention.uniform import Uniform
@@ -48,7 +49,7 @@ def known_score(attention: Attention) -> Score | None:
         return FixedContext()
     if getattr(attention, "normalizer", None) is not softmax.weights:
         return None
-    if isinstance(attention, Additive | Slots):
+    if isinstance(attention, Additive | KeyValue | Slots):
         return AdditiveScore(attention.query_projection.weight, attention.score_weight_A)
     if isinstance(attention, ScaledDot):
         return DotScore(attention.scale, attention.query_projection.weight)

@@ -69,7 +69,7 @@ def test_logits_of_fed_back_tokens_serve_the_loss(make_model, batch, monkeypatch
 
 def test_known_scores(make_model):
     known = {name for name in VARIANTS if known_score(make_model(name).decoder.attention) is not None}
-    assert {"additive", "dot", "scaled_dot", "bilinear", "slots", "uniform", "fixed", "initial"} <= known
+    assert {"additive", "key_value", "dot", "scaled_dot", "bilinear", "slots", "uniform", "fixed", "initial"} <= known
     for name in known:
         assert speed.find("unroll", make_model(name)) is fast_unroll.unroll, name
 
