@@ -34,7 +34,7 @@ _SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were atten
 
 @dataclass(frozen=True)
 class ScoringRequest:
-    """Which pairs to score, by which run, and which files to write."""
+    """Pairs to score, the run that scores them, and files to write."""
 
     pairs: str | None = None
     """a prefix, a .tsv or a .jsonl, as `train --train` takes them; or, instead of it:"""

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TranslationRequest:
-    """What to translate, by which runs, how, and which files to write."""
+    """Texts to translate, runs that translate them, options, and files to write."""
 
     texts: Sequence[str] = ()
     """lines to translate, instead of `input`"""

@@ -147,7 +147,7 @@ def build_report(
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What is known of the runs on each set, as `build_report` takes it."""
+    """Hypotheses, arms, analyses and counts of the runs on each set, as `build_report` takes them."""
 
     sets: Sequence[EvaluationSet]
     hypotheses: Mapping[str, Sequence[list[str]]]

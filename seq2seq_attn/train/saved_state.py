@@ -1,4 +1,4 @@
-"""What a resume needs: saved between updates, loaded when training goes on."""
+"""The state that a resume needs: saved between updates, loaded when training goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seq2seq_attn.train.update import Updater
 
 
 class Loaded(NamedTuple):
-    """Where training stood when it was saved."""
+    """The counters of training when it was saved; its tensors are in the updater."""
 
     state: TrainState
     finished: str | None

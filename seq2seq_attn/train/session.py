@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Memory:
-    """What training asks of the allocator and of oneDNN."""
+    """Memory settings of training: those of the allocator and of oneDNN."""
 
     def __init__(self) -> None:
         self._give_back_regularly = RegularGiveBack()
@@ -44,7 +44,7 @@ class Memory:
 
 
 class Session:
-    """What surrounds the updates, from the start of a process to its end. All ranks have one."""
+    """The surroundings of the updates, from the start of a process to its end. Each rank has its own."""
 
     def __init__(self, stop: StopRequest, group: Group = ALONE, memory: Memory | None = None) -> None:
         self.group = group

@@ -129,7 +129,7 @@ Links = Annotated[
 
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
-    """While the command line is parsed, so that no command need do it."""
+    """Import the modules while the command line is parsed, so that no command has to."""
     if modules:
         from seq2seq_attn.model.variants import import_variants
 
@@ -220,7 +220,7 @@ def is_terminal() -> bool:
 
 
 def check_runs(runs: list[Path] | None) -> list[Path] | None:
-    """While the command line is parsed, before torch is loaded: a mistyped run is refused at once.
+    """Read each run's settings while the command line is parsed: a mistyped run is refused before torch is loaded.
 
     Raises:
         UserError: one is not a run directory.
