@@ -118,7 +118,7 @@ def _find_sets(
         return [set_of_files(source, reference)]
     for run, config in zip(runs, configs, strict=True):
         _check_splits(config.data, splits)
-        if _surely_different(config.data, configs[0].data):
+        if _surely_different(config.data, configs[0].data, splits):
             raise _different(run, runs[0])
     sets = _sets_of_corpus(runs[0], configs[0], splits, show_progress)
     compared = [configs[0].data]
@@ -141,10 +141,13 @@ def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
         raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
 
 
-def _surely_different(one: DataConfig, other: DataConfig) -> bool:
-    """Corpora whose test sets differ, by their settings alone; of files only the text can tell."""
+def _surely_different(one: DataConfig, other: DataConfig, splits: Sequence[str]) -> bool:
+    """Whether the settings alone show that two corpora have different test sets; those of files take reading."""
     if (one.source_language, one.target_language) != (other.source_language, other.target_language):
         return True
+    if one.corpus == other.corpus == "captions":
+        sizes = [[getattr(data.captions, f"num_{split}") for split in splits or ["test"]] for data in (one, other)]
+        return sizes[0] != sizes[1]
     return one.corpus != other.corpus and "files" not in (one.corpus, other.corpus)
 
 
