@@ -24,7 +24,7 @@ function attentionByLength() {
           el('th', { scope: 'rowgroup', rowspan: analyzed.length }, bucket.label + (bucket.is_thin ? '*' : '')),
           el('td', { class: 'number', rowspan: analyzed.length }, integer(bucket.num_pairs)),
         ],
-        el('td', {}, label),
+        whoCell(label),
         ATTENTION_COLUMNS.map(([key]) => {
           const value = meanOf(members.map((one) => one[key]));
           return el('td', { class: 'number' }, key === 'entropy' ? fixed(value, 2) : percent(value));

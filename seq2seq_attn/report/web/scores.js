@@ -32,6 +32,8 @@ function headline(view) {
 }
 
 const numberCell = (...content) => el('td', { class: 'number' }, content);
+// The arm or run of a row: on a phone it stays in sight as its line style, like the first column.
+const whoCell = (label) => el('td', { class: 'who' }, label);
 const quietInterval = (one, digits) => el('span', { class: 'quiet' }, interval(one, digits));
 const scoreCell = (one) => numberCell(el('strong', {}, fixed(one.score) + deviation(one)), quietInterval(one));
 
@@ -45,7 +47,7 @@ function seedsTable(view) {
   const rows = shownSet().measures.map((measure) => view.scores(measure).map((one, arm) =>
     el('tr', { 'data-measure': measure.name, 'data-arm': one.arm },
       arm ? '' : el('th', { scope: 'rowgroup', rowspan: view.names.length }, data.titles[measure.name]),
-      el('td', {}, styleLabel(arm, one.arm)),
+      whoCell(styleLabel(arm, one.arm)),
       numberCell(String(one.num_seeds)),
       numberCell(el('strong', {}, fixed(one.score)), quietInterval(one)),
       numberCell(fixed(one.standard_deviation, 2)),
@@ -68,9 +70,9 @@ const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
 function significanceTable(view) {
   const names = columnLabels(view);
   const rows = names.slice(1).map((_, i) => shownSet().measures.map((measure) =>
-    el('tr', {}, el('th', { scope: 'row' }, styleLabel(view.style(i + 1), view.names[i + 1])), el('td', {}, data.titles[measure.name]),
+    el('tr', {}, el('th', { scope: 'row' }, data.titles[measure.name]), whoCell(styleLabel(view.style(i + 1), view.names[i + 1])),
       comparisonCells(view, view.scores(measure)[i + 1]))));
-  const header = [view.kind, 'Measure', ...comparisonTitles(view)];
+  const header = ['Measure', view.kind, ...comparisonTitles(view)];
   return tableOf(`Against ${view.names[0]}`, header, rows, { id: `${view.prefix}significance-table` });
 }
 

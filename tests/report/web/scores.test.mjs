@@ -51,8 +51,8 @@ test('two runs are compared, with both tests', () => {
   const page = load(NAMES, pageOf({ name: 'bleu', runs: [run('a', 30), run('b', 27, { ...compared(-3), ...randomized })] }));
   page.chosen.measure = 'bleu';
   assert.deepEqual(cells(page.significanceTable(page.byArm())), [
-    ['Run', 'Measure', 'Difference', 'p, bootstrap', 'p, randomization', 'Share kept'],
-    ['b', 'BLEU', '−3.0', '0.012', '0.034', '0.900.85 – 0.95'],
+    ['Measure', 'Run', 'Difference', 'p, bootstrap', 'p, randomization', 'Share kept'],
+    ['BLEU', 'b', '−3.0', '0.012', '0.034', '0.900.85 – 0.95'],
   ]);
   assert.match(page.headline(page.byArm()).text, /−3.0 against a, p 0.012/);
   assert.equal(page.scorePoint([{ score: 30, low: 29, high: 31 }], 0).most, undefined);
