@@ -12,6 +12,10 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 
 
+MAX_CPU_S = 10.0
+"""Not the minutes that a hostile file can cost; measuring coverage makes PyYAML's scanner three times as slow."""
+
+
 def refusal(tmp_path: Path, text: str | bytes) -> str:
     path = tmp_path / "mine.yaml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -19,7 +23,7 @@ def refusal(tmp_path: Path, text: str | bytes) -> str:
     with pytest.raises(UsageError) as caught:
         load_config([str(path)])
     message = str(caught.value)
-    assert time.process_time() - began_at < 2.0
+    assert time.process_time() - began_at < MAX_CPU_S
     assert "\n" not in message
     assert len(message.replace(str(path), "")) < 400
     return message
@@ -75,7 +79,7 @@ def test_a_tree_of_extends_reads_each_file_once(tmp_path: Path) -> None:
     (tmp_path / "c15.yaml").write_text("seed: 5\n")
     began_at = time.process_time()
     assert load_config([str(tmp_path / "c0.yaml")]).seed == 5
-    assert time.process_time() - began_at < 2.0
+    assert time.process_time() - began_at < MAX_CPU_S
 
 
 def test_a_long_chain_of_extends_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,6 @@ def test_captions_of_different_sizes_are_refused_before_any_are_made(tmp_path, m
     sizes = ["data.captions.num_train=40", "data.captions.num_valid=9", "data.captions.num_test=9"]
     configs = [load_config(["quickstart"], [*sizes, f"data.captions.{key}={number}"]) for number in (5, 6)]
     runs = [RunDir(tmp_path / name) for name in "ab"]
-    with pytest.raises(UsageError, match="b and .*a have different test sets"):
+    with pytest.raises(UsageError, match=r"b and .*a have different test sets"):
         find_sets(runs, configs, splits, None, None)
     assert list(tmp_path.iterdir()) == []
