@@ -11,7 +11,6 @@ import pytest
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 
-
 MAX_CPU_S = 10.0
 """Not the minutes that a hostile file can cost; measuring coverage makes PyYAML's scanner three times as slow."""
 
