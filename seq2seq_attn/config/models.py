@@ -111,6 +111,12 @@ class EmbeddingConfig(Section):
     target_vectors: Path | None = None
     freeze: bool = False
 
+    def files(self) -> dict[Literal["source", "target"], Path]:
+        """The file of each side that has one."""
+        found: dict[Literal["source", "target"], Path | None]
+        found = {"source": self.source_vectors, "target": self.target_vectors}
+        return {side: path for side, path in found.items() if path is not None}
+
 
 class EncoderConfig(Section):
     """The encoder; `name` is a file of `model/encoder/`, or `bigru`, `bilstm`, `reversed_gru`, which say its cell too.

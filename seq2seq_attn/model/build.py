@@ -195,21 +195,22 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
     """
     embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
     if not isinstance(embedding, Embedding):
-        raise UsageError("model.encoder.name: this encoder has no embedding to tie or to give vectors to")
+        raise UsageError(
+            f"model.encoder: {type(model.encoder).__name__} has no embedding of its own; set model.tie_embeddings "
+            "to target or none, and model.embedding.source_vectors=null"
+        )
     return embedding
 
 
 def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
     """Leave embeddings with pretrained vectors out of training, where that is asked for."""
-    settings = config.embedding
-    files: dict[Side, Path | None] = {"source": settings.source_vectors, "target": settings.target_vectors}
-    sides = [side for side, path in files.items() if path is not None]
+    sides = list(config.embedding.files())
     embeddings = [embedding_of(model, side) for side in sides]
     if len(sides) == 2 and config.tie_embeddings == "all":
         raise UsageError(
             "model.tie_embeddings=all: one embedding for both sides; give source_vectors or target_vectors"
         )
-    if not settings.freeze:
+    if not config.embedding.freeze:
         return
     if not sides:
         raise UsageError(

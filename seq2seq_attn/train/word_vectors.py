@@ -3,16 +3,12 @@ never again: a resumed or moved run does without them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import torch
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
-from seq2seq_attn.text.tokenizers.base import SIDES, Side
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_vectors, vector_size
 from seq2seq_attn.train.update import Updater
@@ -25,7 +21,7 @@ def check_vectors(config: ModelConfig) -> None:
         UsageError: vectors of another size than the embedding.
         UserError: a file that is missing or does not hold vectors.
     """
-    for side, path in _files(config):
+    for side, path in config.embedding.files().items():
         if (size := vector_size(path)) != config.embedding_size:
             raise UsageError(
                 f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size is "
@@ -41,7 +37,7 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
         UserError: a damaged file, or one that has no token of the vocabulary.
     """
     model, coverage = updater.model, []
-    for side, path in _files(config):
+    for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
         tokens = vocab.tokens[len(SPECIALS) :]
         found = read_vectors(path, tokens, config.embedding_size)
@@ -61,10 +57,3 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
     if updater.average and coverage:
         updater.average.load_state_dict(dict(model.named_parameters()))
     return coverage
-
-
-def _files(config: ModelConfig) -> Iterator[tuple[Side, Path]]:
-    for side in SIDES:
-        path = config.embedding.source_vectors if side == "source" else config.embedding.target_vectors
-        if path is not None:
-            yield side, path
