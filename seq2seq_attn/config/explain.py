@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +20,7 @@ _HINTS = {
     "data.stitch": "write data.stitch: {K: weight}, for example {1: 1, 2: 0.5}",
     "model.attention.options": "write model.attention.options: {OPTION: value}, with a number, text, true, false, null "
     "or a list of those as value",
+    "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
 """Keys whose type alone says too little."""
@@ -126,17 +127,20 @@ def _by_key(error: ValidationError) -> dict[str, list[Mapping[str, Any]]]:
 def _dotted(parts: tuple[int | str, ...]) -> str:
     section: Any = Config
     names = []
-    for position, part in enumerate(parts):
+    rest = list(parts)
+    while rest:
+        part = rest.pop(0)
         names.append(str(part))
         field = section.model_fields.get(part)
         if field is None:
             break
         section = field.annotation
-        if not _is_section(section):
+        if get_origin(section) is dict and rest and _is_section(get_args(section)[1]):
+            names.append(str(rest.pop(0)))  # a mapping of names to sections
+            section = get_args(section)[1]
+        elif not _is_section(section):
             # the key of a mapping and the place in a list stay; what follows are names of types
-            rest = [str(one) for one in parts[position + 1 :]]
-            origin = get_origin(section)
-            names += rest[:1] if origin in (dict, tuple) else []
+            names += [str(one) for one in rest[:1]] if get_origin(section) in (dict, tuple) else []
             break
     return ".".join(names)
 

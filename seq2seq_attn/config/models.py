@@ -84,8 +84,8 @@ class DataConfig(Section):
     """Training pairs joined end to end: K to the probability that an example is K pairs; empty: none are."""
     links: str | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
-    corpus), or a file in the Pharaoh format (`0-0 1-2`), a line per pair, words between blanks numbered from 0. None:
-    no objective needs any."""
+    corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), a
+    line per pair, words between blanks numbered from 0. None: no objective needs any."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()
@@ -247,6 +247,14 @@ class ValidationConfig(Section):
     num_samples: NonNegativeInt = 3
 
 
+class ObjectiveConfig(Section):
+    """An extra loss; its name is a file of `train/objectives/`, `options` are that objective's own. A `weight` of 0
+    only measures it."""
+
+    weight: Weight = 1.0
+    options: Options = {}
+
+
 class TrainConfig(Section):
     """The training. It ends at the first of `max_epochs`, `max_updates`, `max_minutes`, early stopping."""
 
@@ -264,7 +272,9 @@ class TrainConfig(Section):
     """CPU threads; None: torch's default. On record because the last bits of a sum depend on it."""
     cuda_graphs: bool = False
     """On a GPU, record each shape of batches once and replay it: a step's many small kernels are launched at once. Not
-    with fp16, and without gain where the teacher forcing ratio changes with every update."""
+    with fp16 or objectives, and without gain where the teacher forcing ratio changes with every update."""
+    objectives: dict[str, ObjectiveConfig] = {}
+    """Extra losses by name, added to the translation's."""
     batch: BatchConfig = BatchConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()

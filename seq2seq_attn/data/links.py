@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.store import IdWriter, links_prefix
+from seq2seq_attn.data.store import IdStore, IdWriter, links_prefix
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
+from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.corpus import count_lines, iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 
 GOLD = "gold"
+IBM1 = "ibm1"
 _PAIRS_AT_ONCE = 4_096
 
 
@@ -33,13 +35,14 @@ def links_file(data: DataConfig) -> Path | None:
     """
     if data.links == GOLD and data.corpus != "captions":
         raise UsageError(
-            f"data.links=gold: data.corpus={data.corpus} has no gold links; name a Pharaoh file of its training pairs"
+            f"data.links=gold: data.corpus={data.corpus} has no gold links; name a Pharaoh file of its training pairs,"
+            f" or take {IBM1}"
         )
-    if data.links in (None, GOLD):
+    if data.links in (None, GOLD, IBM1):
         return None
     path = Path(data.links)
     if not path.is_file():
-        raise UserError(f"data.links={path}: no such file; name a Pharaoh file of the training pairs, or {GOLD}")
+        raise UserError(f"data.links={path}: no such file; name a Pharaoh file of the training pairs, {GOLD} or {IBM1}")
     return path
 
 
@@ -52,6 +55,8 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
     path = links_file(data)
     if path is not None:
         return {"links": sha256_of(path)}
+    if data.links == IBM1:
+        return {"links": {"name": IBM1, "num_iterations": ibm1.NUM_ITERATIONS, "max_cells": ibm1.MAX_CELLS}}
     return {} if data.links is None else {"links": data.links}
 
 
@@ -135,6 +140,19 @@ def write_pharaoh_links(
     writer.finish()
     without = f"; {num_other:,} pairs have none, as their tokens are not their words" if num_other else ""
     return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
+
+
+def write_estimated_links(directory: Path) -> str:
+    """Write links between the tokens of the training pairs in `directory` as IBM model 1 finds them; a note for the
+    user."""
+    source, target = (IdStore(directory / f"train.{side}") for side in SIDES)
+    writer = IdWriter(links_prefix(directory, "train"))
+    aligned = ibm1.align(source.__getitem__, target.__getitem__, len(source))
+    num_links = 0
+    while block := list(islice(aligned, _PAIRS_AT_ONCE)):
+        num_links += write_links(writer, block)
+    writer.finish()
+    return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
 
 
 def write_links(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:

@@ -20,7 +20,14 @@ from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.data.length_ratios import describe_ratios
-from seq2seq_attn.data.links import check_num_links, links_identity, split_words, write_pharaoh_links
+from seq2seq_attn.data.links import (
+    IBM1,
+    check_num_links,
+    links_identity,
+    split_words,
+    write_estimated_links,
+    write_pharaoh_links,
+)
 from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.pipeline.numericalize import Draft
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
@@ -181,6 +188,8 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             if raw.train_links is not None:
                 kept = draft.splits["train"].kept()
                 notes.append(write_pharaoh_links(temporary, raw.train_links, kept, tokenizers, split_words(data)))
+            elif data.links == IBM1:
+                notes.append(write_estimated_links(temporary))
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
         written = sorted(temporary.iterdir())

@@ -114,13 +114,22 @@ def _build_output(config: ModelConfig, decoder: Decoder, memory_size: int, num_i
 
 
 def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> dict[str, Tensor]:
-    """The names and shapes of the tensors of a model, on the meta device: they take no memory.
+    """The names and shapes of the tensors of a model, on the meta device.
+
+    Raises:
+        UsageError: as `build_model`.
+    """
+    return model_without_weights(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids).state_dict()
+
+
+def model_without_weights(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
+    """A model on the meta device, whose tensors take no memory and no random numbers.
 
     Raises:
         UsageError: as `build_model`.
     """
     with torch.device("meta"), _WithoutNumbers():
-        return build_model(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids).state_dict()
+        return build_model(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids)
 
 
 class _WithoutNumbers(TorchFunctionMode):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -21,8 +23,25 @@ from pydantic import TypeAdapter, ValidationError
 from seq2seq_attn.config import explain_value
 from seq2seq_attn.errors import UsageError, UserError
 
-Axis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
-"""a folder of variants"""
+ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A folder of variants, and where a configuration names one of them. In both keys, `{name}` is the variant's."""
+
+    package: str
+    contract: str
+    """the class of the package's `base` that all variants are"""
+    key: str
+    options_key: str
+
+    @classmethod
+    def of_model(cls, axis: ModelAxis) -> Axis:
+        """A folder beside this file."""
+        prefix = f"model.{axis}"
+        return cls(f"{__package__}.{axis}", axis.capitalize(), f"{prefix}.name={{name!r}}", f"{prefix}.options")
+
 
 _imported: dict[str, ModuleType] = {}
 
@@ -54,13 +73,17 @@ def import_variants(modules: str | Sequence[str]) -> None:
         _imported[name] = _import(name)
 
 
-def packaged_variants(axis: Axis) -> list[str]:
+def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     """The variants that come with the package: the files of the axis's folder."""
-    folder = Path(__file__).parent / axis
-    return sorted(module.name for module in pkgutil.iter_modules([str(folder)]) if module.name != "base")
+    spec = importlib.util.find_spec(_axis(axis).package)
+    assert spec is not None
+    folders = spec.submodule_search_locations or []
+    return sorted(module.name for module in pkgutil.iter_modules(folders) if module.name != "base")
 
 
-def find_build(axis: Axis, name: str, sizes: Sequence[str], *, function: str = "build") -> Callable[..., Any]:
+def find_build(
+    axis: Axis | ModelAxis, name: str, sizes: Sequence[str], *, function: str = "build"
+) -> Callable[..., Any]:
     """The function that builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own.
     (Of a variant that is a plain function, such as a normalizer, that `function`.)
 
@@ -68,13 +91,14 @@ def find_build(axis: Axis, name: str, sizes: Sequence[str], *, function: str = "
         UnknownVariant: no such variant.
         UsageError: something of that name that does not take those sizes.
     """
-    key = f"model.{axis}.name={name!r}"
+    axis = _axis(axis)
+    key = axis.key.format(name=name)
     module_name, _, named = name.partition(":")
     packaged = packaged_variants(axis)
     if name in packaged:
         if name in _imported:
             raise UsageError(f"{key}: both a variant of this package and your module; call yours '{name}:build'")
-        return _checked(key, importlib.import_module(f"{__package__}.{axis}.{name}"), function, sizes)
+        return _checked(key, importlib.import_module(f"{axis.package}.{name}"), function, sizes)
     if module_name in _imported:
         return _checked(key, _imported[module_name], named or function, sizes)
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
@@ -84,23 +108,25 @@ def find_build(axis: Axis, name: str, sizes: Sequence[str], *, function: str = "
     raise UnknownVariant(key, module_name, hint)
 
 
-def build_variant(axis: Axis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
+def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
     """Build the variant of that name, from this package or an imported module, from what all variants of its axis are
     given and its own options.
 
     Raises:
         UsageError: no such variant, an option that it does not have or of another type, sizes that it cannot work with.
     """
+    axis = _axis(axis)
     build = find_build(axis, name, list(sizes))
     built = build(**sizes, **checked_options(axis, name, build, list(sizes), options))
-    contract = getattr(importlib.import_module(f"{__package__}.{axis}.base"), axis.capitalize())
+    contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
-        raise UsageError(f"model.{axis}.name={name!r}: built {type(built).__name__}, which is no {contract.__name__}")
+        key = axis.key.format(name=name)
+        raise UsageError(f"{key}: built {type(built).__name__}, which is no {contract.__name__}")
     return built
 
 
 def checked_options(
-    axis: Axis, name: str, build: Callable[..., Any], sizes: Sequence[str], options: Mapping[str, Any]
+    axis: Axis | ModelAxis, name: str, build: Callable[..., Any], sizes: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The options of a variant, each of the type that `build` declares for it (`attention_size: int`).
 
@@ -109,7 +135,7 @@ def checked_options(
     """
     parameters = {key: one for key, one in _parameters(build).items() if key not in sizes}
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    prefix = f"model.{axis}.options"
+    prefix = _axis(axis).options_key.format(name=name)
     checked = {}
     for option, value in options.items():
         if option not in parameters and not is_open:
@@ -131,6 +157,10 @@ def checked_options(
         ):
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
     return checked
+
+
+def _axis(axis: Axis | ModelAxis) -> Axis:
+    return axis if isinstance(axis, Axis) else Axis.of_model(axis)
 
 
 def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -8,10 +8,12 @@ from seq2seq_attn.config import Config, ModelConfig, TrainConfig
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.build import expected_tensors
+from seq2seq_attn.model.build import model_without_weights
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
@@ -26,7 +28,7 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: an unknown variant or language, sizes that do not fit together, a device that is not there, ...
     """
-    _check_model(config.model)
+    _check_objectives(config, _check_model(config.model))
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
@@ -37,11 +39,27 @@ def check_config(config: Config) -> None:
             SpacyTokenizer(language)
 
 
-def _check_model(config: ModelConfig) -> None:
-    """Build the model without memory or random numbers."""
-    tensors = expected_tensors(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
-    if (number := sum(tensor.numel() for tensor in tensors.values())) > MAX_PARAMETERS:
+def _check_model(config: ModelConfig) -> Seq2Seq:
+    """The model, without memory or random numbers."""
+    model = model_without_weights(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
+    if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
+    return model
+
+
+def _check_objectives(config: Config, model: Seq2Seq) -> None:
+    for name, objective in build_objectives(config.train.objectives).items():
+        key = f"train.objectives.{name}"
+        if objective.needs_weights and not model.shows_weights:
+            raise UsageError(
+                f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
+                " does not have; choose another attention, such as additive, or leave the objective out"
+            )
+        if objective.needs_links and config.data.links is None:
+            raise UsageError(
+                f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"
+                " with data.corpus=captions, to gold"
+            )
 
 
 def _check_training(config: TrainConfig) -> None:

@@ -126,7 +126,7 @@ class Group:
             gradient.copy_(piece.view_as(gradient))
 
     def _reduced(self, values: Sequence[float], how: Any) -> list[float]:
-        if self.size == 1:
+        if self.size == 1 or not values:
             return list(values)
         held: Tensor = torch.tensor(values, dtype=torch.float64)
         torch.distributed.all_reduce(held, how)

@@ -182,7 +182,7 @@ class Trainer:
         state.elapsed_s = self._session.elapsed_s
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
-            state.take_update(result.num_tokens, result.loss_sum, result.nll_sum, result.gradient_norm)
+            state.take_update(result.num_tokens, result.loss_sum, result.nll_sum, result.gradient_norm, result.terms)
             every = self._config.train.log_every_updates
             reporter.applied(state, epoch, log_every=every, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "non_finite":

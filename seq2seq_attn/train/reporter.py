@@ -45,6 +45,7 @@ class TrainReporter:
             "loss": loss,
             "nll": window.nll_sum / window.num_tokens,
             "gradient_norm": window.gradient_norm_sum / window.num_updates,
+            **({"objectives": window.means()} if window.terms else {}),
             **settings,
             "num_tokens": state.num_tokens,
             "num_bad": state.num_bad,
@@ -53,8 +54,9 @@ class TrainReporter:
         }
         self._event("train", update=state.update, epoch=epoch, **values)
         level = logging.DEBUG if self._progress.is_shown else logging.INFO
-        text = "update %d, epoch %d: loss %.4f, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
-        shown = (values["loss"], values["gradient_norm"], settings.get("learning_rate", 0.0), tokens_per_s)
+        text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
+        terms = "".join(f", {name} {mean:.4f}" for name, mean in window.means().items())
+        shown = (values["loss"], terms, values["gradient_norm"], settings.get("learning_rate", 0.0), tokens_per_s)
         log.log(level, text, state.update, epoch + 1, *shown)
         state.window = Window()
 

@@ -89,9 +89,10 @@ class RunLog:
             self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
         with naming(self._directory):
-            for name in CURVES.get(event, ()):
-                if name in values:
-                    self._writer.add_scalar(f"{event}/{name}", values[name], update)
+            curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
+            curves |= {f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()}
+            for name, value in curves.items():
+                self._writer.add_scalar(f"{event}/{name}", value, update)
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
         """Show a few sentences in TensorBoard, their attention as pictures."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,6 +21,12 @@ class Window:
     nll_sum: float = 0.0
     gradient_norm_sum: float = 0.0
     seconds: float = 0.0
+    terms: dict[str, list[float]] = field(default_factory=dict)
+    """of each objective, the sum of its terms and their count"""
+
+    def means(self) -> dict[str, float]:
+        """Of each objective; NaN without a term."""
+        return {name: total / count if count else math.nan for name, (total, count) in self.terms.items()}
 
 
 @dataclass
@@ -59,7 +67,14 @@ class TrainState:
         parts = {"plateau": Plateau(**values["plateau"]), "window": Window(**values["window"])}
         return cls(**{**values, **parts})
 
-    def take_update(self, num_tokens: int, loss_sum: float, nll_sum: float, gradient_norm: float) -> None:
+    def take_update(
+        self,
+        num_tokens: int,
+        loss_sum: float,
+        nll_sum: float,
+        gradient_norm: float,
+        terms: Mapping[str, tuple[float, float]],
+    ) -> None:
         """Note an update that was made."""
         self.update += 1
         self.num_tokens += num_tokens
@@ -70,6 +85,9 @@ class TrainState:
         window.loss_sum += loss_sum
         window.nll_sum += nll_sum
         window.gradient_norm_sum += gradient_norm
+        for name, (total, count) in terms.items():
+            before = window.terms.get(name, (0.0, 0.0))
+            window.terms[name] = [before[0] + total, before[1] + count]
 
     def take_batches(self, num_batches: int, *, num_batches_of_epoch: int) -> None:
         """Note that micro-batches are behind us, whether an update came of them or not."""

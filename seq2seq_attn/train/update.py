@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,14 +14,13 @@ from torch import Tensor
 from seq2seq_attn.config import BatchConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.output.base import BatchLoss
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
-from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.loss import Loss, batch_loss, build_objectives
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
 
@@ -34,11 +33,13 @@ class UpdateResult:
     kind: Literal["applied", "overflow", "non_finite"]
     num_tokens: int
     loss_sum: float
-    """what was minimised, summed over target tokens"""
+    """the translation's loss, summed over target tokens"""
     nll_sum: float
     """without label smoothing, in nats"""
     gradient_norm: float
-    """of the mean over tokens, before clipping"""
+    """of the mean over tokens, with the objectives, before clipping"""
+    terms: Mapping[str, tuple[float, float]]
+    """of each objective, the sum of its terms and their count"""
 
 
 class Updater:
@@ -52,7 +53,7 @@ class Updater:
         device: torch.device,
         precision: Precision,
         group: Group = ALONE,
-        loss: Callable[..., BatchLoss] = batch_loss,
+        loss: Callable[..., Loss] = batch_loss,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
         """The parts of an update.
@@ -69,10 +70,12 @@ class Updater:
         self._group = group
         self._loss = loss
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._objectives = build_objectives(config.objectives)
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
-        # not beside a scaler: fp16 is for GPUs without bf16, and nobody has tried a graph on one
-        can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None
+        # not beside a scaler: fp16 is for GPUs without bf16, and nobody has tried a graph on one; nor with objectives,
+        # as links have no fixed shape
+        can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None and not self._objectives
         if build_graphed is None and can_graph:
             build_graphed = GraphedPass
         self._graphed = build_graphed(self._run, device) if build_graphed else None
@@ -87,7 +90,7 @@ class Updater:
         self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
     ) -> UpdateResult:
         """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens, of
-        all ranks.
+        all ranks, plus the weighted mean of each objective.
 
         Raises:
             UserError: out of memory, with the setting to lower.
@@ -95,7 +98,10 @@ class Updater:
         self.model.train()
         set_learning_rate(self._optimizer, learning_rate)
         with explained_out_of_memory(self._config.batch):
-            loss_sums = self._backward(batches, teacher_forcing_ratio)
+            counts = self._group.sum(
+                [sum(one.count(batch) for batch in batches.batches) for one in self._objectives.values()]
+            )
+            loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
             self._group.sum_gradients(self._parameters)
             if self._scaler:
                 self._scaler.unscale_(self._optimizer)  # clipping must see the gradients as they are
@@ -108,27 +114,36 @@ class Updater:
             self._apply(update, is_finite)
         kind: Literal["applied", "overflow", "non_finite"]
         kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
-        return UpdateResult(kind, batches.num_tokens, loss_sum=sums[0], nll_sum=sums[1], gradient_norm=sums[2])
+        loss_sum, nll_sum, *term_sums, gradient_norm = sums
+        terms = dict(zip(self._objectives, zip(term_sums, counts, strict=True), strict=True))
+        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
-    def _backward(self, batches: UpdateBatches, ratio: float) -> Tensor:
-        """Loss sum and nll sum of this rank's share; the gradients are in place."""
+    def _backward(self, batches: UpdateBatches, ratio: float, counts: Sequence[float]) -> Tensor:
+        """Loss sum, nll sum and term sums of this rank's share; the gradients are in place."""
         self._optimizer.zero_grad(set_to_none=self._graphed is None)
-        sums = torch.zeros(2, dtype=torch.float64, device=self._device)
+        sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self._device)
         for batch in batches.batches:
             if self._graphed:
                 sums += self._graphed(batch, batches.num_tokens, ratio)
             else:
-                sums += self._run(batch.to(self._device), batches.num_tokens, ratio)
+                sums += self._run(batch.to(self._device), batches.num_tokens, ratio, counts)
         return sums
 
-    def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float) -> Tensor:
-        """A micro-batch there and back; its loss sum and nll sum."""
+    def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, counts: Sequence[float] = ()) -> Tensor:
+        """A micro-batch there and back; its loss sum, nll sum and term sums."""
         with autocast(self._precision, self._device):
-            smoothing = self._config.label_smoothing
-            loss = self._loss(self.model, batch, label_smoothing=smoothing, teacher_forcing_ratio=ratio)
+            loss = self._loss(
+                self.model,
+                batch,
+                label_smoothing=self._config.label_smoothing,
+                teacher_forcing_ratio=ratio,
+                objectives=list(self._objectives.values()),
+            )
         mean = loss.loss_sum / num_tokens
+        for settings, term, count in zip(self._config.objectives.values(), loss.terms, counts, strict=True):
+            mean = mean + term * (settings.weight / max(count, 1.0))
         torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
-        return torch.stack([loss.loss_sum.detach(), loss.nll_sum]).double()
+        return torch.stack([tensor.detach().double() for tensor in (loss.loss_sum, loss.nll_sum, *loss.terms)])
 
     def _apply(self, update: int, is_finite: bool) -> None:
         if is_finite:

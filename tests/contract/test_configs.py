@@ -6,6 +6,8 @@ from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.files import packaged
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.loss import OBJECTIVE
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,13 @@ def test_a_normalizer_has_its_config(name):
 def test_a_cell_has_its_config(name):
     model = load_config([f"cell/{name}"]).model
     assert (model.encoder.cell, model.decoder.cell) == (name, name)
+
+
+@pytest.mark.parametrize("name", packaged_variants(OBJECTIVE))
+def test_an_objective_has_its_config(name):
+    config = load_config([f"objective/{name}"])
+    assert list(config.train.objectives) == [name]
+    check_config(load_config(["quickstart", f"objective/{name}"]))
 
 
 def test_every_encoder_has_a_config():

@@ -119,6 +119,18 @@ def test_a_file_that_does_not_fit_is_refused(
         prepare_corpus(make_config(links=str(tmp_path / "train.links"), **valid))
 
 
+def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_path: Path) -> None:
+    words = {"Hund": "dog", "Katze": "cat", "rennt": "runs", "schläft": "sleeps", "müde": "tired"}
+    pairs = [(f"{s} {w}", f"{words[w]} {words[s]}") for s in words for w in words if s != w]
+    for language, lines in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    prepared = prepare_corpus(make_config(links="ibm1"))
+    assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(pairs)
+    assert "links: 40 between tokens of training pairs, by IBM model 1 in both directions" in prepared.meta["notes"]
+    assert prepare_corpus(make_config(links="ibm1")).directory == prepared.directory
+    assert prepare_corpus(make_config()).directory != prepared.directory
+
+
 def test_what_there_is_not_is_refused(make_config: ConfigMaker) -> None:
     with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
         prepare_corpus(make_config(links="gold"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, ObjectiveConfig
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
@@ -17,6 +17,7 @@ from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant, import_variants, packaged_variants
+from seq2seq_attn.train.loss import build_objectives
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = {"query_size": 7, "memory_size": 11, "normalizer": softmax.weights}
@@ -85,6 +86,18 @@ def test_a_name_that_no_module_can_have_is_not_asked_for(name):
         attention(name)
     assert "--import" not in str(found.value)
     assert str(found.value).isprintable()
+
+
+def test_an_objective_of_a_module_is_one_too(folder):
+    objective = "from seq2seq_attn.train.objectives.fertility import build\n"
+    write(folder, "mine", objective + "def dict_of(): return {}\n")
+    settings = {name: ObjectiveConfig(options={"fertility": 2.0}) for name in ("mine", "mine:build")}
+    with pytest.raises(UsageError, match=r"train\.objectives\.mine: no such variant; .* needs --import mine$"):
+        build_objectives(settings)
+    import_variants("mine")
+    assert [type(one).__name__ for one in build_objectives(settings).values()] == ["Fertility", "Fertility"]
+    with pytest.raises(UsageError, match=r"train\.objectives\.mine:dict_of: built dict, which is no Objective"):
+        build_objectives({"mine:dict_of": ObjectiveConfig()})
 
 
 def test_what_a_variant_builds_is_checked(folder):

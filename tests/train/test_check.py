@@ -12,7 +12,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
 
-BASES = [name for name in packaged_config_names() if not name.startswith(("attention/", "tokenizer/", "output/"))]
+AXES = ("attention/", "tokenizer/", "output/", "objective/")
+BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
@@ -69,6 +70,25 @@ WRONG = [
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
     (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know where training ends"),
+    (["train.objectives={gided: {}}"], "train.objectives.gided: no such variant; did you mean 'guided'?"),
+    (["train.objectives={guided: {wait: 1}}"], "unknown configuration key 'train.objectives.guided.wait'"),
+    (["train.objectives.guided.weight=-1"], "train.objectives.guided.weight=-1: expected at least 0"),
+    (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a: not an option of"),
+    (
+        ["train.objectives={fertility: {options: {fertility: -1}}}"],
+        "train.objectives.fertility.options.fertility=-1: expected at least 0",
+    ),
+    (["train.objectives=guided"], "train.objectives='guided': write train.objectives: {NAME: {weight: 1}}"),
+    (["train.objectives.guided=3"], "train.objectives.guided=3: write train.objectives: {NAME: {weight: 1}}"),
+    (
+        ["train.objectives={guided: {}}"],
+        "train.objectives.guided needs word alignments of the training pairs: set",
+    ),
+    (
+        ["train.objectives={entropy: {}}", "model.attention.name=fixed"],
+        "train.objectives.entropy needs attention over source positions, which model.attention.name=fixed does not",
+    ),
+    (["data.corpus=multi30k", "data.links=gold"], "data.links=gold: data.corpus=multi30k has no gold links"),
     (["data.source_language=fr"], "the embedded corpus is German to English"),
     (["data.captions.max_length=3"], "captions max_length=3"),
     (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja': Multi30k has"),

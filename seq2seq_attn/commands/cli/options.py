@@ -122,7 +122,7 @@ Links = Annotated[
     str | None,
     typer.Option(
         "--links",
-        metavar="FILE",
+        metavar="FILE|ibm1",
         help="Word alignments of the training pairs, for guided attention: a line per pair, as 0-0 1-2 (Pharaoh).",
     ),
 ]

@@ -11,6 +11,7 @@ from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.scores import known_score
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives import coverage
 
 VARIANTS = packaged_variants("attention")
 
@@ -32,6 +33,28 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, ratio
         plain, plain_gradients = loss_and_gradients(model, batch, ratio)
     torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
     torch.testing.assert_close(fast.nll_sum, plain.nll_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("name", ["additive", "dot", "multi_head"])
+def test_gradients_of_objectives_equal_the_plain_loops(make_model, batch, name, ratio):
+    model = make_model(name, dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0})
+    objective = coverage.build()
+
+    def gradients():
+        torch.manual_seed(3)
+        model.zero_grad()
+        [term] = batch_loss(model, batch, teacher_forcing_ratio=ratio, objectives=[objective]).terms
+        term.backward()
+        return term, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+    fast, fast_gradients = gradients()
+    with speed.plain():
+        plain, plain_gradients = gradients()
+    assert plain > 0
+    assert any(gradient.abs().sum() > 0 for gradient in plain_gradients.values())
+    torch.testing.assert_close(fast, plain)
     torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 

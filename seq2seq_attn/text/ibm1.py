@@ -1,0 +1,112 @@
+"""IBM model 1: a translation table estimated from sentence pairs by expectation maximization, and the links that follow
+from it (Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4.1).
+
+    p(t | s_0 ... s_n) = prod_j  1 / (n + 1)  sum_i t(t_j | s_i)        s_0: the empty word
+
+Every target token comes from one source token, and all positions are equally likely, so the counts of an iteration are
+exact. Tokens are whole numbers; each direction has a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.text.links import Link
+
+NUM_ITERATIONS = 5
+MAX_CELLS = 50_000_000
+"""pairs of a source and a target position that a table is estimated from; 13 bytes each, and Multi30k has 6 million"""
+EMPTY = -1
+"""the id of the empty word, of which target tokens come that translate nothing"""
+
+Ids = npt.NDArray[np.integer[Any]]
+Sentences = Callable[[int], Ids]
+"""the ids of a sentence by its position"""
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationTable:
+    """t(target | source) of the tokens that occur together, sorted by source, then target."""
+
+    keys_P: npt.NDArray[np.int64]
+    """source and target as one number"""
+    probabilities_P: npt.NDArray[np.float64]
+
+    def lookup(self, source: Ids, target: Ids) -> npt.NDArray[np.float64]:
+        """[target tokens, source tokens], t(target | source); 0 for tokens that never occur together."""
+        keys = _keys(source, target)
+        places = np.searchsorted(self.keys_P, keys).clip(max=max(0, len(self.keys_P) - 1))
+        if not len(self.keys_P):
+            return np.zeros(keys.shape)
+        return np.where(self.keys_P[places] == keys, self.probabilities_P[places], 0.0)
+
+    def entries(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Source id (`EMPTY` for the empty word), target id and probability of each entry."""
+        return (self.keys_P >> 32) + EMPTY, self.keys_P & 0xFFFFFFFF, self.probabilities_P
+
+
+def estimate_table(
+    source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS
+) -> TranslationTable:
+    """Estimate t(target | source), starting from equal probabilities; of a large corpus from evenly spaced pairs."""
+    cells = _cells(source, target, num_pairs)
+    keys_P, cells_C = np.unique(cells.keys_C, return_inverse=True)
+    source_of_P = keys_P >> 32
+    starts_of_source = np.flatnonzero(np.diff(source_of_P, prepend=-1))
+    entries_of_source = np.diff(starts_of_source, append=len(keys_P))
+    probabilities_P = np.ones(len(keys_P))
+    for _ in range(num_iterations if len(keys_P) else 0):
+        shares_C = probabilities_P[cells_C]
+        totals = np.add.reduceat(shares_C, cells.starts_of_target)
+        shares_C /= np.repeat(totals, cells.sizes_of_target)
+        counts_P = np.bincount(cells_C, weights=shares_C, minlength=len(keys_P))
+        probabilities_P = counts_P / np.repeat(np.add.reduceat(counts_P, starts_of_source), entries_of_source)
+    return TranslationTable(keys_P, probabilities_P)
+
+
+def best_sources(table: TranslationTable, source: Ids, target: Ids) -> npt.NDArray[np.int64]:
+    """For each target token the position of the source token that it most likely comes from (the first of equals);
+    `EMPTY` for the empty word, or where no source token has ever been seen with it."""
+    scores = table.lookup(np.concatenate([np.array([EMPTY]), source]), target)
+    return np.where(scores.max(axis=1) > 0.0, scores.argmax(axis=1) - 1, EMPTY)
+
+
+def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list[Link]]:
+    """The links of each pair that both directions agree on, sorted by target position: few and mostly right."""
+    forward, backward = estimate_table(source, target, num_pairs), estimate_table(target, source, num_pairs)
+    for index in range(num_pairs):
+        ids = source(index), target(index)
+        sources, targets = best_sources(forward, *ids), best_sources(backward, *reversed(ids))
+        yield [(int(s), t) for t, s in enumerate(sources) if s != EMPTY and targets[s] == t]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """All pairs of a source and a target position of a corpus, those of a target position side by side."""
+
+    keys_C: npt.NDArray[np.int64]
+    starts_of_target: npt.NDArray[np.int64]
+    sizes_of_target: npt.NDArray[np.int64]
+
+
+def _cells(source: Sentences, target: Sentences, num_pairs: int) -> _Cells:
+    sizes = np.array([(len(source(i)) + 1) * len(target(i)) for i in range(num_pairs)], dtype=np.int64)
+    step = max(1, -(-int(sizes.sum()) // MAX_CELLS))
+    keys, sizes_of_target = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for index in range(0, num_pairs, step):
+        with_empty = np.concatenate([np.array([EMPTY]), source(index)])
+        keys.append(_keys(with_empty, target(index)).ravel())
+        sizes_of_target.append(np.full(len(target(index)), len(with_empty)))
+    all_sizes = np.concatenate(sizes_of_target)
+    return _Cells(np.concatenate(keys), np.cumsum(all_sizes) - all_sizes, all_sizes)
+
+
+def _keys(source: Ids, target: Ids) -> npt.NDArray[np.int64]:
+    """[target tokens, source tokens]."""
+    shifted = (source.astype(np.int64) - EMPTY) << 32
+    return shifted[None, :] + target.astype(np.int64)[:, None]

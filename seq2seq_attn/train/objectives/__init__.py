@@ -1,0 +1,1 @@
+"""Training objectives: the file name is the objective's name, and this folder is the registry."""

@@ -1,0 +1,52 @@
+"""The contract of training objectives: extra losses on what the decoder did with a batch.
+
+A variant is a file of this folder with one final class and a function `build(**options)`. The configuration names it in
+`train.objectives`, with its weight and its options. An update minimizes
+
+    loss / target tokens + sum over objectives of  weight * sum of terms / sum of counts
+
+where the sums run over all micro-batches and ranks, so that accumulation and several processes change nothing.
+
+Shapes: B sentence pairs, T target positions, S source positions, L links.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.text.vocab import PAD
+
+
+class Objective(ABC):
+    """An extra loss. Padding never matters, and the terms of the rows of a batch add up.
+
+    `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
+    `Batch.links_L3`; it is refused before data is prepared where there are none.
+    """
+
+    needs_weights: bool = True
+    needs_links: bool = False
+
+    @abstractmethod
+    def count(self, batch: Batch) -> int:
+        """How many terms a batch adds up: what the sum is divided by. It is asked before the forward pass, with the
+        batch on the CPU, as an update must know it for all its micro-batches before the first backward pass."""
+
+    @abstractmethod
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """0-d, the sum over the batch, with its graph, in float32 or wider."""
+
+
+def is_target_BT(batch: Batch) -> Tensor:
+    """Bool, True = a target token or EOS."""
+    return batch.tgt_out_BT != PAD
+
+
+def target_weights(outputs: Outputs, batch: Batch) -> Tensor:
+    """`weights_BTS` of all steps, 0 where there is no target token."""
+    weights_BTS = outputs.weights_TBS.transpose(0, 1)
+    return weights_BTS.masked_fill(~is_target_BT(batch).unsqueeze(2), 0.0)

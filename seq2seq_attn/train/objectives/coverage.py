@@ -1,0 +1,35 @@
+"""Coverage loss: attending again to what was attended to costs (See, Liu, Manning 2017, section 2.3, equation 12).
+
+    L = sum_t sum_s min(a_ts, c_ts)        c_ts = sum_{t' < t} a_t's
+
+a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage so far. The mean is
+over target tokens.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.train.objectives.base import Objective, target_weights
+
+
+class Coverage(Objective):
+    """The overlap of each step's weights with all weights before it."""
+
+    def count(self, batch: Batch) -> int:
+        """Target tokens, EOS included."""
+        return batch.num_tokens
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        weights_BTS = target_weights(outputs, batch)
+        coverage_BTS = weights_BTS.cumsum(dim=1)[:, :-1]
+        return torch.minimum(weights_BTS[:, 1:], coverage_BTS).sum()
+
+
+def build() -> Coverage:
+    """No options."""
+    return Coverage()

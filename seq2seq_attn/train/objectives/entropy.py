@@ -1,0 +1,36 @@
+"""Entropy of the attention: weights spread over many source positions cost (entropy minimization, Grandvalet and Bengio
+2005, here of the weights instead of the predictions).
+
+    L = - sum_t sum_s a_ts log a_ts
+
+a_ts is the weight of source position s at target position t. In nats; the mean is over target tokens.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.train.objectives.base import Objective, target_weights
+
+SMALLEST = 1e-30
+"""weights are no smaller in the logarithm: at 0 its gradient is infinite"""
+
+
+class Entropy(Objective):
+    """The entropy of each target token's weights."""
+
+    def count(self, batch: Batch) -> int:
+        """Target tokens, EOS included."""
+        return batch.num_tokens
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        weights_BTS = target_weights(outputs, batch)
+        return -(weights_BTS * weights_BTS.clamp_min(SMALLEST).log()).sum()
+
+
+def build() -> Entropy:
+    """No options."""
+    return Entropy()

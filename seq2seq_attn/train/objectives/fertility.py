@@ -1,0 +1,43 @@
+"""Fertility: every source position should be attended to about once over the whole sentence (Xu et al. 2015, section
+4.2.1, "doubly stochastic attention"; Cohn et al. 2016, section 3.3, learn a fertility per word instead).
+
+    L = sum_s (phi - sum_t a_ts)^2
+
+a_ts is the weight of source position s at target position t (alpha in the papers), phi the wanted number of target
+tokens per source token (tau, 1, in Xu et al.). The mean is over source positions, EOS included.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from seq2seq_attn.config.types import NonNegativeFloat
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.train.objectives.base import Objective, is_target_BT, target_weights
+
+
+class Fertility(Objective):
+    """The squared distance of a source position's total weight from its fertility."""
+
+    def __init__(self, fertility: float) -> None:
+        self._fertility = fertility
+
+    def count(self, batch: Batch) -> int:
+        """Source positions, EOS included."""
+        return int(_is_source_BS(batch).sum())
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        missing_BS = self._fertility - target_weights(outputs, batch).sum(dim=1)
+        return missing_BS.square().masked_fill(~_is_source_BS(batch), 0.0).sum()
+
+
+def build(*, fertility: NonNegativeFloat = 1.0) -> Fertility:
+    """`fertility`: target tokens per source token."""
+    return Fertility(fertility)
+
+
+def _is_source_BS(batch: Batch) -> Tensor:
+    """Bool, True = a source token or EOS, of a row that has a target."""
+    return batch.source.mask_BS & is_target_BT(batch).any(dim=1, keepdim=True)

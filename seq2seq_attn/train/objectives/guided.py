@@ -1,0 +1,63 @@
+"""Guided attention: the weights learn from word alignments ("supervised attention" in Mi, Wang, Ittycheriah 2016, and
+in Liu et al. 2016; "guided alignment training" in Chen et al. 2016, whose cross-entropy this is).
+
+    L = - sum_t sum_s a*_ts log a_ts        a*_ts = 1 / |links of t| for each link (s, t)
+
+a_ts is the weight of source position s at target position t (alpha in the papers), a* the alignment, normalized for
+each target position. Positions without a link, EOS among them, are left to the model. The mean is over linked target
+positions.
+
+A weight that is exactly 0, as `sparsemax` and `entmax15` give, has no gradient: such a link teaches nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.train.objectives.base import Objective
+
+SMALLEST = 1e-30
+"""weights are no smaller in the logarithm: their losses and gradients stay finite in float32"""
+
+
+class Guided(Objective):
+    """The cross-entropy between links and weights."""
+
+    needs_links = True
+
+    def count(self, batch: Batch) -> int:
+        """Target positions with a link."""
+        return len(torch.unique(_target_positions(batch)))
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        row_L, source_L, target_L = _links(batch).unbind(1)
+        num_links_L = _num_links_of_target(batch)
+        weights_L = outputs.weights_TBS[target_L, row_L, source_L]
+        return -(weights_L.clamp_min(SMALLEST).log() / num_links_L).sum()
+
+
+def build() -> Guided:
+    """No options."""
+    return Guided()
+
+
+def _links(batch: Batch) -> Tensor:
+    if batch.links_L3 is None:
+        raise ValueError("guided: a batch without links")
+    return batch.links_L3
+
+
+def _target_positions(batch: Batch) -> Tensor:
+    """`positions_L` in a flattened [B, T]."""
+    row_L, _, target_L = _links(batch).unbind(1)
+    return row_L * batch.tgt_out_BT.shape[1] + target_L
+
+
+def _num_links_of_target(batch: Batch) -> Tensor:
+    """For each link, how many its target position has."""
+    positions_L = _target_positions(batch)
+    return torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]

@@ -1,0 +1,124 @@
+"""The contract of training objectives, asked of every file in the folder: a new one is tested with no edit here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
+from seq2seq_attn.train.objectives.base import Objective
+
+SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
+TARGETS = [[7, 8], [9, 10, 11, 12], [], [13, 14, 15, 16, 17]]
+LINKS = [[(0, 0), (1, 0), (5, 1)], [(0, 3)], [], [(2, 4), (1, 0), (0, 0), (2, 0)]]
+NUM_IDS = 19
+
+
+@pytest.fixture(params=packaged_variants(OBJECTIVE))
+def objective(request: pytest.FixtureRequest) -> Objective:
+    [built] = build_objectives(load_config([f"objective/{request.param}"]).train.objectives).values()
+    return built
+
+
+def make_batch(rows: Sequence[int] = range(4)) -> Batch:
+    links = [np.array(LINKS[row], dtype=np.int32).reshape(-1, 2) for row in rows]
+    return collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links)
+
+
+def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
+    """Outputs of a decoder whose attention weights are these; nothing else of them is known."""
+    none = torch.full((1,), torch.nan)
+    return Outputs(none, batch.positions_N, batch.targets_N, none, none, none, weights_TBS, None)  # type: ignore
+
+
+def random_scores(batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    torch.manual_seed(3)
+    return torch.randn(*batch.tgt_out_BT.t().shape, batch.source.ids_BS.shape[1], dtype=dtype)
+
+
+def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> Outputs:
+    weights_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf).softmax(dim=-1)
+    return model_outputs(batch, weights_TBS)
+
+
+def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
+    batch = make_batch()
+    term = objective.term(outputs_of(batch, random_scores(batch)), batch)
+    assert term.shape == ()
+    assert torch.isfinite(term)
+    assert term > 0.0
+    assert isinstance(objective.count(batch), int)
+    assert objective.count(batch) > 0
+
+
+def test_padding_never_matters(objective: Objective) -> None:
+    batch = make_batch()
+    scores_TBS = random_scores(batch)
+    plain = objective.term(outputs_of(batch, scores_TBS), batch)
+    rounded = rounded_up(batch, rows=7, positions=11)
+    more = [(0, new - old) for new, old in zip(random_scores(rounded).shape, scores_TBS.shape, strict=True)]
+    padded = torch.nn.functional.pad(scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5)
+    torch.testing.assert_close(objective.term(outputs_of(rounded, padded), rounded), plain)
+    assert objective.count(rounded) == objective.count(batch)
+    is_padding_TB = (batch.tgt_out_BT == 0).t()
+    other = scores_TBS.masked_fill(is_padding_TB.unsqueeze(2), 9.5)
+    assert torch.equal(objective.term(outputs_of(batch, other), batch), plain)
+
+
+def test_rows_add_up(objective: Objective) -> None:
+    batch = make_batch()
+    scores_TBS = random_scores(batch)
+    together = objective.term(outputs_of(batch, scores_TBS), batch)
+    alone, counts = [], []
+    for row in range(4):
+        one = make_batch([row])
+        num_target, num_source = one.tgt_out_BT.shape[1], one.source.ids_BS.shape[1]
+        part = scores_TBS[:num_target, row : row + 1, :num_source]
+        alone.append(objective.term(outputs_of(one, part), one))
+        counts.append(objective.count(one))
+    torch.testing.assert_close(torch.stack(alone).sum(), together)
+    assert sum(counts) == objective.count(batch)
+
+
+def test_gradcheck(objective: Objective) -> None:
+    batch = make_batch()
+    scores_TBS = random_scores(batch).requires_grad_()
+    assert torch.autograd.gradcheck(lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS)
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-4])
+def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scale: float) -> None:
+    batch = make_batch()
+    scores_TBS = (random_scores(batch, torch.float32) * scale).requires_grad_()
+    term = objective.term(outputs_of(batch, scores_TBS), batch)
+    term.backward()
+    assert torch.isfinite(term)
+    assert scores_TBS.grad is not None
+    assert torch.isfinite(scores_TBS.grad).all()
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_the_attention_of_a_model_learns_from_it(objective: Objective, precision: torch.dtype) -> None:
+    sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
+    torch.manual_seed(1)
+    model = build_model(load_config((), sizes).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    batch, values = make_batch(), []
+    for _ in range(20):
+        with torch.autocast("cpu", dtype=precision, enabled=precision != torch.float32):
+            term = objective.term(model(batch), batch)
+        assert term.dtype == torch.float32
+        optimizer.zero_grad()
+        (term / objective.count(batch)).backward()
+        assert model.decoder.attention.query_projection.weight.grad.abs().sum() > 0
+        optimizer.step()
+        values.append(term.item())
+    assert values[-1] < 0.99 * values[0]

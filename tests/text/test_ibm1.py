@@ -1,0 +1,83 @@
+"""IBM model 1 against loops over its formula, and its links."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.text import ibm1
+from seq2seq_attn.text.ibm1 import EMPTY, align, best_sources, estimate_table
+
+SOURCES = [[5, 6], [5, 7], [8], [6, 7, 6], []]
+TARGETS = [[15, 16], [15, 17, 17], [18], [16, 17], [15]]
+
+
+def arrays(lists):
+    return [np.array(ids, dtype=np.int32) for ids in lists].__getitem__
+
+
+def loops(sources, targets, num_iterations):
+    """t(target | source) by plain expectation maximization."""
+    table = {
+        (s, t): 1.0 for source, target in zip(sources, targets, strict=True) for s in [EMPTY, *source] for t in target
+    }
+    for _ in range(num_iterations):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for source, target in zip(sources, targets, strict=True):
+            for t in target:
+                norm = sum(table[s, t] for s in [EMPTY, *source])
+                for s in [EMPTY, *source]:
+                    counts[s, t] += table[s, t] / norm
+                    totals[s] += table[s, t] / norm
+        table = {key: counts[key] / totals[key[0]] for key in table}
+    return table
+
+
+@pytest.mark.parametrize("num_iterations", [1, 2, 5])
+def test_the_table_is_that_of_plain_loops(num_iterations):
+    rng = random.Random(3)
+    sources, targets = ([[rng.randrange(9) for _ in range(rng.randrange(7))] for _ in range(40)] for _ in range(2))
+    table = estimate_table(arrays(sources), arrays(targets), 40, num_iterations=num_iterations)
+    found = {(s, t): p for s, t, p in zip(*(values.tolist() for values in table.entries()), strict=True)}
+    assert found == pytest.approx(loops(sources, targets, num_iterations), rel=1e-9)
+
+
+def test_probabilities_of_a_source_token_sum_to_one():
+    table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
+    sources, _, probabilities = table.entries()
+    for source in set(sources.tolist()):
+        assert probabilities[sources == source].sum() == pytest.approx(1.0)
+
+
+def test_lookup_knows_what_was_seen_together():
+    table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
+    found = table.lookup(np.array([5, 8, 99]), np.array([15, 18]))
+    assert found.shape == (2, 3)
+    assert found[0, 0] > 0.5
+    assert found[1, 1] == pytest.approx(1.0, abs=0.3)
+    assert found[0, 1] == found[1, 0] == found[0, 2] == 0.0
+    assert estimate_table(arrays([]), arrays([]), 0).lookup(np.array([1]), np.array([2])).tolist() == [[0.0]]
+
+
+def test_links_are_those_of_both_directions():
+    links = list(align(arrays(SOURCES), arrays(TARGETS), 5))
+    assert [links[0], links[2], links[3]] == [[(1, 1)], [(0, 0)], [(0, 0), (1, 1)]]
+    assert links[4] == []
+    for (source, target), of_pair in zip(zip(SOURCES, TARGETS, strict=True), links, strict=True):
+        assert all(0 <= s < len(source) and 0 <= t < len(target) for s, t in of_pair)
+        assert len({s for s, _ in of_pair}) == len({t for _, t in of_pair}) == len(of_pair)
+    table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
+    assert best_sources(table, np.array([8]), np.array([999])).tolist() == [EMPTY]
+
+
+def test_a_large_corpus_is_estimated_from_a_part_of_it(monkeypatch):
+    whole = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
+    monkeypatch.setattr(ibm1, "MAX_CELLS", 14)  # of 26: every second pair
+    part = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
+    expected = estimate_table(arrays(SOURCES[::2]), arrays(TARGETS[::2]), 3)
+    np.testing.assert_array_equal(part.keys_P, expected.keys_P)
+    np.testing.assert_array_equal(part.probabilities_P, expected.probabilities_P)
+    assert len(part.keys_P) < len(whole.keys_P)

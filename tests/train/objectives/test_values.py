@@ -1,0 +1,102 @@
+"""Each objective against values by hand, and against loops over its formula."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.train.objectives import coverage, entropy, fertility, guided
+from seq2seq_attn.train.objectives.base import Objective
+from tests.contract.test_objectives import LINKS, SOURCES, TARGETS, make_batch, model_outputs, outputs_of, random_scores
+
+# one pair of two source and one target token, each with EOS: rows are target positions
+HALF = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
+
+
+def value(objective: Objective, weights_TS: list[list[float]], batch: Batch) -> float:
+    return objective.term(model_outputs(batch, torch.tensor(weights_TS).unsqueeze(1)), batch).item()
+
+
+@pytest.fixture
+def pair() -> Batch:
+    links = torch.tensor([[0, 0], [1, 0]]).numpy()
+    return collate([[5, 6]], [[7]], [0], [links])
+
+
+def test_guided_by_hand(pair: Batch) -> None:
+    # both links of the one linked target position have weight 1/2: - 2 * 1/2 ln 0.5
+    assert value(guided.build(), HALF, pair) == pytest.approx(math.log(2))
+    assert value(guided.build(), [[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]], pair) == pytest.approx(
+        -(math.log(0.25) + math.log(0.75)) / 2
+    )
+    assert guided.build().count(pair) == 1
+
+
+def test_coverage_by_hand(pair: Batch) -> None:
+    # the second step finds [0.5, 0.5, 0] covered: min gives 0.25 + 0.25 + 0
+    assert value(coverage.build(), HALF, pair) == pytest.approx(0.5)
+    assert value(coverage.build(), [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], pair) == 0.0
+    assert coverage.build().count(pair) == 2
+
+
+def test_fertility_by_hand(pair: Batch) -> None:
+    # columns sum to 0.75, 0.75, 0.5
+    assert value(fertility.build(), HALF, pair) == pytest.approx(2 * 0.25**2 + 0.5**2)
+    assert value(fertility.build(fertility=0.5), HALF, pair) == pytest.approx(2 * 0.25**2)
+    assert fertility.build().count(pair) == 3
+
+
+def test_entropy_by_hand(pair: Batch) -> None:
+    assert value(entropy.build(), HALF, pair) == pytest.approx(math.log(2) + 1.5 * math.log(2))
+    assert value(entropy.build(), [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], pair) == 0.0
+    assert entropy.build().count(pair) == 2
+
+
+def test_guided_without_a_link_is_nothing() -> None:
+    batch = make_batch([2])
+    term = guided.build().term(outputs_of(batch, random_scores(batch)), batch)
+    assert (term.item(), guided.build().count(batch)) == (0.0, 0)
+
+
+def test_a_weight_of_zero_costs_much_but_not_everything(pair: Batch) -> None:
+    weights_TS = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
+    term = guided.build().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair)
+    term.backward()
+    assert 60 < term.item() < 80
+    assert torch.isfinite(weights_TS.grad).all()
+
+
+def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]]) -> float:
+    """The formula, for one pair without padding."""
+    num_target, num_source = len(weights_TS), len(weights_TS[0])
+    total = 0.0
+    for t in range(num_target):
+        linked = [s for s, target in links if target == t]
+        for s in range(num_source):
+            weight, before = weights_TS[t][s], sum(weights_TS[i][s] for i in range(t))
+            total += {
+                "guided": -math.log(weight) / len(linked) if s in linked else 0.0,
+                "coverage": min(weight, before),
+                "fertility": 0.0,
+                "entropy": -weight * math.log(weight),
+            }[name]
+    if name == "fertility":
+        total = sum((1.0 - sum(row[s] for row in weights_TS)) ** 2 for s in range(num_source))
+    return total
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [(module.__name__.rpartition(".")[2], module.build()) for module in (guided, coverage, fertility, entropy)],
+)
+def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Objective) -> None:
+    batch = make_batch()
+    outputs = outputs_of(batch, random_scores(batch))
+    expected = 0.0
+    for row, (source, target, links) in enumerate(zip(SOURCES, TARGETS, LINKS, strict=True)):
+        weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1].tolist()
+        expected += oracle(name, weights_TS, links)
+    assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
