@@ -4,12 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-LIB = Path(__file__).parent.parent / "scripts" / "lib"
+from scripts.harness.records import ROOT
 
 CONTESTANT = """
-from bench_peers_turns import Turns
+from scripts.benchmarks.peers.turns import Turns
 
 turns = Turns()
 for batch in turns.train(range(1, 100), lambda batch: 10 * batch):
@@ -20,7 +19,7 @@ for batch in turns.train(range(1, 100), lambda batch: 10 * batch):
 def test_turns_give_the_batches_that_were_asked_for_and_end_with_the_commands():
     task = json.dumps({"cpu": max(os.sched_getaffinity(0))})
     commands = "".join(json.dumps({"updates": updates}) + "\n" for updates in (2, 3))
-    environment = {**os.environ, "PYTHONPATH": str(LIB)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", CONTESTANT, task]
     done = subprocess.run(command, input=commands, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,44 +1,32 @@
-"""From the records of docs/speed to its page and README's block. Needs the standard library alone."""
+"""From the records of docs/speed to its page and README's block. Needs the standard library only."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import speed_pages_gpu
+from scripts.benchmarks import pages_gpu
+from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table
+from scripts.harness.records import SPEED, Record
+from seq2seq_attn.files import write_json
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "speed"
 BEGIN = "<!-- speed: written by scripts/results, from docs/speed -->"
 END = "<!-- end of speed -->"
-Record = dict[str, Any]
 
 
-def load_records() -> dict[str, Record]:
-    """What has been measured, by the name of its file."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+def publish(name: str, record: Record, *, save: bool) -> None:
+    """Print a measurement as the page shows it; `save`: and write its record."""
+    print("\n".join(SECTIONS.get(name, _train)(record)))
+    if save:
+        write_json(SPEED / f"{name}.json", record)
 
 
 def render_page(records: dict[str, Record]) -> str:
     """docs/speed/README.md."""
     lines = ["# Speed", "", "Written by `scripts/results render` from the records beside this page."]
-    sections = {
-        "time-to-bleu": _time_to_bleu,
-        "train": _train,
-        "cores": _train,
-        "cores-multi30k": _train,
-        "processes": _processes,
-        "peers": _peers,
-        "search": _search,
-        "prepare": _prepare,
-        "scaling": _scaling,
-        "fast": _fast,
-    }
-    for name, section in sections.items():
+    for name, section in SECTIONS.items():
         if name in records:
             lines += ["", *section(records[name])]
-    if on_a_gpu := list(speed_pages_gpu.render(records, _provenance)):
+    if on_a_gpu := list(pages_gpu.render(records)):
         lines += ["", *on_a_gpu]
     return "\n".join(lines) + "\n"
 
@@ -53,8 +41,8 @@ def render_block(records: dict[str, Record]) -> str:
             f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
-        rows = {row["name"]: row for row in record["rows"]}
-        best = rows.get("ours, fast, bf16") or rows["ours, fast, fp32"]
+        by_name = {row["name"]: row for row in record["rows"]}
+        best = by_name.get("ours, fast, bf16") or by_name["ours, fast, fp32"]
         ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in best["ratios"].items())
         lines.append(f"- training at the function of the well-known tutorial, one core: {ratios}")
     if record := records.get("peers"):
@@ -70,23 +58,8 @@ def render_block(records: dict[str, Record]) -> str:
     return "\n".join(lines)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(header)} |", f"|---|{'---:|' * (len(header) - 1)}"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
-
-
 def _hardware(record: Record) -> str:
     return str(record["environment"]["device_name"])
-
-
-def _provenance(record: Record, script: str) -> str:
-    environment = record["environment"]
-    git = environment.get("git") or {}
-    changes = " with changes" if git.get("is_dirty") else ""
-    return (
-        f"`scripts/{script}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
-        f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
-    )
 
 
 def _minutes(minutes: float | None) -> str:
@@ -94,7 +67,7 @@ def _minutes(minutes: float | None) -> str:
 
 
 def _time_to_bleu(record: Record) -> Iterator[str]:
-    yield from ("## Time to a BLEU", "", _provenance(record, "time_to_bleu"), "")
+    yield from ("## Time to a BLEU", "", provenance(record, "time_to_bleu"), "")
     for target, minutes in record["minutes_to_bleu"].items():
         yield f"- {target} BLEU on the validation set: {_minutes(minutes)}"
     speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
@@ -105,7 +78,7 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
 
 
 def _fast(record: Record) -> Iterator[str]:
-    yield from ("## What each piece of speed code is worth", "", _provenance(record, "bench_fast"), "")
+    yield from ("## What each piece of speed code is worth", "", provenance(record, "bench_fast"), "")
     yield (
         f"How much faster everything on is than without the piece: median of {record['turns']} paired turns, one "
         "thread, CPU time. Below 1.1 in every row, a piece is not worth its lines on this processor."
@@ -114,7 +87,7 @@ def _fast(record: Record) -> Iterator[str]:
     rows: dict[str, dict[str, float]] = record["rows"]
     pieces = list(dict.fromkeys(piece for of_row in rows.values() for piece in of_row))
     cells = [[what, *(f"{of_row[p]:.2f}" if p in of_row else "" for p in pieces)] for what, of_row in rows.items()]
-    yield from _table(["", *pieces], cells)
+    yield from table(["", *pieces], cells)
 
 
 def _train(record: Record) -> Iterator[str]:
@@ -127,22 +100,23 @@ def _train(record: Record) -> Iterator[str]:
         f"## Training at {what}, teacher forcing {options['teacher_forcing']:g}, {threads} "
         f"thread{'s' * (threads != '1')}"
     )
-    yield from ("", _provenance(record, "bench_train"), "")
+    yield from ("", provenance(record, "bench_train"), "")
     yield (
         f"Median target tokens/s of {options['batches']} paired turns. A token costs "
         f"{record['flops_per_token'] / 1e6:.0f} MFLOP; matrix products peak at {peaks}."
     )
     yield ""
+    yield from _emulated(record)
     names = list(record["rows"][0]["ratios"])
     header = ["", "tokens/s", "of the GEMM peak", *(f"x {name}" for name in names)]
-    yield from _table(
+    yield from table(
         header,
         [
             [
                 row["name"],
                 f"{row['tokens_per_s']:,.0f}",
                 f"{100 * row['share_of_gemm_peak']:.0f} %",
-                *(f"{row['ratios'][name]:.2f}" for name in names),
+                *ratio_cells(row, names),
             ]
             for row in record["rows"]
         ],
@@ -175,7 +149,7 @@ def _bounds(record: Record) -> Iterator[str]:
 
 
 def _processes(record: Record) -> Iterator[str]:
-    yield from ("## Two cores: threads and processes", "", _provenance(record, "bench_processes"), "")
+    yield from ("## Two cores: threads and processes", "", provenance(record, "bench_processes"), "")
     turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
     yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
     if ratio := record.get("machine_ratio"):
@@ -185,27 +159,32 @@ def _processes(record: Record) -> Iterator[str]:
         yield from (f"{text}: more than that cannot be gained.", "")
     header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
     rows = [
-        [row["name"], f"{row['tokens_per_s']:,.0f}", f"{row['ratio']:.2f}", f"{row['peak_mib']:,.0f}"]
+        [
+            row["name"],
+            f"{row['tokens_per_s']:,.0f}",
+            ratio_cell(row["ratio"], row.get("interval")),
+            f"{row['peak_mib']:,.0f}",
+        ]
         for row in record["rows"]
     ]
-    yield from _table(header, rows)
+    yield from table(header, rows)
 
 
 def _peers(record: Record) -> Iterator[str]:
-    yield from ("## Against JoeyNMT and OpenNMT-py, one core", "", _provenance(record, "bench_peers"))
+    yield from ("## Against JoeyNMT and OpenNMT-py, one core", "", provenance(record, "bench_peers"))
     kinds = dict.fromkeys((row["what"], row["hidden_size"]) for row in record["rows"])
     for what, size in kinds:
         rows = [row for row in record["rows"] if (row["what"], row["hidden_size"]) == (what, size)]
         names = list(rows[0]["ratios"])
         yield from ("", f"**{what}, hidden size {size}**", "")
         header = ["", rows[0]["unit"], *(f"x {name}" for name in names), "peak MiB", "parameters"]
-        yield from _table(
+        yield from table(
             header,
             [
                 [
                     row["contestant"],
                     f"{row['speed']:,.0f}",
-                    *(f"{row['ratios'][name]:.2f}" for name in names),
+                    *ratio_cells(row, names),
                     f"{row['peak_mib']:,.0f}",
                     f"{row['parameters']:,}",
                 ]
@@ -218,14 +197,18 @@ def _peers(record: Record) -> Iterator[str]:
 
 def _search(record: Record) -> Iterator[str]:
     options = record["options"]
-    yield from ("## Translating", "", _provenance(record, "bench_search"), "")
+    yield from ("## Translating", "", provenance(record, "bench_search"), "")
     yield (
         f"{options['threads']} thread, {record['steps']} steps a sentence forced, batches of {options['batch_size']}, "
         "random weights; the tutorial's loop translates one sentence at a time."
     )
     yield ""
-    rows = [[row["name"], f"{row['sentences_per_s']:,.0f}", f"{row['ratio']:.1f}"] for row in record["rows"]]
-    yield from _table(["", "sentences/s", "x tutorial's loop"], rows)
+    yield from _emulated(record)
+    rows = [
+        [row["name"], f"{row['sentences_per_s']:,.0f}", ratio_cell(row["ratio"], row.get("interval"), digits=1)]
+        for row in record["rows"]
+    ]
+    yield from table(["", "sentences/s", "x tutorial's loop"], rows)
     yield ""
     for precision, found in record["differences"].items():
         yield (
@@ -235,7 +218,7 @@ def _search(record: Record) -> Iterator[str]:
     if found := record.get("run"):
         yield from ("", "A trained Multi30k run on test_2016_flickr, from text to text:", "")
         header = ["", "greedy, sentences/s", "BLEU", "beam 5, sentences/s", "BLEU", "one sentence, greedy"]
-        yield from _table(
+        yield from table(
             header,
             [
                 [
@@ -252,12 +235,12 @@ def _search(record: Record) -> Iterator[str]:
 
 
 def _prepare(record: Record) -> Iterator[str]:
-    yield from ("## Preparing", "", _provenance(record, "bench_prepare"), "")
+    yield from ("## Preparing", "", provenance(record, "bench_prepare"), "")
     bare = ", ".join(f"{name} {speed:,.0f}" for name, speed in record["bare_lines_per_s"].items())
     yield f"Lines/s are those of one side; a core's are per second of CPU. The bare tokenisers: {bare} lines/s."
     yield ""
     header = ["pairs", "tokeniser", "processes", "lines/s", "lines/s/core", "tokeniser, s", "peak MiB"]
-    yield from _table(
+    yield from table(
         header,
         [
             [
@@ -275,15 +258,36 @@ def _prepare(record: Record) -> Iterator[str]:
 
 
 def _scaling(record: Record) -> Iterator[str]:
-    yield from ("## How the cost grows", "", _provenance(record, "bench_scaling"), "")
+    yield from ("## How the cost grows", "", provenance(record, "bench_scaling"), "")
     rows = [[f"{row['pairs']:,}", f"{row['us_per_token']:.1f}", f"{row['epoch_s']:.2f}"] for row in record["by_pairs"]]
-    yield from _table(["pairs", "us a target token", "s for an epoch's order"], rows)
+    yield from table(["pairs", "us a target token", "s for an epoch's order"], rows)
     yield from ("", f"Largest / smallest - 1: {100 * record['spread']:.1f} %.", "")
     rows = [[str(row["source_positions"]), f"{row['us_per_token']:.1f}"] for row in record["by_source_length"]]
-    yield from _table(["source positions", "us a target token"], rows)
+    yield from table(["source positions", "us a target token"], rows)
     line = record["line"]
     yield ""
     yield (
         f"On a line: {line['intercept']:.1f} + {line['slope']:.2f} S us; the largest distance of a point is "
         f"{100 * line['error']:.1f} %."
     )
+
+
+SECTIONS: dict[str, Callable[[Record], Iterator[str]]] = {
+    "time-to-bleu": _time_to_bleu,
+    "train": _train,
+    "cores": _train,
+    "cores-multi30k": _train,
+    "processes": _processes,
+    "peers": _peers,
+    "search": _search,
+    "prepare": _prepare,
+    "scaling": _scaling,
+    "fast": _fast,
+}
+"""record name to the function that renders it; a record of `bench_train` may have any name"""
+
+
+def _emulated(record: Record) -> Iterator[str]:
+    if record.get("left_out"):
+        yield f"Left out, as the processor only emulates it: {', '.join(record['left_out'])}."
+        yield ""

@@ -1,24 +1,24 @@
-"""From the records of scripts/gpu to their section of docs/speed. Needs the standard library alone."""
+"""From the records of scripts/gpu to their section of docs/speed. Needs the standard library only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-Record = dict[str, Any]
+from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table
+from scripts.harness.records import Record
+
 PREFIX = "gpu-"
 
 
-def render(records: dict[str, Record], provenance: Callable[[Record, str], str]) -> Iterator[str]:
+def render(records: dict[str, Record]) -> Iterator[str]:
     """The lines of the section; none without records."""
-    sections = {"tests": _tests, "bleu": _bleu, "bleu-eager": _bleu, "training": _training, "translation": _translation}
-    found = {name: records[PREFIX + name] for name in sections if PREFIX + name in records}
+    found = {name: records[PREFIX + name] for name in SECTIONS if PREFIX + name in records}
     if not found:
         return
     yield "## On a GPU"
     for name, record in found.items():
         yield from ("", provenance(record, f"gpu {name}"), "")
-        yield from sections[name](record)
+        yield from SECTIONS[name](record)
 
 
 def _tests(record: Record) -> Iterator[str]:
@@ -61,10 +61,12 @@ def _training(record: Record) -> Iterator[str]:
             f"{function['flops_per_token'] / 1e6:.0f} MFLOP:"
         )
         yield ""
-        yield from _header(["", "tokens/s", *(f"x {name}" for name in names), "bound"])
-        for row in function["rows"]:
-            ratios = [f"{row['ratios'][name]:.2f}" for name in names]
-            yield _row([row["name"], f"{row['tokens_per_s']:,.0f}", *ratios, row["bound"]])
+        header = ["", "tokens/s", *(f"x {name}" for name in names), "bound"]
+        rows = [
+            [row["name"], f"{row['tokens_per_s']:,.0f}", *ratio_cells(row, names), row["bound"]]
+            for row in function["rows"]
+        ]
+        yield from table(header, rows, align="---")
         if function["differences"]:
             yield ""
         for precision, found in function["differences"].items():
@@ -78,15 +80,23 @@ def _translation(record: Record) -> Iterator[str]:
         f"{record['batch_size']}, random weights:"
     )
     yield ""
-    yield from _header(["", "sentences/s", "x tutorial's loop", "bound"])
-    for row in record["rows"]:
-        yield _row([row["name"], f"{row['sentences_per_s']:,.0f}", f"{row['ratio']:.1f}", row["bound"]])
+    rows = [
+        [
+            row["name"],
+            f"{row['sentences_per_s']:,.0f}",
+            ratio_cell(row["ratio"], row.get("interval"), digits=1),
+            row["bound"],
+        ]
+        for row in record["rows"]
+    ]
+    yield from table(["", "sentences/s", "x tutorial's loop", "bound"], rows, align="---")
 
 
-def _header(cells: list[str]) -> Iterator[str]:
-    yield _row(cells)
-    yield "|" + "---|" * len(cells)
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+SECTIONS: dict[str, Callable[[Record], Iterator[str]]] = {
+    "tests": _tests,
+    "bleu": _bleu,
+    "bleu-eager": _bleu,
+    "training": _training,
+    "translation": _translation,
+}
+"""block to the function that renders its record"""

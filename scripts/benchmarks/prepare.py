@@ -1,8 +1,13 @@
-"""See scripts/bench_prepare. A line is one side of a pair. Seconds leave out what comes first: training SentencePiece,
-or loading spaCy. Per core: lines a second of processor time, of all processes together. Memory is resident, of all
-processes together (proportional set size)."""
+"""Lines per second from text to a prepared corpus, and memory, beside the bare tokenizers.
 
-# Worker processes import this file again: what is heavy is imported where it is used.
+A line is one side of a pair. Seconds leave out what comes first: training SentencePiece, or loading spaCy. Per core:
+lines per second of processor time, of all processes together. Memory is resident, of all processes together
+(proportional set size).
+"""
+
+# Worker processes import this file again: heavy packages are imported where they are used.
+from __future__ import annotations
+
 import argparse
 import hashlib
 import json
@@ -13,16 +18,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from scripts.benchmarks.pages import publish
+from scripts.harness.processes import peak_mib
+from scripts.harness.records import ROOT, Record, describe
 
 SIDES = ("de", "en")
 NUM_YARDSTICK_LINES = 20_000
 SAMPLE_EVERY_S = 0.05
 
 
-def main():
+def main() -> None:
     """Make the corpora, prepare each in every way in a process of its own, print, record."""
-    options = parse(sys.argv[1:])
+    options = parse()
     if options.measure:
         json.dump(measure(**json.loads(options.measure)), sys.stdout)
         return
@@ -34,10 +46,13 @@ def main():
             prefixes = {name: write_corpus(Path(folder), lines, *size) for name, size in sizes(num_pairs).items()}
             for tokenizer in options.tokenizers:
                 rows += compare(Path(folder), prefixes, num_pairs, tokenizer, options.processes)
-    report(origin, yardsticks, rows, options)
+    value = {"origin": origin, "num_usable_cpus": len(os.sched_getaffinity(0)), "bare_lines_per_s": yardsticks}
+    publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
+    if not all(row["is_same"] for row in rows):
+        raise SystemExit("another number of processes made another folder")
 
 
-def real_lines(folder):
+def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:
     """Where the lines are from, and (source, target) pairs."""
     from seq2seq_attn.captions.generator import write_corpus as write_captions
     from seq2seq_attn.text.corpus import read_pairs
@@ -50,17 +65,17 @@ def real_lines(folder):
     return "captions", list(zip(*read_pairs(*(folder / f"train.{side}" for side in SIDES)), strict=True))
 
 
-def sizes(num_pairs):
-    """Of each split: its name's seed and its pairs."""
+def sizes(num_pairs: int) -> dict[str, tuple[str, int]]:
+    """Of each split: its name, which seeds it, and its number of pairs."""
     return {"train": (f"train-{num_pairs}", num_pairs), "valid": ("valid", 1_000)}
 
 
-def write_corpus(folder, lines, name, num_pairs):
+def write_corpus(folder: Path, lines: Sequence[tuple[str, ...]], name: str, num_pairs: int) -> str:
     """A prefix of two files: the lines over and over. In each pair, and on both sides, two words change places and one
     comes from another line; in one of twenty there is a new number."""
     generator = random.Random(name)
 
-    def varied(line):
+    def varied(line: str) -> str:
         words = line.split(" ")
         i = generator.randrange(len(words))
         words[i], words[-1 - i] = words[-1 - i], words[i]
@@ -76,19 +91,19 @@ def write_corpus(folder, lines, name, num_pairs):
     return str(folder / name)
 
 
-def yardstick(name, lines):
-    """Lines per processor second of the bare tokeniser, on both sides: the best of three."""
+def yardstick(name: str, lines: Sequence[tuple[str, ...]]) -> float:
+    """Lines per processor second of the bare tokenizer, on both sides: the best of three."""
     from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
     sides = [[pair[side] for pair in lines[: NUM_YARDSTICK_LINES // 2]] for side in (0, 1)]
     if name == "spacy":
         import spacy
 
-        pipelines = [spacy.blank(language) for language in SIDES]
+        tokenizers: list[Any] = [spacy.blank(language).tokenizer for language in SIDES]
 
-        def tokenize():
-            for pipeline, of_side in zip(pipelines, sides, strict=True):
-                for document in pipeline.tokenizer.pipe(of_side):
+        def tokenize() -> None:
+            for tokenizer, of_side in zip(tokenizers, sides, strict=True):
+                for document in tokenizer.pipe(of_side):
                     [token.text for token in document]
 
     else:
@@ -96,7 +111,7 @@ def yardstick(name, lines):
 
         processor = SentencePieceProcessor(model_proto=train_sentencepiece([*sides[0], *sides[1]]).model)
 
-        def tokenize():
+        def tokenize() -> None:
             for of_side in sides:
                 processor.encode(of_side, out_type=str, num_threads=1)
 
@@ -108,9 +123,11 @@ def yardstick(name, lines):
     return sum(map(len, sides)) / min(seconds)
 
 
-def compare(folder, prefixes, num_pairs, tokenizer, processes):
+def compare(
+    folder: Path, prefixes: Mapping[str, str], num_pairs: int, tokenizer: str, processes: Sequence[int]
+) -> list[Record]:
     """A row for each number of processes."""
-    rows = []
+    rows: list[Record] = []
     for num_processes in processes:
         with tempfile.TemporaryDirectory(dir=folder) as data_dir:
             task = {"prefixes": prefixes, "data_dir": data_dir, "tokenizer": tokenizer, "num_processes": num_processes}
@@ -121,54 +138,36 @@ def compare(folder, prefixes, num_pairs, tokenizer, processes):
     return rows
 
 
-def watch(task):
+def watch(task: Record) -> Record:
     """`measure` in a process of its own, with the largest memory of its tree."""
-    command = [sys.executable, __file__, "--measure", json.dumps(task)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE)
-    peak_bytes = 0
-    while child.poll() is None:
-        peak_bytes = max(peak_bytes, resident_bytes(child.pid))
-        time.sleep(SAMPLE_EVERY_S)
+    command = [sys.executable, "-m", "scripts.benchmarks.prepare", "--measure", json.dumps(task)]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    peak = peak_mib(child, SAMPLE_EVERY_S)
     output, _ = child.communicate()
     if child.returncode:
         raise SystemExit(f"{task}: exit {child.returncode}")
-    return {**json.loads(output), "peak_mib": peak_bytes / 2**20}
+    return {**json.loads(output), "peak_mib": peak}
 
 
-def resident_bytes(pid):
-    """Of a process and all that it started; what several share, a process just forked its parent's all, counts once."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        children = [
-            int(child)
-            for thread in Path(f"/proc/{pid}/task").iterdir()
-            for child in (thread / "children").read_text().split()
-        ]
-    except OSError:  # it has just ended
-        return 0
-    kib = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return 1024 * kib + sum(map(resident_bytes, children))
-
-
-def measure(prefixes, data_dir, tokenizer, num_processes):
+def measure(prefixes: Mapping[str, str], data_dir: str, tokenizer: str, num_processes: int) -> Record:
     """Prepare a corpus here."""
     from seq2seq_attn.config import config_from_dict
     from seq2seq_attn.data import prepare
+    from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 
-    before = {}
-    build = prepare.build_tokenizers
+    before: dict[str, float] = {}
 
-    def timed_build(*arguments, **options):
+    def timed_build(*arguments: Any, **options: Any) -> Any:
         began_at, began_at_cpu = time.perf_counter(), time.process_time()
-        built = build(*arguments, **options)
+        built = build_tokenizers(*arguments, **options)
         before.update(seconds=time.perf_counter() - began_at, cpu_s=time.process_time() - began_at_cpu)
         return built
 
-    prepare.build_tokenizers = timed_build
     data = {"corpus": "files", **prefixes, "data_dir": data_dir, "num_processes": num_processes}
     config = config_from_dict({"data": {**data, "tokenizer": {"name": tokenizer}}})
     began_at, began_at_cpu = time.perf_counter(), time.process_time()
-    prepared = prepare.prepare_corpus(config)
+    with mock.patch.object(prepare, "build_tokenizers", timed_build):
+        prepared = prepare.prepare_corpus(config)
     seconds, cpu_s = (time.perf_counter() - began_at, time.process_time() - began_at_cpu)
     workers = resource.getrusage(resource.RUSAGE_CHILDREN)
     num_lines = 2 * sum(found["pairs_read"] for found in prepared.audit.values())
@@ -186,7 +185,7 @@ def measure(prefixes, data_dir, tokenizer, num_processes):
     }
 
 
-def content(directory):
+def content(directory: Path) -> str:
     """A digest of a folder's files."""
     digest = hashlib.sha256()
     for path in sorted(directory.iterdir()):
@@ -196,34 +195,7 @@ def content(directory):
     return digest.hexdigest()[:12]
 
 
-def report(origin, yardsticks, rows, options):
-    """The table, and the record."""
-    from seq2seq_attn.runtime.environment import describe_environment
-
-    environment = describe_environment([Path(sys.argv[0]).name, *sys.argv[1:]], "cpu")
-    packages = ", ".join(f"{name} {environment['packages'][name]}" for name in ("numpy", "sentencepiece", "spacy"))
-    cpus = len(os.sched_getaffinity(0))
-    print(f"{environment['cpu']}, {cpus} CPU(s) of use, {packages}, {environment['written_at']}")
-    print(f"lines of {origin}, varied; bare tokenisers, lines a second of one core:")
-    for name, speed in yardsticks.items():
-        print(f"  {name}: {speed:,.0f}")
-    columns = ("pairs", "tokeniser", "processes", "before s", "s", "lines/s", "lines/s/core", "peak MiB", "largest MiB")
-    print("\n" + " ".join(f"{column:>13}" for column in columns))
-    for row in rows:
-        values = [f"{row['pairs']:,}", row["tokenizer"], row["processes"]]
-        values += [f"{row[key]:.1f}" for key in ("tokenizer_seconds", "seconds")]
-        values += [
-            f"{row[key]:,.0f}" for key in ("lines_per_s", "lines_per_s_per_core", "peak_mib", "largest_process_mib")
-        ]
-        print(" ".join(f"{value:>13}" for value in values) + ("" if row["is_same"] else "  ANOTHER FOLDER"))
-    print(f"\nthe same folder from any number of processes: {all(row['is_same'] for row in rows)}")
-    if options.record:
-        value = {"origin": origin, "num_usable_cpus": cpus, "bare_lines_per_s": yardsticks, "rows": rows}
-        path = Path("docs/speed/prepare.json")
-        path.write_text(json.dumps({**value, "environment": environment}, indent=1) + "\n", encoding="utf-8")
-
-
-def parse(arguments):
+def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_prepare", description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="+", default=[100_000, 1_000_000])
@@ -232,7 +204,7 @@ def parse(arguments):
     parser.add_argument("--folder", type=Path, help="for the corpora and what is made of them; removed afterwards")
     parser.add_argument("--record", action="store_true", help="write docs/speed/prepare.json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

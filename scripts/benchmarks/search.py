@@ -1,144 +1,135 @@
-"""See scripts/bench_search."""
+"""Translation speed: the loop of the PyTorch attention tutorial, written anew here, against ours; greedy and beam."""
+
+from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import torch
-from tutorial_model import copy_weights, tutorial_model
 
+from scripts.benchmarks.pages import publish
+from scripts.benchmarks.train_work import Sizes
+from scripts.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
+from scripts.harness import turns
+from scripts.harness.records import Record, describe, options_of
+from scripts.harness.turns import Contestant, left_out, paired_ratio, take_turns
 from seq2seq_attn import load
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import keep_memory_flat
-from seq2seq_attn.runtime.precision import multiplies_bf16
+from seq2seq_attn.runtime.precision import Arithmetic
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.hypothesis import StepModel
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS
+from seq2seq_attn.translate.translator import Translator
 
 NUM_STEPS = 14
 """of every translation: about what test_2016_flickr takes"""
-TUTORIAL_SIZES = {"num_source_ids": 7853, "num_target_ids": 5893}
-OUR_SIZES = {"num_source_ids": 8000, "num_target_ids": 8000}
+TUTORIAL_SIZES, OUR_SIZES = Sizes(7853, 5893), Sizes(8000, 8000)
 SPLIT = "test_2016_flickr"
-
-
-class Contestant:
-    """A way to translate: a function over sentences, and the sentences of a turn."""
-
-    def __init__(self, name, translate, sentences):
-        self.name, self._translate, self._sentences = name, translate, sentences
-        self.speeds = []
-
-    def turn(self):
-        """Translate all; sentences a second."""
-        began_at = time.perf_counter()
-        self._translate(self._sentences)
-        self.speeds.append(len(self._sentences) / (time.perf_counter() - began_at))
-
-    @property
-    def speed(self):
-        """Median sentences a second."""
-        return statistics.median(self.speeds)
+Sentences = list[list[int]]
+"""ids without EOS"""
 
 
 @torch.inference_mode()
-def main():
+def main() -> None:
     """Time, compare, print, record."""
-    options = parse(sys.argv[1:])
+    options = parse()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     keep_memory_flat()  # as `seq2seq translate` does
     tutorial, same = tutorial_pair(load_config(["tutorial"]).model, TUTORIAL_SIZES, options.device)
     ours = forced_model(load_config(["multi30k"]).model, OUR_SIZES, options.device)
     contestants = make_contestants(tutorial, same, ours, options)
-    for contestant in contestants:
-        contestant.turn()
-        contestant.speeds.clear()  # the first turn allocates
-    for _ in range(options.turns):
-        for contestant in contestants:
-            contestant.turn()
-    value = {
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
+    take_turns(contestants, options.turns, warm_up=1)  # the first turn allocates
+    record = {
+        "options": options_of(options),
         "steps": NUM_STEPS,
-        "left_out": [name for name in ("fp32", "bf16") if name not in precisions(options.device)],
+        "left_out": left_out(options.device),
         "rows": rows(contestants),
         "differences": differences(tutorial, same, options),
-        "environment": describe_environment(sys.argv, options.device),
+        "environment": describe("bench_search", options.device),
     }
-    report(value)
     if options.run is not None:
-        value["run"] = time_run(options)
-    if options.record:
-        path = Path("docs/speed/search.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        record["run"] = time_run(options)
+    publish("search", record, save=options.record)
 
 
-def forced_model(config, sizes, device):
+def forced_model(config: ModelConfig, sizes: Sizes, device: str) -> Seq2Seq:
     """A model of random weights that never ends a sentence by itself."""
-    model = build_model(config, **sizes).eval()
-    model.output.projection.bias[EOS] = -1e4
+    model = build_model(config, **sizes._asdict()).eval()
+    model.get_parameter("output.projection.bias")[EOS] = -1e4
     return model.to(device)
 
 
-def tutorial_pair(config, sizes, device):
+def tutorial_pair(config: ModelConfig, sizes: Sizes, device: str) -> tuple[TutorialModel, Seq2Seq]:
     """The tutorial's model and ours with its weights: one function."""
     same = forced_model(config, sizes, "cpu")
-    tutorial = tutorial_model(config, sizes, packed=True).eval()
+    tutorial = tutorial_model(config, **sizes._asdict(), packed=True).eval()
     copy_weights(tutorial, same)
     return tutorial.to(device), same.to(device)
 
 
-def make_contestants(tutorial, same, ours, options):
+def make_contestants(
+    tutorial: TutorialModel, same: Seq2Seq, ours: Seq2Seq, options: argparse.Namespace
+) -> list[Contestant]:
     """The tutorial's loop; ours at its function, then at the sizes of the `multi30k` configuration."""
+    device = torch.device(options.device)
+
+    def enter(name: str, translate: Callable[[Sentences], object], sentences: Sentences) -> Contestant:
+        def work(_: int) -> float:
+            translate(sentences)
+            return len(sentences)
+
+        return Contestant(name, work, device=device)
+
     theirs = random_sentences(options.tutorial_sentences, num_source_ids(same))
-    found = [
-        Contestant("tutorial's loop", lambda sentences: tutorial_greedy(tutorial, sentences, options.device), theirs)
-    ]
+    found = [enter("tutorial's loop", lambda sentences: tutorial_greedy(tutorial, sentences, device), theirs)]
     for label, model in (("its function", same), ("multi30k", ours)):
         batched = random_sentences(options.sentences, num_source_ids(model))
         single = random_sentences(options.single_sentences, num_source_ids(model))
-        steps = {"plain": PlainSteps(model)} | {name: step_model(model, name) for name in precisions(options.device)}
+        steps: dict[str, StepModel[Any]] = {"plain": PlainSteps(model)}
+        steps |= {name: step_model(model, name) for name in precisions(options.device)}
         for name, step in steps.items():
-            for beam_size in (1, 5):
-                search = "greedy" if beam_size == 1 else f"beam {beam_size}"
-                way = searcher(step, beam_size, options.batch_size, options.device)
-                found.append(Contestant(f"{label}, {search}, {name}", way, batched))
-            one = searcher(step, 1, 1, options.device)
-            found.append(Contestant(f"{label}, one at a time, {name}", one, single))
+            for beam_size, search in ((1, "greedy"), (5, "beam 5")):
+                way = searcher(step, beam_size, options.batch_size, device)
+                found.append(enter(f"{label}, {search}, {name}", way, batched))
+            found.append(enter(f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single))
     return found
 
 
-def num_source_ids(model):
+def num_source_ids(model: Seq2Seq) -> int:
     """The size of a model's source vocabulary."""
-    return model.encoder.embedding.num_embeddings
+    return len(model.get_parameter("encoder.embedding.weight"))
 
 
-def precisions(device):
-    """Precisions that the device supports in hardware; emulated bf16 is slower than all others."""
-    found = ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]
-    return [*found, "int8"] if device == "cpu" else found
+def precisions(device: str) -> list[Arithmetic]:
+    """Precisions that the device supports in hardware; products in int8 are of a CPU."""
+    return cast(list[Arithmetic], [*turns.precisions(device), *(["int8"] if device == "cpu" else [])])
 
 
-def searcher(step, beam_size, batch_size, device):
-    """Our search over batches of neighbours in length."""
+def searcher(
+    step: StepModel[Any], beam_size: int, batch_size: int, device: torch.device
+) -> Callable[[Sentences], None]:
+    """Our search over batches of neighbors in length."""
     options = SearchOptions(beam_size=beam_size, keep_attention=False)
 
-    def translate(sentences):
+    def translate(sentences: Sentences) -> None:
         ordered = sorted(sentences, key=len)
         for start in range(0, len(ordered), batch_size):
-            batch = collate_source(ordered[start : start + batch_size]).to(torch.device(device))
+            batch = collate_source(ordered[start : start + batch_size]).to(device)
             limits = [NUM_STEPS] * len(batch.lengths_B)
             if beam_size == 1:
                 greedy_search(step, batch, options, max_lengths_B=limits)
@@ -148,7 +139,7 @@ def searcher(step, beam_size, batch_size, device):
     return translate
 
 
-def tutorial_greedy(model, sentences, device):
+def tutorial_greedy(model: TutorialModel, sentences: Sentences, device: torch.device) -> Sentences:
     """One sentence after another, one token after another, each looked at before the next, as the tutorial does."""
     translations = []
     for ids in sentences:
@@ -159,28 +150,29 @@ def tutorial_greedy(model, sentences, device):
         tokens = [BOS]
         while len(tokens) <= NUM_STEPS:
             previous = torch.tensor([tokens[-1]], device=device)
-            logits, hidden = model._step(previous, hidden, states, mask)
-            tokens.append(logits.argmax(1).item())
+            logits, hidden = model.step(previous, hidden, states, mask)
+            tokens.append(int(logits.argmax(1).item()))
         translations.append(tokens[1:])
     return translations
 
 
-def random_sentences(count, num_ids):
+def random_sentences(count: int, num_ids: int) -> Sentences:
     """Ids without EOS, in lengths like those of captions: 12 words on average."""
     generator = torch.Generator().manual_seed(2)
     lengths = torch.normal(12.0, 4.0, (count,), generator=generator).round().clamp(4, 35).int().tolist()
     return [torch.randint(4, num_ids, (length,), generator=generator).tolist() for length in lengths]
 
 
-def differences(tutorial, same, options):
+def differences(tutorial: TutorialModel, same: Seq2Seq, options: argparse.Namespace) -> Record:
     """Largest difference of log-probabilities to the tutorial's model, over its own translations of 16 sentences, and
     the share of tokens that both choose."""
+    device = torch.device(options.device)
     sentences = random_sentences(16, num_source_ids(same))
-    translations = torch.tensor(tutorial_greedy(tutorial, sentences, options.device), device=options.device)
-    source = collate_source(sentences).to(torch.device(options.device))
+    translations = torch.tensor(tutorial_greedy(tutorial, sentences, device), device=device)
+    source = collate_source(sentences).to(device)
     tgt_in = torch.cat([torch.full_like(translations[:, :1], BOS), translations[:, :-1]], dim=1)
     expected = tutorial(source.ids_BS.t(), source.lengths_B, tgt_in.t(), 1.1).log_softmax(dim=-1)
-    found = {}
+    found: Record = {}
     for name in precisions(options.device):
         step = step_model(same, name)
         state, log_probs = step.start(source, 1), []
@@ -195,80 +187,48 @@ def differences(tutorial, same, options):
     return found
 
 
-def rows(contestants):
+def rows(contestants: Sequence[Contestant]) -> list[Record]:
     """Speeds and their ratios to the tutorial's loop."""
-    base = contestants[0]
-    return [
-        {
-            "name": contestant.name,
-            "sentences_per_s": contestant.speed,
-            "ratio": statistics.median(x / y for x, y in zip(contestant.speeds, base.speeds, strict=True)),
-        }
-        for contestant in contestants
-    ]
+    found = []
+    for contestant in contestants:
+        ratio = paired_ratio(contestant.speeds, contestants[0].speeds)
+        about = {"name": contestant.name, "sentences_per_s": contestant.speed}
+        found.append({**about, "ratio": ratio.value, "interval": [ratio.low, ratio.high]})
+    return found
 
 
-def report(value):
-    """The table."""
-    environment, options = value["environment"], value["options"]
-    print(f"{environment['device_name']}, {options['threads']} thread(s), torch {torch.__version__}")
-    print(
-        f"{environment['written_at']}; {NUM_STEPS} steps a sentence, batches of {options['batch_size']}, random weights"
-    )
-    if value["left_out"]:
-        print(f"left out, as the processor only emulates it: {', '.join(value['left_out'])}")
-    print(f"\n{'':36}{'sentences/s':>12}{'ms each':>10}   x tutorial's loop")
-    for row in value["rows"]:
-        speed = row["sentences_per_s"]
-        print(f"{row['name']:36}{speed:>12,.1f}{1000 / speed:>10.2f}{row['ratio']:>20.1f}")
-    print("\nat the tutorial's function, against its own model along its own translations:")
-    for name, found in value["differences"].items():
-        print(f"  {name}: log-probabilities to {found['log_prob']:.1e}, {found['same_tokens']:.1%} of tokens the same")
-
-
-def time_run(options):
+def time_run(options: argparse.Namespace) -> list[Record]:
     """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one sentence."""
-    run = RunDir(options.run)
-    sources, references = prepare_corpus(run.config()).text(SPLIT)
+    sources, references = prepare_corpus(RunDir(options.run).config()).text(SPLIT)
     measure = Measure("bleu", references)
-    print(f"\n{options.run}, {SPLIT}: {len(sources)} sentences, from text to text, as the run is configured")
     found = []
     for name in precisions(options.device):
         translator = load(options.run, options.device, precision=name)
         translator.translate(sources[:100])
-        row = {"precision": name}
+        row: Record = {"precision": name}
         for beam_size in (1, 5):
-            seconds = []
-            for _ in range(options.turns):
-                began_at = time.perf_counter()
-                texts = [t.text for t in translator.translate(sources, beam_size=beam_size, keep_attention=False)]
-                seconds.append(time.perf_counter() - began_at)
-            score = measure.statistics(texts).score()
+            timed = [timed_translation(translator, sources, beam_size) for _ in range(options.turns)]
+            score = measure.statistics(timed[-1][1]).score()
+            speed = len(sources) / statistics.median(seconds for seconds, _ in timed)
             row[f"beam_{beam_size}"] = {
-                "sentences_per_s": len(sources) / statistics.median(seconds),
+                "sentences_per_s": speed,
                 "bleu": score.score,
                 "signature": score.signature,
             }
-        row["one_sentence_ms"] = 1000 * statistics.median(
-            timed(translator, source) for source in sources[: options.single_sentences]
-        )
+        singles = (timed_translation(translator, [source], 1)[0] for source in sources[: options.single_sentences])
+        row["one_sentence_ms"] = 1000 * statistics.median(singles)
         found.append(row)
-        print(
-            f"  {name}: greedy {row['beam_1']['sentences_per_s']:,.0f}/s, BLEU {row['beam_1']['bleu']:.2f}; beam 5 "
-            f"{row['beam_5']['sentences_per_s']:,.0f}/s, BLEU {row['beam_5']['bleu']:.2f}; one sentence "
-            f"{row['one_sentence_ms']:.1f} ms"
-        )
     return found
 
 
-def timed(translator, source):
-    """Seconds for one sentence, greedy."""
+def timed_translation(translator: Translator, sources: Sequence[str], beam_size: int) -> tuple[float, list[str]]:
+    """Seconds for all sentences, and their translations."""
     began_at = time.perf_counter()
-    translator.translate([source], beam_size=1, keep_attention=False)
-    return time.perf_counter() - began_at
+    texts = [one.text for one in translator.translate(sources, beam_size=beam_size, keep_attention=False)]
+    return time.perf_counter() - began_at, texts
 
 
-def parse(arguments):
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_search", description=__doc__)
     parser.add_argument("--threads", type=int, default=1)

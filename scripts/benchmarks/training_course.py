@@ -1,4 +1,4 @@
-"""What a run's metrics.jsonl says about its course."""
+"""The course of a training run, from its metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def read_events(run_dir: Path) -> list[dict[str, Any]]:
-    """What the run noted so far, but for a line that is being written."""
+    """The run's events so far, without a line that is being written."""
     path = run_dir / "metrics.jsonl"
     if not path.is_file():
         return []

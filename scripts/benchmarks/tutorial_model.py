@@ -4,14 +4,28 @@ A bidirectional GRU encoder; a decoder that concatenates its repeated state with
 GRU step and one readout a step. `packed` is its older notebook: packed source and a mask on the attention.
 """
 
+from __future__ import annotations
+
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.model.seq2seq import Seq2Seq
 
 
 class TutorialModel(nn.Module):
     """Sizes as in the tutorial: embedding 256, hidden 512 each, dropout 0.5."""
 
-    def __init__(self, num_source_ids, num_target_ids, *, packed, embedding_size=256, hidden_size=512, dropout=0.5):
+    def __init__(
+        self,
+        num_source_ids: int,
+        num_target_ids: int,
+        *,
+        packed: bool,
+        embedding_size: int = 256,
+        hidden_size: int = 512,
+        dropout: float = 0.5,
+    ) -> None:
         super().__init__()
         self.packed = packed
         self.dropout = nn.Dropout(dropout)
@@ -24,14 +38,14 @@ class TutorialModel(nn.Module):
         self.decoder = nn.GRU(2 * hidden_size + embedding_size, hidden_size)
         self.output = nn.Linear(3 * hidden_size + embedding_size, num_target_ids)
 
-    def forward(self, source_SB, lengths_B, tgt_in_TB, teacher_forcing_ratio):
+    def forward(self, source_SB: Tensor, lengths_B: Tensor, tgt_in_TB: Tensor, teacher_forcing_ratio: float) -> Tensor:
         """Logits [T, B, V]."""
         embedded = self.dropout(self.source_embedding(source_SB))
         if self.packed:
             packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths_B, enforce_sorted=False)
             states, final = self.encoder(packed)
             states, _ = nn.utils.rnn.pad_packed_sequence(states)
-            mask_BS = (source_SB != 0).t()
+            mask_BS: Tensor | None = (source_SB != 0).t()
         else:
             states, final = self.encoder(embedded)
             mask_BS = None
@@ -39,14 +53,17 @@ class TutorialModel(nn.Module):
         states_BSM = states.permute(1, 0, 2)
         logits, previous = [], tgt_in_TB[0]
         for t in range(len(tgt_in_TB)):
-            step, hidden = self._step(previous, hidden, states_BSM, mask_BS)
+            step, hidden = self.step(previous, hidden, states_BSM, mask_BS)
             logits.append(step)
             is_forced = torch.rand(()).item() < teacher_forcing_ratio
             if t + 1 < len(tgt_in_TB):
                 previous = tgt_in_TB[t + 1] if is_forced else step.argmax(1)
         return torch.stack(logits)
 
-    def _step(self, previous, hidden, states_BSM, mask_BS):
+    def step(
+        self, previous: Tensor, hidden: Tensor, states_BSM: Tensor, mask_BS: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """One decoder step: logits [B, V] and the new state."""
         embedded = self.dropout(self.target_embedding(previous)).unsqueeze(0)
         repeated = hidden.unsqueeze(1).repeat(1, states_BSM.shape[1], 1)
         energy = torch.tanh(self.attention(torch.cat([repeated, states_BSM], dim=2)))
@@ -60,31 +77,45 @@ class TutorialModel(nn.Module):
         return self.output(joined), hidden.squeeze(0)
 
 
-def tutorial_model(config, sizes, *, packed):
+def tutorial_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int, packed: bool) -> TutorialModel:
     """The tutorial's model in the sizes of a configuration of the same function."""
-    own = {"embedding_size": config.embedding_size, "hidden_size": config.hidden_size}
-    return TutorialModel(**sizes, **own, packed=packed)
+    hidden_size = config.hidden_size or 2 * config.encoder.hidden_size
+    return TutorialModel(
+        num_source_ids,
+        num_target_ids,
+        packed=packed,
+        embedding_size=config.embedding_size,
+        hidden_size=hidden_size,
+    )
 
 
-def copy_weights(tutorial, model):
+def copy_weights(tutorial: TutorialModel, model: Seq2Seq) -> None:
     """Give the tutorial's model the weights of ours (config `tutorial`): the same function."""
-    layer, decoder, cell = model.encoder.layers[0], model.decoder, model.decoder.cell
-    with torch.no_grad():
-        tutorial.source_embedding.weight.copy_(model.encoder.embedding.weight)
-        for direction, suffix in enumerate(("", "_reverse")):
-            getattr(tutorial.encoder, f"weight_ih_l0{suffix}").copy_(layer[direction].input_weights[0])
-            getattr(tutorial.encoder, f"bias_ih_l0{suffix}").copy_(layer[direction].input_bias_P)
-            getattr(tutorial.encoder, f"weight_hh_l0{suffix}").copy_(layer[direction].recurrent_weight_PH)
-            getattr(tutorial.encoder, f"bias_hh_l0{suffix}").copy_(layer[direction].recurrent_bias_P)
-        tutorial.bridge.load_state_dict(decoder.bridge.projection.state_dict())
-        query, key = decoder.attention.query_projection, decoder.attention.key_projection
-        tutorial.attention.weight.copy_(torch.cat([query.weight, key.weight], dim=1))
-        tutorial.attention.bias.copy_(key.bias)
-        tutorial.attention_vector.weight.copy_(decoder.attention.score_weight_A.unsqueeze(0))
-        tutorial.target_embedding.weight.copy_(model.embedding.weight)
-        # the tutorial's GRU reads [embedding; context]
-        tutorial.decoder.weight_ih_l0.copy_(torch.cat(list(cell.input_weights), dim=1))
-        tutorial.decoder.bias_ih_l0.copy_(cell.input_bias_P)
-        tutorial.decoder.weight_hh_l0.copy_(cell.recurrent_weight_PH)
-        tutorial.decoder.bias_hh_l0.copy_(cell.recurrent_bias_P)
-        tutorial.output.load_state_dict(model.output.projection.state_dict())
+    ours = dict(model.named_parameters())
+    query, key = ours["decoder.attention.query_projection.weight"], ours["decoder.attention.key_projection.weight"]
+    weights = {
+        "source_embedding.weight": ours["encoder.embedding.weight"],
+        "bridge.weight": ours["decoder.bridge.projection.weight"],
+        "bridge.bias": ours["decoder.bridge.projection.bias"],
+        "attention.weight": torch.cat([query, key], dim=1),
+        "attention.bias": ours["decoder.attention.key_projection.bias"],
+        "attention_vector.weight": ours["decoder.attention.score_weight_A"].unsqueeze(0),
+        "target_embedding.weight": ours["embedding.weight"],
+        "output.weight": ours["output.projection.weight"],
+        "output.bias": ours["output.projection.bias"],
+    }
+    for direction, suffix in enumerate(("", "_reverse")):
+        weights |= _gru_weights("encoder", suffix, f"encoder.layers.0.{direction}", ours)
+    weights |= _gru_weights("decoder", "", "decoder.cell", ours)  # the tutorial's GRU reads [embedding; context]
+    tutorial.load_state_dict(weights)
+
+
+def _gru_weights(layer: str, suffix: str, cell: str, ours: dict[str, nn.Parameter]) -> dict[str, Tensor]:
+    """The weights of a `nn.GRU` layer, by their names there, from a cell of ours."""
+    inputs: list[Tensor] = [tensor for name, tensor in ours.items() if name.startswith(f"{cell}.input_weights.")]
+    return {
+        f"{layer}.weight_ih_l0{suffix}": torch.cat(inputs, dim=1),
+        f"{layer}.bias_ih_l0{suffix}": ours[f"{cell}.input_bias_P"],
+        f"{layer}.weight_hh_l0{suffix}": ours[f"{cell}.recurrent_weight_PH"],
+        f"{layer}.bias_hh_l0{suffix}": ours[f"{cell}.recurrent_bias_P"],
+    }

@@ -1,4 +1,4 @@
-"""The bottleneck experiment from trainings to pages: see `scripts/bottleneck`."""
+"""The bottleneck experiment from training runs to pages: see `scripts/bottleneck`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bottleneck_findings import BASELINE
-from bottleneck_pages import (
+from scripts.bottleneck_experiment.findings import BASELINE
+from scripts.bottleneck_experiment.pages import (
     FOLDER,
-    ROOT,
     load_records,
     num_updates,
-    render_block,
     render_page,
-    replace_block,
+    renew_block,
 )
-from bottleneck_plan import (
+from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
     LONG,
     MULTI30K_ARMS,
@@ -32,8 +30,8 @@ from bottleneck_plan import (
     multi30k_tuning,
     validation,
 )
-from bottleneck_train import is_finished, train_all
-
+from scripts.bottleneck_experiment.train import is_finished, train_all
+from scripts.harness.records import ROOT
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
@@ -121,8 +119,8 @@ def finished(corpus: str) -> list[Training]:
 
 def evaluate(corpus: str) -> None:
     """Write the records and plots of the finished trainings."""
-    from bottleneck_evaluate import evaluate_joined, evaluate_lengths
-    from bottleneck_plots import plot, plot_vectors
+    from scripts.bottleneck_experiment.evaluate import evaluate_joined, evaluate_lengths
+    from scripts.bottleneck_experiment.plots import plot, plot_vectors
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     trainings = finished(corpus)
@@ -165,7 +163,7 @@ def write_pages() -> None:
     records = load_records()
     write_text(FOLDER / "README.md", render_page(records))
     readme = ROOT / "README.md"
-    write_text(readme, replace_block(readme.read_text(encoding="utf-8"), render_block(records)))
+    write_text(readme, renew_block(readme.read_text(encoding="utf-8"), records))
     print(f"written: {FOLDER.relative_to(ROOT)}/", file=sys.stderr)
 
 

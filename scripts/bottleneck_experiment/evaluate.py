@@ -8,7 +8,9 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from bottleneck_plan import Training
+
+from scripts.bottleneck_experiment.plan import Training
+from scripts.harness.records import Record
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import AnalysisScore
@@ -19,6 +21,7 @@ from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import IntArray, MeasureName
 from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.report.build import Report, Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.search.options import SearchOptions
@@ -30,20 +33,20 @@ JOINED = (1, 2, 3, 4, 5, 6)
 RESAMPLING = Resampling(num_resamples=1000, num_trials=1000)
 
 
-def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> dict[str, Any]:
+def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> Record:
     """Natural sentences, cut by source length: a point for each bucket of the pooled test sets."""
     report = _evaluate(trainings, json_path)
     pooled = report.sets[-1]
-    points = []
+    points: list[Record] = []
     for row in pooled.buckets:
-        about: dict[str, Any] = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
+        about: Record = {"label": row.bucket.label, "num_pairs": len(row.bucket)}
         about["mean_length"] = float(report.lengths[-1][row.bucket.indices].mean())
         analyzed = pooled.attention.buckets[len(points)] if pooled.attention else ()
         points.append(about | {"scores": _scores(trainings, pooled, row), "attention": _attention(trainings, analyzed)})
     return _record(trainings, report, pooled, points)
 
 
-def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> dict[str, Any]:
+def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> Record:
     """One to six sentences joined: a point for each number."""
     report = _evaluate(trainings, json_path, stitch=JOINED, by_length="1000")
     points = []
@@ -71,8 +74,8 @@ def _evaluate(
 
 
 def _record(
-    trainings: Sequence[Training], report: Report, one: SetScores, points: list[dict[str, Any]]
-) -> dict[str, Any]:
+    trainings: Sequence[Training], report: Report, one: SetScores, points: list[Record]
+) -> Record:
     return {
         "arms": [_arm(name, members) for name, members in _by_arm(trainings).items()],
         "signatures": dict(one.signatures),
@@ -90,15 +93,17 @@ def _by_arm(trainings: Sequence[Training]) -> dict[str, list[Training]]:
     return arms
 
 
-def _arm(name: str, members: list[Training]) -> dict[str, Any]:
+def _arm(name: str, members: list[Training]) -> Record:
     first = members[0]
+    model = load(first.run.path, "cpu").model
+    assert isinstance(model, Seq2Seq)
     environments = [read_json(one.run.path / "environment.json") for one in members]
     finished = [read_json(one.run.path / "finished.json") for one in members]
     return {
         "name": name,
         "about": first.arm.about,
         "is_equal": first.arm.is_equal,
-        "parameters": count_parameters(load(first.run.path, "cpu").model),
+        "parameters": count_parameters(model),
         "seeds": [one.seed for one in members],
         "dropout": first.dropout,
         "updates": finished[0]["update"],
@@ -108,9 +113,9 @@ def _arm(name: str, members: list[Training]) -> dict[str, Any]:
     }
 
 
-def _scores(trainings: Sequence[Training], one: SetScores, row: Any) -> dict[str, Any]:
+def _scores(trainings: Sequence[Training], one: SetScores, row: Any) -> Record:
     """Arm to measure to its values: of several seeds, the mean and its spread."""
-    found: dict[str, Any] = {}
+    found: Record = {}
     for measure in MEASURES:
         for arm, score in zip(one.arms, row.scores[measure], strict=True):
             by_seed = [row.run_scores[measure][run].interval.value for run in arm.runs]
@@ -118,8 +123,8 @@ def _scores(trainings: Sequence[Training], one: SetScores, row: Any) -> dict[str
     return found
 
 
-def _short(values: dict[str, Any], by_seed: list[float]) -> dict[str, Any]:
-    short: dict[str, Any] = {"mean": fmean(by_seed), "by_seed": by_seed, "low": values["low"], "high": values["high"]}
+def _short(values: Record, by_seed: list[float]) -> Record:
+    short: Record = {"mean": fmean(by_seed), "by_seed": by_seed, "low": values["low"], "high": values["high"]}
     if kept := values.get("retention"):
         short["retention"] = {key: kept[key] for key in ("value", "low", "high")}
     if test := values.get("paired_bootstrap"):
@@ -127,15 +132,15 @@ def _short(values: dict[str, Any], by_seed: list[float]) -> dict[str, Any]:
     return short
 
 
-def _attention(trainings: Sequence[Training], analyzed: Sequence[AnalysisScore]) -> dict[str, Any]:
+def _attention(trainings: Sequence[Training], analyzed: Sequence[AnalysisScore]) -> Record:
     """Arm to the means over its seeds of what its attention does at one point."""
-    by_arm: dict[str, list[dict[str, Any]]] = {}
+    by_arm: dict[str, list[Record]] = {}
     for training, score in zip(trainings, analyzed, strict=bool(analyzed)):
         by_arm.setdefault(training.arm.name, []).append(score.to_dict())
     return {name: _mean(values) for name, values in by_arm.items()}
 
 
-def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> dict[str, Any] | None:
+def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> Record | None:
     """Sentence vectors of the fixed arm's first seed in two dimensions (Sutskever et al. 2014, Fig. 2): as many
     sentences of each number of captions, each with its length."""
     training = next((one for one in trainings if one.arm.name == "none"), None)
@@ -157,8 +162,8 @@ def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> 
     }
 
 
-def _mean(values: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _mean(values: list[Record]) -> Record:
+    found: Record = {}
     for key, first in values[0].items():
         if key == "gold":
             found["gold"] = [

@@ -1,29 +1,39 @@
-"""What the bottleneck experiment was asked beforehand, and what its records say came out."""
+"""The expectations of the bottleneck experiment, written down beforehand, beside the figures of its records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-Record = dict[str, Any]
-UNLEARNED_BLEU = 2.0
+from scripts.harness.pages import table
+from scripts.harness.records import Record
+
 BASELINE = "additive"
 """the arm that the others are compared with"""
+EXPECTED_KEPT = {
+    BASELINE: "at least 95 %",
+    "none": "at most 35 %",
+    "none-reversed": "no loss on long sentences is what Sutskever et al. 2014 report of reversed sources",
+    "none-wide": "no expectation; a summary of 2,048 numbers",
+}
+"""of the BLEU at one caption, at six joined captions, trained on joined ones"""
+HALF_QUALITY = "half of the BLEU at the first point"
+HALF_RETENTION = f"half of the BLEU of `{BASELINE}` at that length"
 
 
 def render_findings(records: dict[str, Record]) -> str:
-    """A list, a line for each question."""
-    lines: list[str] = []
-    if "joined" in records:
-        lines += _joined(records["joined"])
+    """Tables of expectations and figures."""
+    rows = [
+        *(_kept_rows(records["joined"]) if "joined" in records else []),
+        *(_natural_rows(records["multi30k"]) if "multi30k" in records else []),
+    ]
+    parts = [table(["expected beforehand", "measured"], rows, align="---")] if rows else []
     for name, trained_on in (("joined", "one to six captions"), ("single", "single captions")):
         if name in records:
-            lines += _half_quality(records[name], trained_on)
-            lines += _alignment(records[name], trained_on)
-    if "multi30k" in records:
-        lines.append(_natural(records["multi30k"]))
-    return "\n".join(f"- {line}" for line in lines)
+            title = f"Trained on {trained_on}, source tokens up to which half of the quality is kept"
+            parts.append([f"{title} (expected to rise with the number of slots):"])
+            parts.append(_half_table(records[name]))
+    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def mean(point: Record, arm: str, measure: str = "bleu") -> float:
@@ -37,7 +47,7 @@ def names(record: Record) -> list[str]:
 
 
 def retentions(record: Record, arm: str = "none") -> list[Record]:
-    """What share of the baseline's BLEU an arm keeps at each point: `value`, `low`, `high`."""
+    """The share of the baseline's BLEU that an arm keeps at each point: `value`, `low`, `high`."""
     return [point["scores"][arm]["bleu"]["retention"] for point in record["points"]]
 
 
@@ -55,18 +65,6 @@ def half_retention_length(record: Record, arm: str) -> float | None:
     )
 
 
-def says_of_slots(lengths: dict[str, float | None]) -> str:
-    """Whether the lengths of arms of growing K rise; None: longer than the test reaches."""
-    measured = [length for length in lengths.values() if length is not None]
-    beyond = [f"`{arm}`" for arm, length in lengths.items() if length is None]
-    is_rising = all(a < b for a, b in pairwise(measured)) and None not in list(lengths.values())[: len(measured)]
-    if not is_rising:
-        return "it does not rise with every K"
-    if len(beyond) < 2:  # one beyond the test is still longer than those within
-        return "it rises with every K"
-    return f"it rises with every K as far as the test reaches, which does not tell {', '.join(beyond)} apart"
-
-
 def _length_at_half(points: Sequence[tuple[float, float]]) -> float | None:
     """Of (length, share)."""
     if points[0][1] < 0.5:
@@ -77,90 +75,32 @@ def _length_at_half(points: Sequence[tuple[float, float]]) -> float | None:
     return None
 
 
-def _joined(record: Record) -> list[str]:
-    first, last = record["points"][0], record["points"][-1]
-    lines = []
-    for arm, asked, holds in (
-        ("additive", "at least 95", lambda k: k >= 95),
-        ("none", "at most 35", lambda k: k <= 35),
-    ):
-        if arm not in names(record):
-            continue
-        kept = 100 * mean(last, arm) / mean(first, arm)
-        verdict = "it does" if holds(kept) else "it does not"
-        lines.append(
-            f"`{arm}` keeps {asked} % of its BLEU at six joined captions when trained on joined ones: {verdict}, "
-            f"{kept:.0f} % ({mean(first, arm):.1f} to {mean(last, arm):.1f})."
-        )
-    for arm, about in (
-        (
-            "none-reversed",
-            "Sutskever et al. 2014 report no loss on long sentences for an encoder that reads the source from its end",
-        ),
-        ("none-wide", "a summary of 2,048 numbers and ten times the parameters"),
-    ):
-        if {arm, "none"} <= set(names(record)):
-            kept = [
-                f"{100 * mean(last, one) / mean(first, one):.0f} % ({mean(first, one):.1f} to {mean(last, one):.1f})"
-                for one in (arm, "none")
-            ]
-            text = f"`{arm}`: {about}; here it keeps {kept[0]} at six joined captions, `none` {kept[1]}"
-            lines.append(f"{text}{_unlearned(first, arm)}.")
-    return lines
+def _kept_rows(record: Record) -> list[list[str]]:
+    """Seeds are shown because the mean of an arm that has not always learned to translate is no typical run's."""
+    rows = []
+    for arm, expected in EXPECTED_KEPT.items():
+        if arm in names(record):
+            first, last = (mean(record["points"][i], arm) for i in (0, -1))
+            seeds = ", ".join(f"{score:.1f}" for score in record["points"][0]["scores"][arm]["bleu"]["by_seed"])
+            text = f"{100 * last / first:.0f} % ({first:.1f} to {last:.1f}; seeds at one caption: {seeds})"
+            rows.append([f"BLEU that `{arm}` keeps at six joined captions: {expected}", text])
+    return rows
 
 
-def _unlearned(point: Record, arm: str) -> str:
-    """What must be said of an arm some of whose seeds have learned next to nothing: its mean is no typical run's."""
-    by_seed = point["scores"][arm]["bleu"]["by_seed"]
-    if min(by_seed) >= UNLEARNED_BLEU:
-        return ""
-    found = ", ".join(f"{score:.1f}" for score in by_seed)
-    return f"; not all of its seeds have learned to translate in these updates (one caption, seed by seed: {found})"
-
-
-def _half_quality(record: Record, trained_on: str) -> list[str]:
-    arms = ["none", *(arm for arm in names(record) if arm.startswith("slots")), BASELINE]
-    shortest, longest = (record["points"][i]["mean_length"] for i in (0, -1))
-    lines = []
-    for what, length_at in (
-        ("half of the first point's BLEU", half_quality_length),
-        (f"half of `{BASELINE}`'s BLEU at that length", half_retention_length),
-    ):
-        lengths = {arm: length_at(record, arm) for arm in arms if arm in names(record)}
-        words = {None: f"more than {longest:.0f}", 0.0: f"less than {shortest:.0f}"}
-        text = ", ".join(f"`{arm}` {words.get(at) or f'{at:.1f}'}" for arm, at in lengths.items())
-        verdict = says_of_slots({arm: at for arm, at in lengths.items() if arm.startswith("slots")})
-        lines.append(f"Trained on {trained_on}, source tokens at which {what} is left: {text}; {verdict}.")
-    return lines
-
-
-def _alignment(record: Record, trained_on: str) -> list[str]:
-    points = record["points"]
-    gold = [{row["shift"]: row for row in point["attention"].get(BASELINE, {}).get("gold", [])} for point in points]
-    if not all(gold):
-        return []
-    first, last = ({shift: f"{100 * row['error_rate']:.1f} %" for shift, row in gold[i].items()} for i in (0, -1))
-    text = (
-        f"Trained on {trained_on}, `{BASELINE}`'s attention misses the gold links at an alignment error rate of "
-        f"{first[0]} on one caption ({first[-1]} when held a word early, {first[1]} a word late) and {last[0]} on six"
-    )
-    without = [arm for arm in names(record) if "gold" not in points[0]["attention"][arm]]
-    if uniform := points[0]["attention"].get("uniform"):
-        rate = next(row["error_rate"] for row in uniform["gold"] if not row["shift"])
-        text += f"; equal weights (`uniform`) have {100 * rate:.1f} % on one"
-    if without:
-        text += f". {', '.join(f'`{arm}`' for arm in without)} have no weights over words: nothing of theirs aligns"
-    return [f"{text}."]
-
-
-def _natural(record: Record) -> str:
+def _natural_rows(record: Record) -> list[list[str]]:
     kept = retentions(record)
-    falls = all(a["value"] > b["value"] for a, b in pairwise(kept))
-    distance = kept[0]["value"] - kept[-1]["value"]
-    is_apart = kept[0]["low"] > kept[-1]["high"]
-    values = ", ".join(f"{one['value']:.2f}" for one in kept)
-    return (
-        "Multi30k, retention of `none` falls from bin to bin, the last at least 0.25 under the first, bands apart: "
-        f"{values}; it {'falls' if falls else 'does not fall'} from bin to bin, the last is {distance:.2f} under the "
-        f"first ({'as' if distance >= 0.25 else 'not as'} asked), their bands are {'' if is_apart else 'not '}apart."
-    )
+    shares = ", ".join(f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for one in kept)
+    difference = kept[0]["value"] - kept[-1]["value"]
+    expected = "Multi30k: the retention of `none` falls from bin to bin, the last at least 0.25 below the first"
+    return [[expected, f"{shares}; the last is {difference:.2f} below the first"]]
+
+
+def _half_table(record: Record) -> list[str]:
+    shortest, longest = (record["points"][i]["mean_length"] for i in (0, -1))
+    words = {None: f"more than {longest:.0f}", 0.0: f"less than {shortest:.0f}"}
+    rows = []
+    for arm in ("none", *(arm for arm in names(record) if arm.startswith("slots")), BASELINE):
+        if arm in names(record):
+            lengths = (half_quality_length(record, arm), half_retention_length(record, arm))
+            rows.append([f"`{arm}`", *(words.get(length) or f"{length:.1f}" for length in lengths)])
+    return table(["arm", HALF_QUALITY, HALF_RETENTION], rows)

@@ -1,15 +1,15 @@
-"""From the records of the bottleneck experiment to its pages and README's block. Needs the standard library alone."""
+"""From the records of the bottleneck experiment to its pages and README's block. Needs the standard library only."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean, stdev
 
-from bottleneck_findings import BASELINE, Record, names, render_findings, retentions
+from scripts.bottleneck_experiment.findings import BASELINE, names, render_findings, retentions
+from scripts.harness.pages import replace_block, table
+from scripts.harness.records import ROOT, Record
+from seq2seq_attn.files import read_json
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "bottleneck"
 BEGIN = "<!-- bottleneck: written by scripts/bottleneck, from docs/bottleneck -->"
 END = "<!-- end of bottleneck -->"
@@ -43,16 +43,11 @@ def load_records() -> dict[str, Record]:
     """What there is of the experiment, by its inputs; Multi30k's with those of other numbers of updates under
     "others"."""
     paths = {name: FOLDER / f"{name}.json" for name in TITLES}
-    records = {name: _read(path) for name, path in paths.items() if path.is_file()}
+    records: dict[str, Record] = {name: read_json(path) for name, path in paths.items() if path.is_file()}
     if "multi30k" in records:
-        others = [_read(path) for path in FOLDER.glob("multi30k-*updates.json")]
+        others = [read_json(path) for path in FOLDER.glob("multi30k-*updates.json")]
         records["multi30k"]["others"] = sorted(others, key=num_updates)
     return records
-
-
-def _read(path: Path) -> Record:
-    found: Record = json.loads(path.read_text(encoding="utf-8"))
-    return found
 
 
 def num_updates(record: Record) -> int:
@@ -72,7 +67,7 @@ def render_page(records: dict[str, Record]) -> str:
     ]
     for name, record in records.items():
         parts += _section(name, record)
-    parts += ["## What was asked, and what came out", render_findings(records)]
+    parts += ["## Expected beforehand, and measured", render_findings(records)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,11 +83,9 @@ def render_block(records: dict[str, Record]) -> str:
     )
 
 
-def replace_block(text: str, block: str) -> str:
-    """A page with its block between the marks renewed; unchanged if it has no marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{block}\n{END}{after}" if begin and end else text
+def renew_block(readme: str, records: dict[str, Record]) -> str:
+    """The project's README with the block as the records have it."""
+    return replace_block(readme, BEGIN, END, render_block(records))
 
 
 def _where() -> str:
@@ -150,8 +143,7 @@ def _seeds(record: Record) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", f"|{'|'.join(['---', *['---:'] * (len(header) - 1)])}|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    return "\n".join(table(header, rows))
 
 
 def _header(record: Record) -> list[str]:

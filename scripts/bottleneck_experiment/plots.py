@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bottleneck_findings import half_quality_length
-from bottleneck_pages import TITLES
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-Record = dict[str, Any]
+from scripts.bottleneck_experiment.findings import half_quality_length
+from scripts.bottleneck_experiment.pages import TITLES
+from scripts.harness.records import Record
+
 # attention and the plain fixed vector stand out, the slots are one family from light to dark, controls are dashed
 STYLES: dict[str, dict[str, Any]] = {
     "additive": {"color": "#0072B2", "marker": "o", "linewidth": 2.2},
@@ -50,8 +51,10 @@ def plot_vectors(vectors: Record, path: Path) -> None:
     points = np.array(vectors["points"])
     dots = axes.scatter(points[:, 0], points[:, 1], c=vectors["lengths"], cmap="viridis", s=9)
     figure.colorbar(dots, label="source tokens")
-    for axis, share, set_label in zip("12", vectors["shares"], (axes.set_xlabel, axes.set_ylabel), strict=True):
-        set_label(f"principal component {axis} ({100 * share:.0f} % of the variance)")
+    labels = [
+        f"principal component {i} ({100 * share:.0f} % of the variance)" for i, share in enumerate(vectors["shares"], 1)
+    ]
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.set_title(f"Sentence vectors of {vectors['arm']}, one to six captions")
     figure.savefig(path, dpi=110)
 

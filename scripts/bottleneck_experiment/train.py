@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bottleneck_plan import Training
-
+from scripts.bottleneck_experiment.plan import Training
 from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
 
 

@@ -1,16 +1,39 @@
-"""Fifty deterministic updates on the reverse task: the curve that a refactoring must not change."""
+"""Regenerate the stored loss curves of tests/golden and print by how much they changed.
+
+A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
+"""
+
+from __future__ import annotations
+
+import json
 
 import torch
 
+from scripts.harness.records import ROOT
+from scripts.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import batch_loss
-from tests.toy import FIRST_ID, reverse_batch
 
+CURVES = ROOT / "tests" / "golden" / "curves.json"
 NUM_TYPES = 11
+SIZES = {"embedding_size": 16, "hidden_size": 32, "readout_size": 16, "encoder": {"hidden_size": 16}}
+DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 
 
-def loss_curve(variant, num_updates=50, device="cpu"):
+def main() -> None:
+    """Compute the curves, compare them with the stored ones, and store them."""
+    old = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
+    new = {name: loss_curve(name) for name in packaged_variants("attention")}
+    for name, curve in new.items():
+        changes = [abs(a / b - 1) for a, b in zip(curve, old.get(name, []), strict=False)]
+        change = max(changes, default=float("nan"))
+        print(f"{name:12} first {curve[0]:.4f} last {curve[-1]:.4f}  largest relative change {change:.1e}")
+    CURVES.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
+
+
+def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list[float]:
     """Mean loss per target token (nats, label-smoothed) of each update, float32, one thread.
 
     No dropout and no sampling: the generators of other devices draw other numbers.
@@ -19,15 +42,8 @@ def loss_curve(variant, num_updates=50, device="cpu"):
     torch.set_num_threads(1)
     try:
         torch.manual_seed(7)
-        config = ModelConfig(
-            embedding_size=16,
-            hidden_size=32,
-            readout_size=16,
-            tie_embeddings="target",
-            attention={"name": variant},
-            encoder={"hidden_size": 16},
-            dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
-        )
+        settings = {**SIZES, "tie_embeddings": "target", "attention": {"name": variant}, "dropout": DROPOUT}
+        config = ModelConfig.model_validate(settings)
         model = build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
         model.to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
@@ -36,9 +52,13 @@ def loss_curve(variant, num_updates=50, device="cpu"):
             batch = reverse_batch(32, num_types=NUM_TYPES, max_length=6, seed=update).to(torch.device(device))
             optimizer.zero_grad()
             loss = batch_loss(model, batch, label_smoothing=0.1)
-            (loss.loss_sum / loss.num_tokens).backward()
+            (loss.loss_sum / loss.num_tokens).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             curve.append(loss.loss_sum.item() / loss.num_tokens)
         return curve
     finally:
         torch.set_num_threads(threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,19 +1,14 @@
-#!/usr/bin/env python3
-"""Kill -9 a training at random moments, resume it each time, compare its end with an uninterrupted run, bit for bit.
+"""Kill -9 a training run at random moments, resume it each time, compare its end with an uninterrupted run bit for bit.
 
-    .venv/bin/python scripts/kill_resume                 the record goes to docs/records/kill-resume.json
-    .venv/bin/python scripts/kill_resume --kills 2 --record /tmp/record.json
-
-The moments are drawn from a seed, uniformly over the updates of the training, each delayed by up to one and a half of
-the periods between two saves: so they fall into updates, validations and saves and, where two are close, into the start
-of a session.
+The moments are drawn from a seed, uniformly over the updates of the run, each delayed by up to one and a half of the
+periods between two saves: so they fall into updates, validations and saves and, where two are close, into the start of
+a session.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
 import signal
 import subprocess
@@ -26,13 +21,13 @@ from typing import Any
 
 import torch
 
+from scripts.harness.records import RECORDS, describe
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.train import checkpoint
 
-DEFAULT_RECORD = Path(__file__).parent.parent / "docs" / "records" / "kill-resume.json"
+DEFAULT_RECORD = RECORDS / "kill-resume.json"
 EVERY = 3
 SETTINGS = [
     # all that a resume has to carry: averages, schedules of both kinds, accumulation, sampled tokens, dropout
@@ -74,7 +69,7 @@ def main() -> None:
         "uninterrupted_s": round(duration_s, 1),
         "seed_of_moments": options.seed,
         "settings": SETTINGS,
-        "environment": describe_environment(["scripts/kill_resume", *sys.argv[1:]], "cpu"),
+        "environment": describe("scripts/kill_resume"),
     }
     write_json(options.record, record)
     print(f"{len(moments)} kills, {num_updates} updates: {'identical' if not differences else differences}")
@@ -174,6 +169,4 @@ def history(run: RunDir) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    if platform.system() == "Windows":
-        sys.exit("there is no SIGKILL here")
     main()

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """Draw README's picture: the attention of one sentence beside BLEU by sentence length.
-
-    .venv/bin/python scripts/picture      writes docs/plots/readme.png
 
 The model of `scripts/demo`, which runs first, translates the sentence. The curves are those of the record `demo`
 (`scripts/results record demo runs/demo-report.json`).
@@ -9,25 +6,19 @@ The model of `scripts/demo`, which runs first, translates the sentence. The curv
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
+from scripts.harness.records import RECORDS, ROOT, Record
+from scripts.tools.demo import ATTENTION, SENTENCE
+from seq2seq_attn.files import read_json
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 from seq2seq_attn.translate.snippet import MAP_COLORS
 from seq2seq_attn.translate.translator import load
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from demo import ATTENTION, SENTENCE  # noqa: E402
-
-RECORD = ROOT / "docs" / "records" / "demo.json"
 PICTURE = ROOT / "docs" / "plots" / "readme.png"
 ARMS = (("with attention", "#0a3c7a", "o", (0, -16)), ("with one fixed vector", "#d55e00", "s", (0, 10)))
 """label, colour, marker, and where the label is, in points from the middle of the curve"""
@@ -42,7 +33,7 @@ def main(run: Path = ROOT / ATTENTION, picture: Path = PICTURE) -> None:
     figure.set_layout_engine("constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
     draw_attention(left, attention)
-    draw_curves(right, json.loads(RECORD.read_text(encoding="utf-8"))["sets"][-1]["buckets"])
+    draw_curves(right, read_json(RECORDS / "demo.json")["sets"][-1]["buckets"])
     save_figure(figure, picture)
 
 
@@ -57,9 +48,9 @@ def draw_attention(axes: Axes, attention: AttentionMap) -> None:
         spine.set_visible(False)
 
 
-def draw_curves(axes: Axes, buckets: list[dict[str, Any]]) -> None:
-    for place, (label, color, marker, offset) in enumerate(ARMS):
-        scores = [next(m["runs"][place] for m in bucket["measures"] if m["name"] == "bleu") for bucket in buckets]
+def draw_curves(axes: Axes, buckets: list[Record]) -> None:
+    for i, (label, color, marker, offset) in enumerate(ARMS):
+        scores = [next(m["runs"][i] for m in bucket["measures"] if m["name"] == "bleu") for bucket in buckets]
         values = [score["score"] for score in scores]
         low, high = [score["low"] for score in scores], [score["high"] for score in scores]
         axes.fill_between(range(len(values)), low, high, color=color, alpha=0.18, linewidth=0)

@@ -1,25 +1,24 @@
-#!/usr/bin/env python3
 """Numbers from runs into the documents.
 
-    scripts/results record NAME REPORT.json    keep what an evaluation found as docs/records/NAME.json (and its plot)
-    scripts/results render                     write docs/results.md, docs/speed, README's blocks, the configs' headers
-    scripts/results check                      exit with 1 if those do not say what the records say
-
-Needs the standard library alone.
+scripts/results record NAME REPORT.json    keep the scores of an evaluation as docs/records/NAME.json (and its plot)
+scripts/results render                     write docs/results.md, docs/speed, README's blocks, the configs' headers
+scripts/results check                      exit with 1 if those do not say what the records say
 """
+
+from __future__ import annotations
 
 import json
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+from scripts.benchmarks import pages
+from scripts.harness.pages import replace_block, table
+from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records
+from seq2seq_attn.files import read_json, write_json, write_text
 
-import speed_pages  # noqa: E402
-
-RECORDS = ROOT / "docs" / "records"
 PLOTS = ROOT / "docs" / "plots"
 BEGIN = "<!-- results: written by scripts/results, from docs/records -->"
 END = "<!-- end of results -->"
@@ -29,11 +28,12 @@ MEASURES = {
     "bleu_tutorial": "BLEU, tutorial's",
     "chrf": "chrF",
 }
+Records = dict[str, Record]
 
 
-def record(name, report_path):
-    """Keep of a report what a reader needs: scores with signatures, sizes, settings, where and when."""
-    report = json.loads(report_path.read_text(encoding="utf-8"))
+def record(name: str, report_path: Path) -> None:
+    """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when."""
+    report = read_json(report_path)
     runs = []
     for run in report["runs"]:
         environment = run["training_environment"] or {}
@@ -46,7 +46,7 @@ def record(name, report_path):
                 "seed": run["seed"],
                 "lowercases": run["lowercases"],
                 "search": run["search"],
-                "best": run["model"],
+                "best": {key: value for key, value in run["model"].items() if key not in FORMAT_KEYS},
                 "training": read_training(folder) | read_log(folder / "train.log"),
                 "hardware": environment.get("device_name"),
                 "num_threads": environment.get("num_threads"),
@@ -58,10 +58,7 @@ def record(name, report_path):
             }
         )
     value = {"name": name, "runs": runs, "length": report["length"], "sets": report["sets"]}
-    for run in runs:
-        run["best"].pop("format", None), run["best"].pop("format_version", None)
-    RECORDS.mkdir(parents=True, exist_ok=True)
-    (RECORDS / f"{name}.json").write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(RECORDS / f"{name}.json", value)
     stem = report_path.name.removesuffix(".json")
     suffix = stem.removeprefix("report") if stem.startswith("report") else f".{stem}"
     for kind in ("bleu", "retention"):
@@ -71,13 +68,14 @@ def record(name, report_path):
             shutil.copyfile(plot, PLOTS / f"{name}-{kind}.png")
 
 
+FORMAT_KEYS = ("format", "format_version")
 TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
-def read_training(folder):
-    """How long a training was; of one that has not come to its end, how far it came."""
+def read_training(folder: Path) -> Record:
+    """The length of a training run; of an unfinished one, how far it came."""
     if (folder / "finished.json").exists():
-        finished = json.loads((folder / "finished.json").read_text(encoding="utf-8"))
+        finished = read_json(folder / "finished.json")
         return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}
     events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     last, best = events[-1], [event for event in events if event.get("is_best")][-1]
@@ -85,8 +83,8 @@ def read_training(folder):
     return dict(zip(TRAINING_KEYS, values, strict=True)) | {"is_finished": False}
 
 
-def read_log(path):
-    """What only the log of a training says."""
+def read_log(path: Path) -> Record:
+    """The facts that only the log of a training run has."""
     text = path.read_text(encoding="utf-8")
     parameters = re.search(r"(\d+) parameters, ", text)
     precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)
@@ -96,14 +94,13 @@ def read_log(path):
     }
 
 
-def load_records():
+def evaluations() -> Records:
     """Evaluation records by name; other records (speed, resume) have their own pages."""
-    values = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RECORDS.glob("*.json"))]
-    return {value["name"]: value for value in values if "sets" in value}
+    return {record["name"]: record for record in load_records(RECORDS).values() if "sets" in record}
 
 
-def summary_rows(records):
-    """A row a run: its headline scores on the first test set of its record."""
+def summary_rows(records: Records) -> Iterator[tuple[Record, Record, Record, Record]]:
+    """A row per run: its headline scores on the first test set of its record."""
     for value in records.values():
         test = value["sets"][0]
         for position, run in enumerate(value["runs"]):
@@ -111,12 +108,9 @@ def summary_rows(records):
             yield value, test, run, scores
 
 
-def render_readme(records):
+def render_readme(records: Records) -> str:
     """The block of README: one table, then where the rest is."""
-    lines = [
-        "| configuration | attention | test set (n) | BLEU, cased | BLEU, tutorial's | beam | minutes | parameters |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for _, test, run, scores in summary_rows(records):
         cells = [
             f"`{run['config']}`",
@@ -128,8 +122,10 @@ def render_readme(records):
             number(run["training"]["minutes"], "{:.0f}") + ("" if run["training"].get("is_finished", True) else " *"),
             number(run["training"]["num_parameters"], "{:,}"),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += [
+        rows.append(cells)
+    header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial's", "beam", "minutes"]
+    lines = [
+        *table([*header, "parameters"], rows, align="---"),
         "",
         "One seed each; brackets are 95 % bootstrap intervals over sentences. The tutorial's convention is BLEU on",
         "lower-cased spaCy tokens. Minutes are wall time of training with its validations, on a machine that did other",
@@ -146,7 +142,7 @@ def render_readme(records):
     return "\n".join(lines)
 
 
-def render_page(records):
+def render_page(records: Records) -> str:
     """docs/results.md: all scores of all records."""
     lines = ["# Results", "", "Written by `scripts/results` from the records in `docs/records`."]
     for name, value in records.items():
@@ -166,22 +162,25 @@ def render_page(records):
         for test in value["sets"]:
             names = [run["name"] for run in value["runs"]]
             lines += ["", f"### {name}: {test['name']}, n = {test['num_pairs']}", ""]
-            lines += [f"| | {' | '.join(names)} | signature |", f"|---|{'---|' * len(names)}---|"]
-            for measure in test["measures"]:
-                cells = " | ".join(interval(run) for run in measure["runs"])
-                label = MEASURES.get(measure["name"], measure["name"])
-                lines.append(f"| {label} | {cells} | `{measure['signature']}` |")
-            lines += ["", *by_length(value, test, names)]
+            rows = [
+                [
+                    MEASURES.get(measure["name"], measure["name"]),
+                    *map(interval, measure["runs"]),
+                    f"`{measure['signature']}`",
+                ]
+                for measure in test["measures"]
+            ]
+            lines += [*table(["measure", *names, "signature"], rows, align="---"), "", *by_length(value, test, names)]
         for kind in ("bleu", "retention"):
             if (PLOTS / f"{name}-{kind}.png").exists():
                 lines += ["", f"![{kind} by length](plots/{name}-{kind}.png)"]
     return "\n".join([*lines, *other_records()]) + "\n"
 
 
-def other_records():
-    """What the records say that are not evaluations."""
-    if (path := RECORDS / "cli.json").exists():
-        value = json.loads(path.read_text(encoding="utf-8"))
+def other_records() -> Iterator[str]:
+    """The records that are not evaluations."""
+    records = load_records(RECORDS)
+    if value := records.get("cli"):
         environment = value["environment"]
         yield from ["", "## The command line", "", f"`scripts/bench_cli` on {environment['device_name']}.", ""]
         imports = "imports" if value["help"]["imports_torch"] else "does not import"
@@ -197,8 +196,7 @@ def other_records():
                 f"- {scoring['lines']:,} saved translations of two systems scored without a model (every measure, six "
                 f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
             )
-    if (path := RECORDS / "kill-resume.json").exists():
-        value = json.loads(path.read_text(encoding="utf-8"))
+    if value := records.get("kill-resume"):
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
         yield (
@@ -208,26 +206,25 @@ def other_records():
         )
 
 
-def by_length(value, test, names):
+def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
     """BLEU of each bucket; p of the paired bootstrap against the first run."""
-    p_columns = [f" p ({name})" for name in names[1:]]
-    yield f"| {value['length']['of']} tokens | n | {' | '.join(names)} |{''.join(f'{p} |' for p in p_columns)}"
-    yield f"|---|---|{'---|' * (len(names) + len(p_columns))}"
+    rows = []
     for bucket in test["buckets"]:
         runs = next(m["runs"] for m in bucket["measures"] if m["name"] == "bleu")
-        cells = [interval(run) for run in runs]
-        cells += [f"{run['paired_bootstrap']['p_value']:.4f}" for run in runs[1:]]
+        p_values = [f"{run['paired_bootstrap']['p_value']:.4f}" for run in runs[1:]]
         thin = " (thin)" if bucket["is_thin"] else ""
-        yield f"| {bucket['label']}{thin} | {bucket['num_pairs']} | {' | '.join(cells)} |"
+        rows.append([f"{bucket['label']}{thin}", str(bucket["num_pairs"]), *map(interval, runs), *p_values])
+    header = [f"{value['length']['of']} tokens", "n", *names, *(f"p ({name})" for name in names[1:])]
+    return table(header, rows, align="---")
 
 
-def interval(score):
+def interval(score: Record) -> str:
     """A score with its interval."""
     return f"{score['score']:.1f} [{score['low']:.1f}, {score['high']:.1f}]"
 
 
-def config_header(name, run, test, score, signature):
-    """What a configuration reaches, as the comment that its file carries."""
+def config_header(name: str, run: Record, test: Record, score: Record, signature: str) -> str:
+    """The score of a configuration, as the comment in its file."""
     training, search = run["training"], run["search"]
     return (
         f"#\n# Result: BLEU {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
@@ -239,9 +236,9 @@ def config_header(name, run, test, score, signature):
     )
 
 
-def config_documents(records):
-    """Path and wanted text of each packaged configuration that has a record: its header says what came out."""
-    headers = {}
+def config_documents(records: Records) -> Iterator[tuple[Path, str]]:
+    """Path and wanted text of each packaged configuration that has a record, which its header shows."""
+    headers: dict[str, str] = {}
     for value, test, run, scores in summary_rows(records):
         measures = {measure["name"]: measure["signature"] for measure in test["measures"]}
         name = "bleu_tutorial" if run["lowercases"] else "bleu"
@@ -254,51 +251,43 @@ def config_documents(records):
             yield path, re.sub(r"^(?=name:|extends:)", header, text, count=1, flags=re.MULTILINE)
 
 
-def unfinished(training):
-    """A word on a training that was stopped before its end."""
+def unfinished(training: Record) -> str:
+    """A remark on a training run that was stopped before its end."""
     return (
         "" if training.get("is_finished", True) else f", stopped; the best model is of update {training['best_update']}"
     )
 
 
-def number(value, form):
-    """A formatted number, or nothing where the run did not say."""
+def number(value: float | None, form: str) -> str:
+    """A formatted number, or nothing if the run does not have it."""
     return "" if value is None else form.format(value)
 
 
-def replace_block(text, begin, end, block):
-    """A page with what lies between the two marks renewed."""
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
-
-
-def documents():
+def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each generated document."""
-    records = load_records()
+    records, speed = evaluations(), load_records(SPEED)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = replace_block(readme, BEGIN, END, render_readme(records))
-    speed = speed_pages.load_records()
-    yield ROOT / "README.md", replace_block(readme, speed_pages.BEGIN, speed_pages.END, speed_pages.render_block(speed))
-    yield speed_pages.FOLDER / "README.md", speed_pages.render_page(speed)
+    readme = replace_block(readme, BEGIN, END, f"\n{render_readme(records)}\n")
+    readme = replace_block(readme, pages.BEGIN, pages.END, f"\n{pages.render_block(speed)}\n")
+    yield ROOT / "README.md", readme
+    yield SPEED / "README.md", pages.render_page(speed)
     yield ROOT / "docs" / "results.md", render_page(records)
     yield from config_documents(records)
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     """Run one of the three forms; the exit code."""
     match arguments:
-        case ["record", name, path]:
-            record(name, Path(path))
+        case ["record", name, report]:
+            record(name, Path(report))
         case ["render"]:
-            for path, text in documents():
-                path.write_text(text, encoding="utf-8")
+            for document, text in documents():
+                write_text(document, text)
         case ["check"]:
             stale = [path for path, text in documents() if not path.exists() or path.read_text("utf-8") != text]
-            for path in stale:
-                print(
-                    f"{path.relative_to(ROOT)}: not what the records say; run scripts/results render", file=sys.stderr
-                )
+            for document in stale:
+                shown = document.relative_to(ROOT)
+                print(f"{shown}: not what the records say; run scripts/results render", file=sys.stderr)
             return 1 if stale else 0
         case _:
             print(__doc__, file=sys.stderr)

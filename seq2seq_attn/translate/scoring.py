@@ -9,7 +9,7 @@ Shapes: N lines, B sentence pairs, S source positions with EOS, T target positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import PAD, UNK
 from seq2seq_attn.translate.batching import batches_by_length, eval_mode
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
-from seq2seq_attn.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from seq2seq_attn.translate.translator import Translator
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scripts.harness.samples import hostile_lines
 from seq2seq_attn import load
 from seq2seq_attn.commands.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
@@ -34,32 +35,6 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
     return give
 
 
-def hostile_lines(count: int) -> list[bytes]:
-    """Lines that drop, shift or break other tools; no line holds a line feed, none ends in a carriage return."""
-    generator = np.random.default_rng(0)
-    kinds = [
-        *(line.encode() for line in SOURCE),
-        b"",
-        b"   ",
-        b"\x00",
-        b"Ein \x00 Hund",
-        bytes(range(1, 10)) + b"\x0b\x0c" + bytes(range(14, 32)) + b"x",
-        "Ein\u2028Hund\u2029rennt\x85.".encode(),
-        "\u200f\u202eשלום\u202c ‏ Hund".encode(),
-        "Ein 🐕‍🦺 rennt 👨‍👩‍👧‍👦 ☺️".encode(),
-        b"\xff\xfe kein UTF-8 \xc3",
-        b"\xed\xa0\x80 surrogate",
-        b"a\rb\x1b[31mred\x1b[0m",
-        "\ufeffWiese".encode(),
-        "e\u0301".encode() * 40,
-        b"<unk> <pad> <bos> <eos> ||| @@ \xe2\x96\x81",
-        b"Wiese" * 60,
-    ]
-    lines = [kinds[i] for i in generator.integers(0, len(kinds), count)]
-    lines[count // 3] = b"Hund " * 10_000
-    return lines
-
-
 # ---- line i out is line i in ----
 
 
@@ -70,7 +45,7 @@ def test_two_thousand_hostile_lines(
     capfdbinary: pytest.CaptureFixture[bytes],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    lines = hostile_lines(2_000)
+    lines = hostile_lines(2_000, SOURCE)
     translator = load(run.path)
     alone: dict[bytes, str] = {}
     for line in dict.fromkeys(lines):

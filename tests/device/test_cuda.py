@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from scripts.harness.samples import DRAWING, FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig, TrainConfig
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
@@ -13,7 +14,6 @@ from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
-from tests.toy import DRAWING, FIRST_ID, reverse_batch
 
 pytestmark = [
     pytest.mark.device,

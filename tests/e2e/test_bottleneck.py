@@ -1,27 +1,10 @@
 """The bottleneck experiment: equal arms, honest arithmetic, pages that say what the records say."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-from seq2seq_attn.config import load_config
-from seq2seq_attn.model.build import build_model, count_parameters
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from bottleneck_findings import half_quality_length, half_retention_length, says_of_slots  # noqa: E402
-from bottleneck_pages import (  # noqa: E402
-    BEGIN,
-    END,
-    FOLDER,
-    load_records,
-    render_block,
-    render_page,
-    replace_block,
-)
-from bottleneck_plan import (  # noqa: E402
+from scripts.bottleneck_experiment.findings import half_quality_length, half_retention_length
+from scripts.bottleneck_experiment.pages import FOLDER, load_records, render_page, renew_block
+from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
     MULTI30K_ARMS,
     Training,
@@ -29,7 +12,11 @@ from bottleneck_plan import (  # noqa: E402
     multi30k_trainings,
     multi30k_tuning,
 )
-from bottleneck_train import planned_run  # noqa: E402
+from scripts.bottleneck_experiment.train import planned_run
+from scripts.harness.pages import replace_block
+from scripts.harness.records import ROOT
+from seq2seq_attn.config import load_config
+from seq2seq_attn.model.build import build_model, count_parameters
 
 
 @pytest.mark.parametrize(
@@ -134,20 +121,10 @@ def test_half_of_attentions_quality_may_be_lost_from_the_start():
     assert half_retention_length(record((60.0, 50.0, 40.0)), "arm") is None
 
 
-def test_what_lies_beyond_the_test_is_not_told_apart():
-    def says(*lengths):
-        return says_of_slots({f"slots-{2**i}": length for i, length in enumerate(lengths)})
-
-    assert says(11.0, 12.0, 13.0) == says(11.0, 12.0, None) == "it rises with every K"
-    assert says(11.0, 12.0, None, None).endswith("which does not tell `slots-4`, `slots-8` apart")
-    for lengths in ((11.0, 11.0), (12.0, 11.0, None), (11.0, None, 30.0), (0.0, 0.0, 12.0)):
-        assert says(*lengths) == "it does not rise with every K"
-
-
 def test_only_the_block_is_replaced():
-    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert replace_block(page, "new") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
-    assert replace_block("no marks\n", "new") == "no marks\n"
+    page = "before\n<begin>\nold\n<end>\nafter\n"
+    assert replace_block(page, "<begin>", "<end>", "new") == "before\n<begin>\nnew\n<end>\nafter\n"
+    assert replace_block("no marks\n", "<begin>", "<end>", "new") == "no marks\n"
 
 
 def test_the_pages_are_those_of_the_records():
@@ -155,7 +132,7 @@ def test_the_pages_are_those_of_the_records():
     assert records
     assert (FOLDER / "README.md").read_text(encoding="utf-8") == render_page(records)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert BEGIN in readme
-    assert replace_block(readme, render_block(records)) == readme
+    assert "![One to six captions joined" in readme
+    assert renew_block(readme, records) == readme
     for name in records:
         assert (FOLDER / f"{name}.png").is_file()

@@ -1,24 +1,21 @@
 """`scripts/demo`, at tiny sizes: what it shows, in which order, and that what it suggests works."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from scripts.harness.records import ROOT
+from scripts.tools import demo
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.captions.generator import tokenize_caption, write_corpus
 from seq2seq_attn.config import load_config
 from seq2seq_attn.report.terminal import attention_text
 from seq2seq_attn.translate.attention_map import AttentionMap
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-import demo  # noqa: E402
 
 TINY = ["data.captions.num_train=60", "data.captions.num_valid=5", "data.captions.num_test=20", "train.max_epochs=1"]
 
@@ -28,8 +25,11 @@ def shown(tmp_path_factory):
     """The folder where it ran, and all that it printed."""
     folder = tmp_path_factory.mktemp("demo")
     settings = [word for setting in TINY for word in ("--set", setting)]
-    command = [sys.executable, str(ROOT / "scripts" / "lib" / "demo.py"), *settings]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [sys.executable, "-m", "scripts.tools.demo", *settings]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     assert done.returncode == 0, done.stdout
     return folder, done.stdout
 

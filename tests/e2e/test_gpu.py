@@ -11,12 +11,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
-
-import speed_pages
-from gpu_blocks import __main__ as command
-from gpu_blocks import bleu, bounds, checks, training, translation
-from gpu_blocks.plan import BLOCKS, ROOT, Budget, Settings
+from scripts.benchmarks import pages
+from scripts.benchmarks.gpu import __main__ as command
+from scripts.benchmarks.gpu import bleu, bounds, checks, training, translation
+from scripts.benchmarks.gpu.plan import BLOCKS, Budget, Settings
+from scripts.harness.records import ROOT
 
 
 @pytest.fixture
@@ -52,10 +51,10 @@ def test_the_speed_blocks_measure_and_their_page_is_written(settings: Settings) 
     assert functions["tutorial"]["differences"]["fp32"]["loss"] < 1e-5
     assert torch.get_float32_matmul_precision() == "highest"
     assert all(row["sentences_per_s"] > 0 for row in read(settings, "translation")["rows"])
-    page = speed_pages.render_page({f"gpu-{name}": read(settings, name) for name in ("training", "translation")})
+    page = pages.render_page({f"gpu-{name}": read(settings, name) for name in ("training", "translation")})
     assert "## On a GPU" in page
     assert "| ours, graphs, bf16 |" in page
-    assert "## On a GPU" not in speed_pages.render_page({})
+    assert "## On a GPU" not in pages.render_page({})
 
 
 def test_a_training_block_resumes_a_saved_state_and_clears_anything_else(settings: Settings, tmp_path: Path) -> None:
@@ -83,7 +82,7 @@ def test_a_training_block_goes_on_until_its_run_has_finished(settings: Settings,
     assert record["is_finished"]
     assert record["minutes_to_bleu"]["0"] > 0.0
     assert record["utilization"] is None
-    assert "0 BLEU on the validation set" in speed_pages.render_page({"gpu-bleu": record})
+    assert "0 BLEU on the validation set" in pages.render_page({"gpu-bleu": record})
 
 
 def test_utilization_is_averaged_over_what_nvidia_smi_said(tmp_path: Path) -> None:

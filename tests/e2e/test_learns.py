@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from scripts.harness.samples import FIRST_ID, reverse_batch, reverse_pairs
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
@@ -10,7 +11,6 @@ from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
-from tests.toy import FIRST_ID, reverse_batch, reverse_pairs
 
 NUM_TYPES = 10
 # uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never goes back, while the

@@ -17,7 +17,7 @@ REST = ["tests/contract", "tests/model", "tests/golden", "tests/translate", "tes
 def copy(tmp_path_factory):
     """The checkout without the folder and its own tests."""
     to = tmp_path_factory.mktemp("plain")
-    for name in ("seq2seq_attn", "tests", "configs", "data", "examples", "pyproject.toml"):
+    for name in ("seq2seq_attn", "tests", "scripts", "configs", "data", "examples", "pyproject.toml"):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, to / name, ignore=shutil.ignore_patterns("__pycache__", "prepared", "multi30k"))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from scripts.harness.samples import DRAWING
+from scripts.tools.golden import loss_curve
 from seq2seq_attn.model.variants import packaged_variants
-from tests.golden.curve import loss_curve
-from tests.toy import DRAWING
 
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
 

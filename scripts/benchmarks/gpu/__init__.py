@@ -1,1 +1,1 @@
-"""Blocks of work that wait for a GPU; see scripts/gpu. `plan` says which there are and keeps their records."""
+"""Blocks of work that wait for a GPU: see scripts/gpu. `plan` lists them and keeps their records."""

@@ -1,4 +1,4 @@
-"""The command line of scripts/gpu. Needs the standard library alone: on a bare machine the rest comes with `--from`."""
+"""The command line of scripts/gpu. Needs the standard library only: on a bare machine the rest comes with `--from`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from gpu_blocks import bundle
-from gpu_blocks.plan import BLOCKS, DOCS, ROOT, WORK, Budget, Settings, child_environment
+from scripts.benchmarks.gpu import bundle
+from scripts.benchmarks.gpu.plan import BLOCKS, WORK, Budget, Settings, child_environment
+from scripts.harness.records import ROOT, SPEED
 
+PACKAGE = "scripts.benchmarks.gpu"
 MODULES = {
     "tests": "checks",
     "training": "training",
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 def settings_of(options: argparse.Namespace, stack: ExitStack) -> Settings:
     """What the blocks are told; a rehearsal works in a temporary folder."""
     if not options.rehearse:
-        records = options.records or DOCS
+        records = options.records or SPEED
         return Settings(device="cuda", minutes=options.minutes, records=records, work=options.work or WORK)
     folder = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpu-rehearsal-")))
     records = options.records or folder / "records"
@@ -83,7 +85,7 @@ def run_all(names: list[str], settings: Settings) -> int:
 def run_apart(name: str, settings: Settings) -> bool:
     """Run a block in another process; whether it came to its end."""
     print(f"\n=== {name}: {BLOCKS[name]}", flush=True)
-    command = [sys.executable, "-m", "gpu_blocks", "--block", name, "--minutes", str(settings.minutes)]
+    command = [sys.executable, "-m", PACKAGE, "--block", name, "--minutes", str(settings.minutes)]
     command += ["--records", str(settings.records), "--work", str(settings.work)]
     command += ["--rehearse"] if settings.is_rehearsal else []
     # tiny sizes gain nothing from threads
@@ -110,7 +112,7 @@ def run_here(name: str, settings: Settings) -> int:
         if not torch.cuda.is_available():
             print("no CUDA device here; try the blocks on the CPU with scripts/gpu --rehearse", file=sys.stderr)
             return 1
-    module = importlib.import_module(f"gpu_blocks.{MODULES[name]}")
+    module = importlib.import_module(f"{PACKAGE}.{MODULES[name]}")
     return 0 if module.run(name, settings, Budget(settings.minutes)) else 1
 
 

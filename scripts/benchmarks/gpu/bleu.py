@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from training_course import read_events, summarize
-
-from gpu_blocks.corpus import TINY_MODELS, data_settings
-from gpu_blocks.plan import ROOT, Budget, Record, Settings, child_environment, write_record
+from scripts.benchmarks.gpu.corpus import TINY_MODELS, data_settings
+from scripts.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
+from scripts.benchmarks.training_course import read_events, summarize
+from scripts.harness.records import ROOT, Record
 
 TARGETS = [35.0, 40.0]
 TOY_TARGETS = [0.0, 1000.0]
@@ -45,7 +45,6 @@ def run(name: str, settings: Settings, budget: Budget) -> bool:
     values = {"config": "multi30k", "cuda_graphs": name == "bleu", **found, **utilization(samples)}
     values |= {"validation_share": share, "minutes": elapsed_s / 60}
     write_record(settings, name, is_finished=is_finished, values=values)
-    show(values)
     if not is_finished:
         print(f"not at its end: `scripts/gpu {name}` goes on from here", file=sys.stderr)
     return is_finished
@@ -105,15 +104,3 @@ def utilization(path: Path) -> Record:
     if not rows:
         return {"utilization": None, "peak_mib": None}
     return {"utilization": sum(row[0] for row in rows) / len(rows) / 100, "peak_mib": max(row[1] for row in rows)}
-
-
-def show(values: Record) -> None:
-    """Minutes, speed and what they say about the bound."""
-    for target, minutes in values["minutes_to_bleu"].items():
-        print(f"BLEU {target}: " + ("not reached" if minutes is None else f"after {minutes:.2f} min of training"))
-    used = values["utilization"]
-    print(
-        f"{values['tokens_per_s']:,.0f} target tokens/s; GPU utilization "
-        + ("not known (no nvidia-smi)" if used is None else f"{used:.0%}, at most {values['peak_mib']:,} MiB")
-        + f"; {values['validation_share']:.0%} of {values['minutes']:.1f} min went into validation"
-    )

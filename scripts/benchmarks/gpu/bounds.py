@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from scripts.harness.turns import synchronize
+
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
 BUSY_ENOUGH = 0.75
 """A GPU that is busy for a smaller share of the time is waiting for launches."""
@@ -26,12 +28,6 @@ class Profile(NamedTuple):
     kernels: float
     busy_s: float
     """time in which at least one kernel or copy ran"""
-
-
-def synchronize(device: torch.device) -> None:
-    """Wait until a GPU has done what it was told."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 @contextmanager
@@ -96,7 +92,7 @@ def summarize(events: Iterable[Any], wall_s: float, repeats: int) -> Profile | N
     if it has seen no kernel."""
     launches, spans = 0, []
     for event in events:
-        if event.device_type == torch.autograd.DeviceType.CUDA:
+        if event.device_type.name == "CUDA":
             if not getattr(event, "is_user_annotation", False):
                 spans.append((event.time_range.start, event.time_range.end))
         elif event.name.startswith(LAUNCHES):

@@ -7,14 +7,15 @@ has no network. spaCy stays out: it would take four fifths of the bundle, and no
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
-from gpu_blocks.plan import BUNDLE_ABOUT, ROOT, WORK
+from scripts.benchmarks.gpu.plan import BUNDLE_ABOUT, WORK
+from scripts.harness.records import ROOT, describe
+from seq2seq_attn.files import write_json
 
 PACKAGES = (
     *("pydantic", "pydantic_core", "annotated-types", "typing-inspection", "typing_extensions", "PyYAML"),
@@ -37,8 +38,7 @@ def write(folder: Path, *, python_version: str) -> None:
     shutil.rmtree(folder / WHEELS, ignore_errors=True)
     _download(folder / WHEELS, python_version)
     _pack_corpus(folder / CORPUS)
-    about = {"git": _git_state(), "python": python_version}
-    (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / ABOUT, {"git": describe("scripts/gpu")["git"], "python": python_version})
     sizes = {path: path.stat().st_size / 2**20 for path in folder.rglob("*") if path.is_file()}
     for path, mib in sorted(sizes.items(), key=lambda item: -item[1]):
         print(f"{mib:>7.2f} MiB  {path.relative_to(folder)}")
@@ -87,9 +87,3 @@ def _pack_corpus(path: Path) -> None:
     with tarfile.open(path, "w:gz") as archive:
         for found in (prepared.directory, *(raw / name for name in names)):
             archive.add(found, arcname=str(found))
-
-
-def _git_state() -> object:
-    from seq2seq_attn.runtime.environment import describe_environment
-
-    return describe_environment([], "cpu")["git"]

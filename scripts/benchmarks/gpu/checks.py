@@ -7,7 +7,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from gpu_blocks.plan import ROOT, Budget, Record, Settings, child_environment, write_record
+from scripts.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
+from scripts.harness.records import ROOT, Record
 
 ON_A_GPU = ["-m", "device", "tests/device", "tests/golden"]
 ON_A_CPU = ["tests/golden", "-k", "stored and dot and not scaled"]
@@ -40,11 +41,6 @@ def run(name: str, settings: Settings, budget: Budget) -> bool:
     found = read_report(report)
     is_good = found["passed"] > 0 and not found["failed"]
     write_record(settings, name, is_finished=is_good, values={**found, "output_tail": done.stdout[-TAIL:]})
-    print(
-        f"{found['passed']} passed, {len(found['failed'])} failed, {found['skipped']} skipped, {found['seconds']:.0f} s"
-    )
-    for test in found["failed"]:
-        print(f"  {test['name']}: {test['message']}")
     return is_good
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from gpu_blocks.plan import Settings
+from scripts.benchmarks.gpu.plan import Settings
 from seq2seq_attn.config import ModelConfig, load_config
 
 SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()

@@ -1,17 +1,17 @@
-"""The blocks, their settings, their time and their records. Needs the standard library alone."""
+"""The blocks, their settings, their time and their records. Needs the standard library only."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
-DOCS = ROOT / "docs" / "speed"
+from scripts.benchmarks import pages_gpu
+from scripts.harness.records import ROOT, SPEED, Record, describe
+from seq2seq_attn.files import read_json, write_json
+
 WORK = ROOT / "build" / "gpu"
 """Run directories of unfinished training, and what `--from` unpacks."""
 BUNDLE_ABOUT = WORK / "bundle.json"
@@ -22,7 +22,6 @@ BLOCKS = {
     "bleu": "`seq2seq train` on Multi30k with CUDA graphs, to 35 and to 40 BLEU",
     "bleu-eager": "the same without CUDA graphs",
 }
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ class Settings:
 
     def read_record(self, name: str) -> Record | None:
         """A block's record, from the records' folder or, outside a rehearsal, from docs/speed."""
-        folders = [self.records] if self.is_rehearsal else [self.records, DOCS]
+        folders = [self.records] if self.is_rehearsal else [self.records, SPEED]
         for folder in folders:
             path = folder / f"gpu-{name}.json"
             if path.is_file():
-                record: Record = json.loads(path.read_text(encoding="utf-8"))
+                record: Record = read_json(path)
                 return record
         return None
 
@@ -73,16 +72,13 @@ class Budget:
 
 
 def write_record(settings: Settings, name: str, *, is_finished: bool, values: Record) -> None:
-    """Write a block's record, with versions, device, date and commit."""
-    from seq2seq_attn.files import write_json
-    from seq2seq_attn.runtime.environment import describe_environment
-
-    environment = describe_environment(["scripts/gpu", name], settings.device)
+    """Write a block's record, with versions, device, date and commit, and print it as the page shows it."""
+    environment = {**describe("scripts/gpu", settings.device), "command": ["scripts/gpu", name]}
     if environment["git"] is None and BUNDLE_ABOUT.is_file():  # no checkout, but a copy of one
-        environment["git"] = json.loads(BUNDLE_ABOUT.read_text(encoding="utf-8"))["git"]
-    settings.records.mkdir(parents=True, exist_ok=True)
+        environment["git"] = read_json(BUNDLE_ABOUT)["git"]
     value = {"block": name, "is_finished": is_finished, **values, "environment": environment}
     write_json(settings.record_path(name), value)
+    print("\n".join(pages_gpu.SECTIONS[name](value)))
 
 
 def child_environment(num_threads: int | None = None) -> dict[str, str]:

@@ -1,5 +1,10 @@
-"""See scripts/bench_peers. Tokens are target tokens with EOS, without padding. A turn is some updates, the building of
-their batches included, or the translation of all sentences in a given number of steps, the same for all."""
+"""Training and decoding speed of JoeyNMT and OpenNMT-py against ours: same tokens, same sizes, one core.
+
+Tokens are target tokens with EOS, without padding. A turn is some updates, the building of their batches included, or
+the translation of all sentences in a given number of steps, the same for all.
+"""
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -8,24 +13,24 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
-from bench_peers_environments import PEERS, ROOT, ensure_environment
-
+from scripts.benchmarks.pages import publish
+from scripts.benchmarks.peers.environments import PEERS, ensure_environment
+from scripts.harness.records import ROOT, Record, describe, options_of, ratio_fields
+from scripts.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.files import write_json
-from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
+from seq2seq_attn.text.vocab import Vocab
 
-LIB = Path(__file__).resolve().parent
 TEST_SET = "test_2016_flickr"
 SIZES = {"embedding_size": 256, "batch_size": 64, "dropout": 0.3, "steps": 14}
 EQUAL, LARGE = 512, 1024
-SCRIPTS = {"joeynmt": "bench_peers_joeynmt.py", "OpenNMT-py": "bench_peers_opennmt.py", "ours": "bench_peers_ours.py"}
-PRECISIONS = ("fp32", "bf16") if cpu_multiplies_bf16() else ("fp32",)  # emulated, bf16 would say nothing
-OURS = {f"ours, {precision}": {"system": "ours", "precision": precision} for precision in PRECISIONS}
+MODULES = {"joeynmt": "joeynmt", "OpenNMT-py": "opennmt", "ours": "ours"}
+OURS = {f"ours, {precision}": {"system": "ours", "precision": precision} for precision in precisions("cpu")}
 DIFFERENCES = (
     "The models are three functions: there is no numerical difference to tell, only their sizes to compare.",
     "All: the same tokens (SentencePiece, joint 8k), vocabularies and sentences per batch; embeddings 256;"
@@ -45,61 +50,81 @@ DIFFERENCES = (
 )
 
 
-class Contestant:
+class Competitor:
     """A process that waits for its turns."""
 
-    def __init__(self, name, python, task, folder):
+    def __init__(self, name: str, python: Path, task: Record, folder: Path) -> None:
         self.name, self.peak_mib = name, 0.0
-        self.turns = []
-        self._log = Path(folder) / f"{name.replace(' ', '-')}.log"
+        self.turns: list[Record] = []
+        self._log = folder / f"{name.replace(' ', '-')}.log"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
         with self._log.open("w") as log:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
-            command = [str(python), str(LIB / SCRIPTS[task["system"]]), json.dumps(task)]
-            self._process = subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes)
+            module = f"scripts.benchmarks.peers.{MODULES[task['system']]}"
+            self._process = subprocess.Popen(
+                [str(python), "-m", module, json.dumps(task)],
+                env=environment,
+                cwd=ROOT,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._commands, self._answers = self._process.stdin, self._process.stdout
 
-    def wait_until_ready(self):
-        """Keep what it says about itself."""
+    def wait_until_ready(self) -> None:
+        """Wait for its first answer: its number of parameters and its versions."""
         about = self._read()
-        self.parameters, self.versions = about["parameters"], about["versions"]
+        self.parameters: int = about["parameters"]
+        self.versions: dict[str, str] = about["versions"]
 
-    def turn(self, **command):
-        """Its answer; `speed`: what it is about, a second."""
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
+    def turn(self, command: Record) -> Record:
+        """Its answer, with its `speed`: tokens or sentences per second."""
+        self._commands.write(json.dumps(command) + "\n")
+        self._commands.flush()
         answer = self._read()
         return {**command, **answer, "speed": answer["amount"] / answer["seconds"]}
 
-    def stop(self):
-        """Its input ends, and so does it."""
-        self._process.stdin.close()
+    def stop(self) -> None:
+        """End its input, and with it the process."""
+        self._commands.close()
         if self._process.wait() and sys.exc_info()[0] is None:
             self._fail()
 
-    def speeds(self, beam_size=None):
+    def speeds(self, beam_size: int | None = None) -> list[float]:
         """Of its turns, in order."""
         return [turn["speed"] for turn in self.turns if turn.get("beam_size") == beam_size]
 
-    def _read(self):
-        line = self._process.stdout.readline()
+    def _read(self) -> Record:
+        line = self._answers.readline()
         if not line:
             self._fail()
-        answer = json.loads(line)
+        answer: Record = json.loads(line)
         self.peak_mib = answer["peak_mib"]
         return answer
 
-    def _fail(self):
+    def _fail(self) -> NoReturn:
         raise SystemExit(f"{self.name} ended early:\n{self._log.read_text(errors='replace')[-3000:]}")
 
 
-def main():
+class Part(NamedTuple):
+    """One comparison that is over."""
+
+    do: str
+    hidden_size: int
+    competitors: list[Competitor]
+
+
+def main() -> None:
     """Time, compare, print, record."""
-    options = parse(sys.argv[1:])
+    options = parse()
     pythons = {name: ensure_environment(name, options.environments) for name in options.peers}
     pythons["ours"] = Path(sys.executable)
     parts = []
-    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder:
-        write_data(Path(folder), options)
+    with tempfile.TemporaryDirectory(prefix="bench-peers-") as name:
+        folder = Path(name)
+        write_data(folder, options)
         for do, size in (("train", EQUAL), ("decode", EQUAL), *([] if options.quick else [("train", LARGE)])):
             entrants = entries(options.peers, large=size == LARGE)
             if len(entrants) > len(OURS):
@@ -107,14 +132,14 @@ def main():
     report(parts, options)
 
 
-def entries(peers, *, large):
-    """Name to what the process is told; the large size is OpenNMT-py's alone."""
+def entries(peers: Sequence[str], *, large: bool) -> dict[str, Record]:
+    """Name to the task of the process; the large size is OpenNMT-py's alone."""
     chosen = [name for name in peers if name == "OpenNMT-py" or not large]
     return {**{f"{name} {PEERS[name].version}": {"system": name} for name in chosen}, **OURS}
 
 
-def write_data(folder, options):
-    """The prepared corpus as sentences of tokens joined by blanks, and its vocabularies without the specials."""
+def write_data(folder: Path, options: argparse.Namespace) -> None:
+    """The prepared corpus as sentences of tokens joined by spaces, and its vocabularies without the specials."""
     prepared = prepare_corpus(load_config(["multi30k"]))
     sides = {"source": ("de", prepared.source_vocab), "target": ("en", prepared.target_vocab)}
     for side, (language, vocab) in sides.items():
@@ -126,114 +151,98 @@ def write_data(folder, options):
         write_sentences(folder / f"{split}.de", prepared.pairs(TEST_SET).source, prepared.source_vocab, count)
 
 
-def write_sentences(path, ids_of, vocab, count):
-    """The first sentences of one side of a split, one a line."""
+def write_sentences(path: Path, ids_of: Callable[[int], Any], vocab: Vocab, count: int) -> None:
+    """The first sentences of one side of a split, one per line."""
     lines = [" ".join(vocab.tokens_of(ids_of(i).tolist())) for i in range(count)]
     if any(len(line.split()) != len(ids_of(i)) for i, line in enumerate(lines)):
-        raise SystemExit(f"{path}: a token holds a blank")
+        raise SystemExit(f"{path}: a token holds a space")
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def num_sentences(options):
-    """What is translated to warm up, and what counts."""
+def num_sentences(options: argparse.Namespace) -> dict[str, int]:
+    """How many sentences are translated to warm up, and in turns that count."""
     return {"warm": min(64, options.sentences), "test": options.sentences}
 
 
-def compete(do, size, entrants, pythons, folder, options):
+def compete(
+    do: str,
+    size: int,
+    entrants: Mapping[str, Record],
+    pythons: Mapping[str, Path],
+    folder: Path,
+    options: argparse.Namespace,
+) -> Part:
     """All load, side by side; then they take turns."""
-    common = {"do": do, "data": folder, "cpu": options.cpu, "hidden_size": size, **SIZES}
-    common |= {"test_set": TEST_SET, "num_sentences": num_sentences(options)}
+    common = {"do": do, "data": str(folder), "cpu": options.cpu, "hidden_size": size, **SIZES}
+    common = common | {"test_set": TEST_SET, "num_sentences": num_sentences(options)}
     with ExitStack() as stack:
-        contestants = []
+        competitors = []
         for name, task in entrants.items():
-            contestant = Contestant(name, pythons[task["system"]], {**common, **task}, folder)
-            stack.callback(contestant.stop)
-            contestants.append(contestant)
-        for contestant in contestants:
-            contestant.wait_until_ready()
+            competitor = Competitor(name, pythons[task["system"]], {**common, **task}, folder)
+            stack.callback(competitor.stop)
+            competitors.append(competitor)
+        for competitor in competitors:
+            competitor.wait_until_ready()
         os.sched_setaffinity(0, {options.cpu})
         warm_up, turns = plan(do, size, options)
-        for contestant in contestants:
-            contestant.turn(**warm_up)
+        for competitor in competitors:
+            competitor.turn(warm_up)
         for turn in turns:
-            for contestant in contestants:
-                take_turn(contestant, turn)
+            for competitor in competitors:
+                take_turn(competitor, turn)
     os.sched_setaffinity(0, options.cpus)
-    return {"do": do, "hidden_size": size, "contestants": contestants}
+    return Part(do, size, competitors)
 
 
-def plan(do, size, options):
-    """What each does to warm up, and the turns that count."""
+def plan(do: str, size: int, options: argparse.Namespace) -> tuple[Record, list[Record]]:
+    """The command that warms up, and those of the turns that count."""
     if do == "train":
         updates = options.updates if size == EQUAL else -(-options.updates // 2)  # the large size takes its time
         return {"updates": options.warm_updates}, [{"updates": updates}] * options.turns
-    turns = [{"split": "test", "beam_size": beam_size} for beam_size in (1, 5)]
+    turns: list[Record] = [{"split": "test", "beam_size": beam_size} for beam_size in (1, 5)]
     return {"split": "warm", "beam_size": 2}, turns * options.decode_turns
 
 
-def take_turn(contestant, command):
+def take_turn(competitor: Competitor, command: Record) -> None:
     """One turn, with a line about it."""
-    turn = contestant.turn(**command)
+    turn = competitor.turn(command)
     if turn.get("steps", [SIZES["steps"]]) != [SIZES["steps"]]:
-        raise SystemExit(f"{contestant.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
-    contestant.turns.append(turn)
-    print(f"{contestant.name}: {command}: {turn['speed']:,.0f} a second", file=sys.stderr)
+        raise SystemExit(f"{competitor.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
+    competitor.turns.append(turn)
+    print(f"{competitor.name}: {command}: {turn['speed']:,.0f} per second", file=sys.stderr)
 
 
-def report(parts, options):
-    """The tables, and the record."""
-    environment = describe_environment([Path(sys.argv[0]).name, *sys.argv[1:]], "cpu")
-    contestants = [contestant for part in parts for contestant in part["contestants"]]
-    versions = {contestant.name: contestant.versions for contestant in contestants}
-    print(f"{environment['cpu']}, one core (CPU {options.cpu}), {environment['written_at']}")
-    for name, found in versions.items():
-        print(f"  {name}: " + ", ".join(f"{package} {version}" for package, version in found.items()))
+def report(parts: Sequence[Part], options: argparse.Namespace) -> None:
+    """Print the tables, and record."""
+    kept = {key: value for key, value in options_of(options).items() if key not in ("environments", "cpus")}
+    versions = {competitor.name: competitor.versions for part in parts for competitor in part.competitors}
     rows = [row for part in parts for row in rows_of(part)]
-    for row in rows:
-        if row["is_first"]:
-            print(f"\n{row['what']}, hidden size {row['hidden_size']}")
-            columns = "".join(f"{f'x {name}':>20}" for name in row["ratios"])
-            print(f"{'':20}{row['unit']:>14}{columns}{'peak MiB':>12}{'parameters':>14}")
-        ratios = "".join(f"{ratio:>20.2f}" for ratio in row["ratios"].values())
-        print(f"{row['contestant']:20}{row['speed']:>14,.0f}{ratios}{row['peak_mib']:>12,.0f}{row['parameters']:>14,}")
-    print("\nwhat is equal, and what is not:")
-    for difference in DIFFERENCES:
-        print(f"- {difference}")
-    if options.record:
-        kept = {key: value for key, value in vars(options).items() if key not in ("environments", "cpus")}
-        rows = [{key: value for key, value in row.items() if key != "is_first"} for row in rows]
-        value = {"options": kept, "sizes": SIZES, "rows": rows, "versions": versions, "differences": DIFFERENCES}
-        write_json(ROOT / "docs" / "speed" / "peers.json", {**value, "environment": environment})
+    value = {"options": kept, "sizes": SIZES, "rows": rows, "versions": versions, "differences": DIFFERENCES}
+    publish("peers", {**value, "environment": describe("bench_peers")}, save=options.record)
 
 
-def rows_of(part):
-    """A row for each contestant and kind of turn, with its speed and the ratios to the peers."""
-    contestants = part["contestants"]
-    kinds = {"training": None} if part["do"] == "train" else {"greedy": 1, "beam 5": 5}
+def rows_of(part: Part) -> Iterator[Record]:
+    """A row for each competitor and kind of turn, with its speed and the ratios to the peers."""
+    kinds = {"training": None} if part.do == "train" else {"greedy": 1, "beam 5": 5}
+    bases = [competitor for competitor in part.competitors if not competitor.name.startswith("ours")]
     for what, beam_size in kinds.items():
-        bases = [contestant for contestant in contestants if not contestant.name.startswith("ours")]
-        for number, contestant in enumerate(contestants):
-            speeds = contestant.speeds(beam_size)
+        for competitor in part.competitors:
+            speeds = competitor.speeds(beam_size)
+            ratios = {base.name: paired_ratio(speeds, base.speeds(beam_size)) for base in bases}
             yield {
                 "what": what if beam_size is None else f"decoding, {what}, {SIZES['steps']} steps forced",
                 "unit": "tokens/s" if beam_size is None else "sentences/s",
-                "hidden_size": part["hidden_size"],
-                "contestant": contestant.name,
-                "is_first": number == 0,
+                "hidden_size": part.hidden_size,
+                "contestant": competitor.name,
                 "speed": statistics.median(speeds),
                 "speeds": speeds,
-                "ratios": {base.name: paired_ratio(speeds, base.speeds(beam_size)) for base in bases},
-                "peak_mib": contestant.peak_mib,
-                "parameters": contestant.parameters,
+                **ratio_fields(ratios),
+                "peak_mib": competitor.peak_mib,
+                "parameters": competitor.parameters,
             }
 
 
-def paired_ratio(speeds, base_speeds):
-    """Median over turns of the ratio of speeds."""
-    return statistics.median(a / b for a, b in zip(speeds, base_speeds, strict=True))
-
-
-def parse(arguments):
+def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_peers", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few updates, 200 sentences, no large size")
@@ -245,7 +254,7 @@ def parse(arguments):
     parser.add_argument("--decode-turns", type=int, help="of each and beam size in decoding")
     parser.add_argument("--sentences", type=int, help="to translate, from the beginning of the test set")
     parser.add_argument("--record", action="store_true", help="write docs/speed/peers.json")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     defaults = {"updates": (8, 3), "turns": (5, 2), "decode_turns": (2, 1), "sentences": (1000, 200)}
     for name, (full, quick) in defaults.items():
         if getattr(options, name) is None:

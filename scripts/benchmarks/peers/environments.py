@@ -5,12 +5,15 @@ Each gets its release from PyPI with `--no-deps`, since the pins of both forbid 
 it imports on the way of training and translating. Nothing of theirs is edited.
 """
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.harness.records import ROOT
+
 TORCH = "torch==2.13.0"
 
 

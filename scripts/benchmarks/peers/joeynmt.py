@@ -4,32 +4,37 @@ Its own `TrainManager.train_and_validate` and `predict` run; what they are given
 stop between turns, and `search`, because `predict` does not pass `min_output_length` on to it.
 """
 
+from __future__ import annotations
+
 import functools
 import logging
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import joeynmt.prediction
-from bench_peers_turns import Turns
 from joeynmt.config import parse_global_args, set_validation_args
 from joeynmt.data import load_data
 from joeynmt.model import build_model
 from joeynmt.training import TrainManager
 
+from scripts.benchmarks.peers.turns import Turns
+
 FAR = 10**9
 """updates: never"""
 
 
-def main():
+def main() -> None:
     """Train or decode, turn by turn."""
     logging.getLogger("joeynmt").setLevel(logging.INFO)
     turns = Turns()
     with tempfile.TemporaryDirectory(dir=turns.task["data"]) as folder:
         args = parse_global_args(config(turns.task, folder), rank=0, mode="train")
-        {"train": train, "decode": decode}[turns.task["do"]](turns, args)
+        (train if turns.task["do"] == "train" else decode)(turns, args)
 
 
-def train(turns, args):
+def train(turns: Turns, args: Any) -> None:
     """As `joeynmt.training.train`, with batches that wait for their turn."""
     model, train_data, dev_data, _ = joeynmt.prediction.prepare(args, rank=0, mode="train")
     trainer = TrainManager(
@@ -53,15 +58,15 @@ def train(turns, args):
 class Gate:
     """A data loader that gives its batches out turn by turn."""
 
-    def __init__(self, turns, loader):
+    def __init__(self, turns: Turns, loader: Any) -> None:
         self._turns, self._loader = turns, loader
         self.batch_sampler = loader.batch_sampler
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self._turns.train(self._loader, lambda batch: batch.ntokens)
 
 
-def decode(turns, args):
+def decode(turns: Turns, args: Any) -> None:
     """`predict` with an untrained model: the number of steps is given, so it does not matter what is found."""
     data = {}
     for split in ("warm", "test"):
@@ -72,7 +77,7 @@ def decode(turns, args):
     steps = turns.task["steps"]
     joeynmt.prediction.search = functools.partial(joeynmt.prediction.search, min_output_length=steps)
 
-    def translate(split, beam_size):
+    def translate(split: str, beam_size: int) -> Any:
         test_args = args.test._replace(beam_size=beam_size, max_output_length=steps)
         options = {"device": args.device, "n_gpu": 0, "args": test_args, "autocast": args.autocast}
         return joeynmt.prediction.predict(model, data[split], **options)[3]
@@ -81,8 +86,8 @@ def decode(turns, args):
     turns.decode(translate)
 
 
-def config(task, folder):
-    """What would be a configuration file."""
+def config(task: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The values of a configuration file."""
     embeddings = {"embedding_dim": task["embedding_size"], "scale": False, "dropout": task["dropout"]}
     rnn = {"type": "recurrent", "rnn_type": "gru", "num_layers": 1, "embeddings": embeddings}
     decoder = {

@@ -4,13 +4,15 @@ Training goes through what `onmt.train_single.main` calls, in its order, but for
 for its turn. Decoding goes through `Translator._translate`, as `onmt_translate` does.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import logging
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from bench_peers_turns import Turns
 from onmt import train_single
 from onmt.bin.train import _get_parser
 from onmt.constants import CorpusTask
@@ -20,6 +22,8 @@ from onmt.opts import translate_opts
 from onmt.translate import GNMTGlobalScorer, Translator
 from onmt.utils.parse import ArgumentParser
 
+from scripts.benchmarks.peers.turns import Turns
+
 CPU = -1
 NUM_PAIRS = 29_000
 """a bucket: the training set, sorted as a whole, as with the default of 262,144, which would hold it nine times"""
@@ -27,7 +31,7 @@ FAR = 10**9
 """updates: never"""
 
 
-def main():
+def main() -> None:
     """Train or decode, turn by turn."""
     turns = Turns()
     with tempfile.TemporaryDirectory(dir=turns.task["data"]) as folder:
@@ -35,17 +39,17 @@ def main():
         train_single.configure_process(opt, CPU)
         _, vocabs, transforms = train_single._init_train(opt)
         model = build_model(opt, opt, vocabs, None, CPU)
-        {"train": train, "decode": decode}[turns.task["do"]](turns, opt, vocabs, transforms, model)
+        (train if turns.task["do"] == "train" else decode)(turns, opt, vocabs, transforms, model)
 
 
-def train(turns, opt, vocabs, transforms, model):
+def train(turns: Turns, opt: Any, vocabs: Any, transforms: Any, model: Any) -> None:
     """The training loop, with batches that wait for their turn."""
     optimizer = train_single.Optimizer.from_opt(model, opt)
     trainer = train_single.build_trainer(opt, CPU, model, vocabs, optimizer)
     batches = build_dynamic_dataset_iter(opt, transforms, vocabs, task=CorpusTask.TRAIN, device_id=CPU)
     pad = trainer.train_loss.padding_idx
 
-    def count_tokens(item):
+    def count_tokens(item: Any) -> int:
         batch, _ = item
         return int(batch["tgt"][:, 1:, 0].ne(pad).sum())
 
@@ -53,11 +57,11 @@ def train(turns, opt, vocabs, transforms, model):
     trainer.train(turns.train(batches, count_tokens), opt.train_steps, save_checkpoint_steps=0, valid_steps=FAR)
 
 
-def decode(turns, opt, vocabs, transforms, model):
+def decode(turns: Turns, opt: Any, vocabs: Any, transforms: Any, model: Any) -> None:
     """Translate with an untrained model: the number of steps is given, so it does not matter what is found."""
     model.eval()
 
-    def translate(split, beam_size):
+    def translate(split: str, beam_size: int) -> list[list[str]]:
         options = decoding_options(turns.task, split, beam_size)
         translator = Translator.from_opt(
             model,
@@ -77,8 +81,8 @@ def decode(turns, opt, vocabs, transforms, model):
     turns.decode(translate)
 
 
-def training_options(task, folder):
-    """What the command line and a configuration file would give."""
+def training_options(task: dict[str, Any], folder: Path) -> Any:
+    """The options as the command line and a configuration file give them."""
     data = {
         "path_src": f"{task['data']}/train.de",
         "path_tgt": f"{task['data']}/train.en",
@@ -121,8 +125,8 @@ def training_options(task, folder):
     return opt
 
 
-def decoding_options(task, split, beam_size):
-    """What `onmt_translate` would be given. Greedy: to draw from the best one, which is faster than a beam of one."""
+def decoding_options(task: dict[str, Any], split: str, beam_size: int) -> Any:
+    """The options of `onmt_translate`. Greedy: sampling from the best token, which is faster than a beam of one."""
     parser = ArgumentParser()
     translate_opts(parser)
     steps = ["-min_length", str(task["steps"]), "-max_length", str(task["steps"]), "-max_length_ratio", "0"]

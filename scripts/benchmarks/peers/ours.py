@@ -1,13 +1,18 @@
 """Our own turns in scripts/bench_peers: the updates of `seq2seq train`, the translator of `seq2seq translate`."""
 
+from __future__ import annotations
+
 from contextlib import closing
+from typing import Any
 
 import torch
-from bench_peers_turns import Turns
 
-from seq2seq_attn.config import load_config
+from scripts.benchmarks.peers.turns import Turns
+from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.train.batches import EpochBatches
@@ -18,7 +23,7 @@ CPU = torch.device("cpu")
 LEARNING_RATE = 1e-3
 
 
-def main():
+def main() -> None:
     """Train or decode, turn by turn."""
     turns = Turns()
     keep_primitives(TRAINING_PRIMITIVES)
@@ -30,10 +35,10 @@ def main():
     sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
     model = build_model(config.model, **sizes)
     turns.ready(model, "seq2seq-attn")
-    {"train": train, "decode": decode}[turns.task["do"]](turns, config, prepared, model)
+    (train if turns.task["do"] == "train" else decode)(turns, config, prepared, model)
 
 
-def train(turns, config, prepared, model):
+def train(turns: Turns, config: Config, prepared: PreparedCorpus, model: Seq2Seq) -> None:
     """The updates of an epoch, batches built ahead."""
     updater = Updater(model, config.train, device=CPU, precision=turns.task["precision"])
     epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=1, epoch=0)
@@ -43,10 +48,10 @@ def train(turns, config, prepared, model):
             updater.train_step(batches, update=number, learning_rate=LEARNING_RATE, teacher_forcing_ratio=1.0)
 
 
-def decode(turns, config, prepared, model):
+def decode(turns: Turns, config: Config, prepared: PreparedCorpus, model: Seq2Seq) -> None:
     """Text to text with an untrained model that never ends a sentence: the length limit does."""
     with torch.no_grad():
-        model.output.projection.bias[EOS] = -1e9
+        model.get_parameter("output.projection.bias")[EOS] = -1e9
     translator = Translator(
         model.eval(),
         source_tokenizer=prepared.source_tokenizer,
@@ -61,14 +66,14 @@ def decode(turns, config, prepared, model):
     text = prepared.text(turns.task["test_set"])[0]
     lines = {split: text[:count] for split, count in turns.task["num_sentences"].items()}
 
-    def translate(split, beam_size):
+    def translate(split: str, beam_size: int) -> list[Any]:
         found = translator.translate(lines[split], beam_size=beam_size, keep_attention=False)
         return [translation.tokens for translation in found]
 
     turns.decode(translate)
 
 
-def config_of(task):
+def config_of(task: dict[str, Any]) -> Config:
     """The Multi30k configuration with the sizes of the comparison."""
     size = task["hidden_size"]
     settings = {
@@ -78,7 +83,7 @@ def config_of(task):
         "model.tie_embeddings": "none",
         "model.encoder.hidden_size": size // 2,
         "model.attention.options.attention_size": size,
-        **{f"model.dropout.{place}": task["dropout"] for place in ("embedding", "encoder", "readout")},
+        **{f"model.dropout.{where}": task["dropout"] for where in ("embedding", "encoder", "readout")},
         "train.batch.size": task["batch_size"],
         "train.label_smoothing": 0.0,
         "train.optimizer.name": "adam",

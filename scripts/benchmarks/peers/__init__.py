@@ -1,0 +1,1 @@
+"""Speed against JoeyNMT and OpenNMT-py. The peers' environments import this package: standard library only."""

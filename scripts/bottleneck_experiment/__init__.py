@@ -1,0 +1,1 @@
+"""The bottleneck experiment: translation quality by sentence length with attention, one fixed vector, or several."""

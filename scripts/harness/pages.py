@@ -1,0 +1,42 @@
+"""Markdown pages written from records. Needs the standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scripts.harness.records import Record
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "---:") -> list[str]:
+    """The lines of a table; all columns but the first are aligned as `align` says."""
+    lines = [f"| {' | '.join(header)} |", f"|---|{f'{align}|' * (len(header) - 1)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def replace_block(text: str, begin: str, end: str, block: str) -> str:
+    """A page with the lines between two marks replaced; unchanged if it lacks the marks."""
+    before, found_begin, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    return f"{before}{begin}\n{block}\n{end}{after}" if found_begin and found_end else text
+
+
+def provenance(record: Record, script: str) -> str:
+    """Script, hardware, versions, commit and date of a record."""
+    environment = record["environment"]
+    git = environment.get("git") or {}
+    changes = " with changes" if git.get("is_dirty") else ""
+    return (
+        f"`scripts/{script}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
+        f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
+    )
+
+
+def ratio_cell(value: float, interval: Sequence[float] | None, *, digits: int = 2) -> str:
+    """A ratio, with its interval where the record has it."""
+    low_high = "" if interval is None else f" [{', '.join(f'{end:.{digits}f}' for end in interval)}]"
+    return f"{value:.{digits}f}{low_high}"
+
+
+def ratio_cells(row: Record, names: Sequence[str]) -> list[str]:
+    """A row's ratios to the named contestants."""
+    return [ratio_cell(row["ratios"][name], row.get("intervals", {}).get(name)) for name in names]

@@ -1,0 +1,122 @@
+"""Paired turns: contestants do the same work alternately, so that a slow moment of the machine slows all of them.
+
+The ratio of two contestants is the median over turns of the ratio of their speeds within a turn.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+
+from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
+
+CONFIDENCE = 0.95
+
+
+class Contestant:
+    """One way to do the work, and the speeds of its turns."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[int], float],
+        *,
+        device: torch.device | None = None,
+        num_threads: int | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`work` does the work of the turn with a given number and returns its amount (tokens, sentences)."""
+        self.name, self.num_threads = name, num_threads
+        self.speeds: list[float] = []
+        self._work, self._device, self._clock = work, device, clock
+
+    def turn(self, number: int) -> None:
+        """Do the work of one turn and keep its speed: amount per second."""
+        if self.num_threads:
+            torch.set_num_threads(self.num_threads)
+        synchronize(self._device)
+        began_at = self._clock()
+        amount = self._work(number)
+        synchronize(self._device)
+        self.speeds.append(amount / (self._clock() - began_at))
+
+    @property
+    def speed(self) -> float:
+        """The median over turns."""
+        return statistics.median(self.speeds)
+
+
+class Ratio(NamedTuple):
+    """A median of paired ratios with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def take_turns(
+    contestants: Sequence[Contestant],
+    num_turns: int,
+    *,
+    warm_up: int = 0,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.
+
+    The warm-up turns before them are not counted. Turns end early once time `is_over`.
+    """
+    for contestant in contestants:
+        for number in range(warm_up):
+            contestant.turn(number)
+        contestant.speeds.clear()
+    for number in range(num_turns):
+        for contestant in contestants if number % 2 == 0 else reversed(contestants):
+            contestant.turn(number)
+        if is_over():
+            break
+
+
+def paired_ratio(speeds: Sequence[float], base_speeds: Sequence[float]) -> Ratio:
+    """How many times faster than `base_speeds`, from speeds of the same turns."""
+    return median_interval([a / b for a, b in zip(speeds, base_speeds, strict=True)])
+
+
+def median_interval(values: Iterable[float]) -> Ratio:
+    """The median, and the order statistics that enclose the true median with 95 % confidence whatever the distribution.
+
+    Fewer than six values cannot give that confidence: the interval is then their range.
+    """
+    ordered = sorted(values)
+    count = len(ordered)
+    outside = [2 * sum(math.comb(count, k) for k in range(rank + 1)) / 2**count for rank in range((count + 1) // 2)]
+    rank = max((rank for rank, share in enumerate(outside) if share <= 1 - CONFIDENCE), default=0)
+    return Ratio(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
+
+
+def ratios_to(contestant: Contestant, bases: Iterable[Contestant]) -> dict[str, Ratio]:
+    """The contestant's ratio to each base, by the base's name."""
+    return {base.name: paired_ratio(contestant.speeds, base.speeds) for base in bases}
+
+
+def synchronize(device: torch.device | None) -> None:
+    """Wait until a GPU has finished its queued work."""
+    if device is not None and device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def precisions(device: torch.device | str) -> list[Precision]:
+    """Precisions that the device supports in hardware; emulated bf16 would take minutes and show nothing."""
+    return ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]
+
+
+def left_out(device: torch.device | str) -> list[str]:
+    """Precisions that `precisions` leaves out."""
+    return [name for name in ("fp32", "bf16") if name not in precisions(device)]

@@ -1,0 +1,1 @@
+"""Small scripts: the demonstration, numbers into documents, golden curves, the package's shape."""
