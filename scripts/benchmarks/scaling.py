@@ -23,7 +23,7 @@ from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.store import IdStore, PairStore
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.precision import resolve_precision
+from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.update import Updater
 
@@ -123,7 +123,7 @@ def build_updater(config: Config) -> Updater:
     torch.manual_seed(1)
     device = torch.device("cpu")
     model = build_model(config.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    return Updater(model, config.train, device=device, precision=resolve_precision("auto", device))
+    return Updater(model, config.train, device=device, precision=training_precision("auto", device))
 
 
 def update(updater: Updater, batches: UpdateBatches, number: int) -> float:

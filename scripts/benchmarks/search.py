@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -26,7 +26,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import keep_memory_flat
-from seq2seq_attn.runtime.precision import Arithmetic
+from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import StepModel
@@ -115,9 +115,9 @@ def num_source_ids(model: Seq2Seq) -> int:
     return len(model.get_parameter("encoder.embedding.weight"))
 
 
-def precisions(device: str) -> list[Arithmetic]:
+def precisions(device: str) -> list[Precision]:
     """Precisions that the device supports in hardware; products in int8 are of a CPU."""
-    return cast(list[Arithmetic], [*turns.precisions(device), *(["int8"] if device == "cpu" else [])])
+    return [*turns.precisions(device), "int8"] if device == "cpu" else turns.precisions(device)
 
 
 def searcher(

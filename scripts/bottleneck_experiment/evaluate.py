@@ -11,7 +11,6 @@ import numpy as np
 
 from scripts.bottleneck_experiment.plan import Training
 from scripts.harness.records import Record
-
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import AnalysisScore
 from seq2seq_attn.evaluation.runs import Decoding
@@ -73,9 +72,7 @@ def _evaluate(
     return evaluate(request)
 
 
-def _record(
-    trainings: Sequence[Training], report: Report, one: SetScores, points: list[Record]
-) -> Record:
+def _record(trainings: Sequence[Training], report: Report, one: SetScores, points: list[Record]) -> Record:
     return {
         "arms": [_arm(name, members) for name, members in _by_arm(trainings).items()],
         "signatures": dict(one.signatures),
