@@ -19,26 +19,26 @@ from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 
-AXES = ("encoder", "cell", "attention", "normalizer", "decoder", "output")
+CHOICES = {
+    axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
+}
+CHOICES["num_layers"] = ["1", "2"]
+"""of the decoder"""
 SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, UNK], [8, UNK, 9], []]
 SURFACES = [surface_of([6, 17, 8, 17], [6, 17], 17), surface_of([18], [8, 19, 9], 17), surface_of([5, 5, 6], [], 17)]
 
 
 def sample(number):
     """Every variant at least once, and a random rest."""
-    names = {axis: packaged_variants(axis) for axis in AXES}
     generator = random.Random(1)
-    for axis in AXES:
-        for name in names[axis]:
-            yield tuple(name if other == axis else generator.choice(names[other]) for other in AXES)
-    everything = list(itertools.product(*names.values()))
+    for axis, names in CHOICES.items():
+        for name in names:
+            yield tuple(name if other == axis else generator.choice(CHOICES[other]) for other in CHOICES)
+    everything = list(itertools.product(*CHOICES.values()))
     yield from generator.sample(everything, min(number, len(everything)))
 
 
-LAYERS = 2
-
-
-def build(encoder, cell, attention, normalizer, decoder, output, dtype=torch.float64):
+def build(encoder, cell, attention, normalizer, decoder, output, num_layers, dtype=torch.float64):
     torch.manual_seed(1)
     config = ModelConfig(
         embedding_size=11,
@@ -51,7 +51,7 @@ def build(encoder, cell, attention, normalizer, decoder, output, dtype=torch.flo
             "num_layers": 1 if encoder == "embeddings" else 2,
         },
         attention={"name": attention, "normalizer": normalizer},
-        decoder={"name": decoder, "cell": cell},
+        decoder={"name": decoder, "cell": cell, "num_layers": int(num_layers)},
         output={"name": output},
         dropout={"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
     )
