@@ -24,6 +24,7 @@ SETTINGS = {
     "normalizer": ["model.attention.normalizer=toy_variants"],
     "decoder": ["model.decoder.name=toy_variants:decoder"],
     "output": ["model.output.name=toy_variants:output"],
+    "objective": ["train.objectives={'toy_variants:objective': {weight: 0.5, options: {power: 4}}}"],
 }
 OWN = {"encoder": "encoder.layer", "cell": "cell.recurrent", "output": "heat_bias"}
 """A part of the name of a tensor that only the toy has."""

@@ -16,6 +16,7 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.output.base import BatchLoss, Output
 from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.objectives.base import Objective
 
 
 class Words(Encoder):
@@ -143,3 +144,23 @@ class Tempered(Output):
 
 def output(*, feature_size, hidden_size, context_size, embedding_size, num_ids):
     return Tempered(feature_size, num_ids)
+
+
+class Small(Objective):
+    """Decoder states near zero."""
+
+    needs_weights = False
+
+    def __init__(self, power):
+        super().__init__()
+        self.power = power
+
+    def count(self, batch):
+        return batch.num_tokens
+
+    def term(self, outputs, batch):
+        return outputs.hidden_TBH.float().abs().pow(self.power).mean(dim=-1)[batch.tgt_out_BT.t() != PAD].sum()
+
+
+def objective(*, power: float = 2.0):
+    return Small(power)
