@@ -48,7 +48,7 @@ class Copy(Output):
         log_generate_B1, log_copy_B1 = self._log_gate(step)
         generated_BV = log_generate_B1 + torch.log_softmax(self._logits(step), dim=-1)
         generated_BX = functional.pad(generated_BV, (0, surface_BS.shape[1]), value=-torch.inf)
-        copied_BX = torch.zeros_like(generated_BX).scatter_add(1, surface_BS, _copyable(step, surface_BS))
+        copied_BX = torch.zeros_like(generated_BX).scatter_add(1, surface_BS, step.weights_BS.clamp_min(LEAST_WEIGHT))
         return _mixed(generated_BX, log_copy_B1, copied_BX)
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
@@ -89,7 +89,7 @@ class Copy(Output):
             logits_N1 = logits_NV.gather(1, target_N1.where(is_known_N1, 0))
             generated_N1 = torch.where(is_known_N1, log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf)
             is_target_NS = memory.surface_ids_BS == target_N1
-            copied_N1 = (_copyable(step, memory.surface_ids_BS) * is_target_NS).sum(dim=1, keepdim=True)
+            copied_N1 = (step.weights_BS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
             log_probs_N1 = _mixed(generated_N1, log_copy_N1, copied_N1)
             yield log_probs_N1.squeeze(1), logits_NV.mean(dim=1) - log_norm_N1.squeeze(1)
 
@@ -100,11 +100,6 @@ class Copy(Output):
         """log p_gen and log(1 - p_gen), [B, 1]."""
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
         return functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-
-
-def _copyable(step: StepOutput, surface_BS: Tensor) -> Tensor:
-    """The weights of source tokens, [B, S]; of padding 0."""
-    return step.weights_BS.clamp_min(LEAST_WEIGHT).masked_fill(surface_BS == PAD, 0.0)
 
 
 def _mixed(generated: Tensor, log_copy: Tensor, copied: Tensor) -> Tensor:

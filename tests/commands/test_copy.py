@@ -1,0 +1,53 @@
+"""The output `copy` through the command: trained, resumed, translating a word that neither vocabulary has."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from tests.train.conftest import SOURCE, TARGET, toy_settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pairs of two words, of which the second is a name that hardly comes back."""
+    monkeypatch.chdir(tmp_path)
+    generator = random.Random(1)
+    for split, num_pairs in (("train", 96), ("valid", 8), ("test", 8)):
+        pairs = [(generator.randrange(8), f"Na{generator.randrange(10**6)}") for _ in range(num_pairs)]
+        for language, words in (("de", SOURCE), ("en", TARGET)):
+            lines = "".join(f"{words[i]} {name}\n" for i, name in pairs)
+            (tmp_path / f"{split}.{language}").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def train(folder: Path, name: str, updates: int, *options: str) -> None:
+    settings = [
+        *toy_settings(folder),
+        "data.tokenizer.name=spacy",
+        "data.vocab.min_frequency=4",
+        "train.optimizer.learning_rate=0.02",
+        *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout")),
+        "train.max_epochs=null",
+        f"train.max_updates={updates}",
+    ]
+    arguments = [argument for setting in settings for argument in ("--set", setting)]
+    assert run(["train", "-c", "output/copy", *arguments, "--run-dir", name, *options]) == 0
+
+
+def test_train_resume_and_translate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(folder, "whole", 80)
+    train(folder, "halves", 40)
+    train(folder, "halves", 80, "--resume")
+    whole, halves = (RunDir(folder / name).load_best() for name in ("whole", "halves"))
+    assert [key for key in whole if not whole[key].equal(halves[key])] == []
+    capsys.readouterr()
+    assert run(["translate", "--run", "whole", "Hund Zabra", "Katze Qux"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["dog Zabra", "cat Qux"]
+    assert run(["evaluate", "whole", "--json", "scores.json"]) == 0
+    assert json.loads((folder / "scores.json").read_text(encoding="utf-8"))
