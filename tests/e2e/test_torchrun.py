@@ -56,7 +56,8 @@ def train(*args: Any, **kwargs: Any) -> RunDir:
 def events(run: RunDir, event: str) -> list[dict[str, Any]]:
     lines = map(json.loads, run.metrics_path.read_text(encoding="utf-8").splitlines())
     clock = ("seconds", "elapsed_s", "tokens_per_s")
-    return [{k: v for k, v in line.items() if k not in clock} for line in lines if line["event"] == event]
+    flat = [{**line.pop("objectives", {}), **line} for line in lines if line["event"] == event]
+    return [{k: v for k, v in line.items() if k not in clock} for line in flat]
 
 
 def is_float(value: object) -> bool:
@@ -67,9 +68,11 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
     settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=3")
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
+    settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}}",)
     one = train(corpus, tmp_path / "one", *settings, num_processes=1)
     two = train(corpus, tmp_path / "two", *settings, num_processes=2)
     assert len(events(two, "train")) == 6
+    assert {"coverage", "fertility"} <= events(two, "train")[0].keys()
     for event in ("train", "validation"):
         for found, expected in zip(events(two, event), events(one, event), strict=True):
             assert {k: v for k, v in found.items() if not is_float(v)} == {

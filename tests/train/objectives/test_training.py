@@ -17,6 +17,8 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.update import Updater, UpdateResult
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
@@ -26,12 +28,13 @@ ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 
 LINKS = [[(0, 0), (1, 0), (2, 1)], [(0, 6)], [], [], [(2, 0)], [(0, 0), (0, 2)]]
 
 
-def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
-    def batch(indices: Sequence[int]) -> Batch:
-        links = [np.array(LINKS[i], dtype=np.int32).reshape(-1, 2) for i in indices]
-        return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices, links)
+def make_batch(indices: Sequence[int]) -> Batch:
+    links = [np.array(LINKS[i], dtype=np.int32).reshape(-1, 2) for i in indices]
+    return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices, links)
 
-    batches = [batch(indices) for indices in rows]
+
+def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
+    batches = [make_batch(indices) for indices in rows]
     whole = UpdateBatches(batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches))
     return updater.train_step(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
 
@@ -56,16 +59,17 @@ def test_accumulated_micro_batches_are_one_big_batch() -> None:
         torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
 
 
-def test_the_gradient_is_that_of_the_weighted_means() -> None:
-    parts = {name: updater(f"train.objectives={{{name}: {{}}}}") for name in ("guided", "fertility")}
-    plain, both = updater(), updater("train.objectives={guided: {weight: 3}, fertility: {weight: 0.5}}")
-    for one in (plain, both, *parts.values()):
-        make(one, range(6))
-    base = gradients(plain)
-    guided, fertility = (gradients(one) for one in parts.values())
-    for name, gradient in gradients(both).items():
-        expected = base[name] + 3 * (guided[name] - base[name]) + 0.5 * (fertility[name] - base[name])
-        torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
+def test_the_gradient_is_that_of_the_loss_and_the_weighted_means() -> None:
+    learner, oracle = updater("train.objectives={guided: {weight: 3}, fertility: {weight: 0.5}}"), updater()
+    make(learner, range(6))
+    batch = make_batch(range(6))
+    loss = batch_loss(oracle.model.train(), batch, objectives=[guided.build(), fertility.build()])
+    num_linked, num_sources = 6, 21
+    terms = 3 * loss.terms[0] / num_linked + 0.5 * loss.terms[1] / num_sources
+    (loss.loss_sum / 23 + terms).backward()
+    expected = gradients(oracle)
+    for name, gradient in gradients(learner).items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
 
 
 def test_a_weight_of_zero_only_measures() -> None:
