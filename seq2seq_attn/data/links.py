@@ -116,17 +116,17 @@ def write_pharaoh_links(
         words: the words of a text, as the links number them.
 
     Raises:
-        UserError: a line that holds something else, or a link outside its pair.
+        UserError: as `parse_links`.
     """
     numbered = zip(enumerate(iter_lines(path), 1), kept, strict=True)
     lines = (line for line, is_kept in numbered if is_kept)
     sources, targets = (iter_lines(directory / f"train.{side}.txt") for side in SIDES)
     pairs = zip(lines, sources, targets, strict=True)
     writer = IdWriter(links_prefix(directory, "train"))
-    num_links = num_other = 0
+    num_links = num_unlike = 0
     while block := list(islice(pairs, _PAIRS_AT_ONCE)):
         texts = [source for _, source, _ in block], [target for _, _, target in block]
-        tokens = [tokenizer.tokenize_many(lines) for tokenizer, lines in zip(tokenizers, texts, strict=True)]
+        tokens = [tokenizer.tokenize_many(of_side) for tokenizer, of_side in zip(tokenizers, texts, strict=True)]
         found = []
         for ((number, line), *texts_of_pair), *tokens_of_pair in zip(block, *tokens, strict=True):
             words_of_pair = [words(text) for text in texts_of_pair]
@@ -135,10 +135,12 @@ def write_pharaoh_links(
                 found.append(links_between_tokens(links, *words_of_pair, *tokens_of_pair))
             except ValueError:  # a tokenizer that drops or replaces characters
                 found.append([])
-                num_other += 1
+                num_unlike += 1
         num_links += write_links(writer, found)
     writer.finish()
-    without = f"; {num_other:,} pairs have none, as their tokens are not their words" if num_other else ""
+    without = (
+        f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""
+    )
     return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
 
 
