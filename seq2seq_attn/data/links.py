@@ -5,6 +5,7 @@ They are gold links of the embedded corpus, a Pharaoh file of the user's own, or
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.config import DataConfig
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data.store import IdStore, IdWriter, links_prefix
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
@@ -40,10 +41,11 @@ def links_file(data: DataConfig) -> Path | None:
         )
     if data.links in (None, GOLD, IBM1):
         return None
-    path = Path(data.links)
-    if not path.is_file():
-        raise UserError(f"data.links={path}: no such file; name a Pharaoh file of the training pairs, {GOLD} or {IBM1}")
-    return path
+    if not os.path.isfile(data.links):  # false for a name that is too long, too
+        raise UserError(
+            f"data.links={shorten(data.links)}: no such file; name a Pharaoh file of training pairs, {GOLD} or {IBM1}"
+        )
+    return Path(data.links)
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:

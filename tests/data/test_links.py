@@ -134,8 +134,10 @@ def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_pa
 def test_what_there_is_not_is_refused(make_config: ConfigMaker) -> None:
     with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
         prepare_corpus(make_config(links="gold"))
-    with pytest.raises(UserError, match=r"data\.links=absent\.links: no such file; name a Pharaoh"):
+    with pytest.raises(UserError, match=r"data\.links='absent\.links': no such file; name a Pharaoh"):
         prepare_corpus(make_config(links="absent.links"))
+    with pytest.raises(UserError, match=r"^data\.links='x+\.\.\.x+': no such file"):
+        prepare_corpus(make_config(links="x" * 5000))
 
 
 def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:
