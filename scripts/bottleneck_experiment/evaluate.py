@@ -140,7 +140,7 @@ def _attention(trainings: Sequence[Training], analyzed: Sequence[AnalysisScore])
 def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> Record | None:
     """Sentence vectors of the fixed arm's first seed in two dimensions (Sutskever et al. 2014, Fig. 2): as many
     sentences of each number of captions, each with its length."""
-    training = next((one for one in trainings if one.arm.name == "none"), None)
+    training = next((one for one in trainings if one.arm.name == "fixed"), None)
     if training is None:
         return None
     sets = find_sets([training.run], [training.run.config()], (), None, None, stitch=JOINED)

@@ -12,9 +12,9 @@ BASELINE = "additive"
 """the arm that the others are compared with"""
 EXPECTED_KEPT = {
     BASELINE: "at least 95 %",
-    "none": "at most 35 %",
-    "none-reversed": "no loss on long sentences is what Sutskever et al. 2014 report of reversed sources",
-    "none-wide": "no expectation; a summary of 2,048 numbers",
+    "fixed": "at most 35 %",
+    "fixed-reversed": "no loss on long sentences is what Sutskever et al. 2014 report of reversed sources",
+    "fixed-wide": "no expectation; a summary of 2,048 numbers",
 }
 """of the BLEU at one caption, at six joined captions, trained on joined ones"""
 HALF_QUALITY = "half of the BLEU at the first point"
@@ -46,7 +46,7 @@ def names(record: Record) -> list[str]:
     return [arm["name"] for arm in record["arms"]]
 
 
-def retentions(record: Record, arm: str = "none") -> list[Record]:
+def retentions(record: Record, arm: str = "fixed") -> list[Record]:
     """The share of the baseline's BLEU that an arm keeps at each point: `value`, `low`, `high`."""
     return [point["scores"][arm]["bleu"]["retention"] for point in record["points"]]
 
@@ -91,7 +91,7 @@ def _natural_rows(record: Record) -> list[list[str]]:
     kept = retentions(record)
     shares = ", ".join(f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for one in kept)
     difference = kept[0]["value"] - kept[-1]["value"]
-    expected = "Multi30k: the retention of `none` falls from bin to bin, the last at least 0.25 below the first"
+    expected = "Multi30k: the retention of `fixed` falls from bin to bin, the last at least 0.25 below the first"
     return [[expected, f"{shares}; the last is {difference:.2f} below the first"]]
 
 
@@ -99,7 +99,7 @@ def _half_table(record: Record) -> list[str]:
     shortest, longest = (record["points"][i]["mean_length"] for i in (0, -1))
     words = {None: f"more than {longest:.0f}", 0.0: f"less than {shortest:.0f}"}
     rows = []
-    for arm in ("none", *(arm for arm in names(record) if arm.startswith("slots")), BASELINE):
+    for arm in ("fixed", *(arm for arm in names(record) if arm.startswith("slots")), BASELINE):
         if arm in names(record):
             lengths = (half_quality_length(record, arm), half_retention_length(record, arm))
             rows.append([f"`{arm}`", *(words.get(length) or f"{length:.1f}" for length in lengths)])

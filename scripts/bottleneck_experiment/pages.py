@@ -22,8 +22,8 @@ INTRODUCTIONS = {
     "joined": "Captions of 4 to 10 tokens, one to six of them side by side, in training as in the test: no length is "
     "unfamiliar, so that what an arm loses from one to six is what it has no room for. All lengths share the updates: "
     "on one caption the fixed arms stay far below what they reach when trained on single ones (see there). Learning "
-    "rate, dropout and updates are those of `quickstart` for all arms but `none-wide`, tuned for none; the model kept "
-    "is the best on 200 single validation captions.",
+    "rate, dropout and updates are those of `quickstart` for all arms but `fixed-wide` and tuned for none; the model "
+    "kept is the best on 200 single validation captions.",
     "single": "The same test, but no joined input in training: room and unfamiliar length act together, on attention "
     "too.",
     "multi30k": "Natural sentences. Each arm has the rate of dropout that validated best with its first seed; the "
@@ -60,7 +60,7 @@ def render_page(records: dict[str, Record]) -> str:
     parts = [
         "# The bottleneck, measured",
         "Written by `scripts/bottleneck` from the records beside this page. Arms have the same data, vocabulary and "
-        "number of updates, and (but for `none-wide`) the same number of parameters within 3 %; `additive`, the first "
+        "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; `additive`, the first "
         "one, is what the others are compared with. BLEU is sacreBLEU's, of all sentences of a point together; "
         "± is the standard deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean "
         "over seeds; p is that of sacreBLEU's paired bootstrap.",
@@ -121,7 +121,10 @@ def _section(name: str, record: Record) -> list[str]:
         tried = [f"`{one['arm']}` {one['validation']:.1f} at {one['dropout']:g}" for one in record["tuning"]]
         parts.append(f"Dropout tried, with the first seed's validation BLEU: {', '.join(tried)}.")
     if record.get("others"):
-        parts += ["**Retention of `none` by number of updates**, the schedule being as long as these", _budgets(record)]
+        parts += [
+            "**Retention of `fixed` by number of updates**, the schedule being as long as these",
+            _budgets(record),
+        ]
     git = environment.get("git") or {}
     commits = sorted({commit for arm in record["arms"] for commit in arm["commits"]})
     parts.append(
@@ -157,7 +160,7 @@ def _rows(record: Record, arms: Sequence[str], cell: Callable[[Record], str]) ->
 def _score_table(record: Record, *, measure: str = "bleu", brief: bool = False) -> str:
     arms = names(record)
     if brief:
-        arms = [arm for arm in arms if arm in (BASELINE, "none") or arm.startswith("slots")]
+        arms = [arm for arm in arms if arm in (BASELINE, "fixed") or arm.startswith("slots")]
 
     def cell(scores: Record) -> str:
         found = scores[measure]

@@ -39,7 +39,7 @@ def _slots(k: int) -> Arm:
 
 CAPTIONS_ARMS = (
     Arm("additive", (), "all encoder states"),
-    Arm("none", ("model.attention.name=none", "model.hidden_size=176"), "the summary vector at every step"),
+    Arm("fixed", ("model.attention.name=fixed", "model.hidden_size=176"), "the summary vector at every step"),
     _slots(1),
     _slots(2),
     _slots(4),
@@ -48,17 +48,17 @@ CAPTIONS_ARMS = (
     Arm("initial", ("model.attention.name=initial", "model.hidden_size=240"), "its first state only"),
     Arm("uniform", ("model.attention.name=uniform", "model.hidden_size=176"), "the mean of the states"),
     Arm(
-        "none-reversed",
+        "fixed-reversed",
         (
-            "model.attention={name: none, options: {forward_size: 0}}",
+            "model.attention={name: fixed, options: {forward_size: 0}}",
             "model.encoder={name: reversed_gru, hidden_size: 176}",
             "model.hidden_size=168",
         ),
         "the summary of an encoder that reads the source from its end",
     ),
     Arm(
-        "none-wide",
-        ("model.attention.name=none", "model.encoder.hidden_size=1024", "train.optimizer.learning_rate=0.001"),
+        "fixed-wide",
+        ("model.attention.name=fixed", "model.encoder.hidden_size=1024", "train.optimizer.learning_rate=0.001"),
         "a summary vector of 2,048 numbers (learning rate 0.001: at the others' 0.003 it does not learn)",
         is_equal=False,
     ),
@@ -67,7 +67,7 @@ CAPTIONS_INPUTS = ("joined", "single")
 LONG = "multi30k-long"
 MULTI30K_ARMS = (
     Arm("additive", (), "all encoder states"),
-    Arm("none", ("model.attention.name=none", "model.hidden_size=560"), "the summary vector at every step"),
+    Arm("fixed", ("model.attention.name=fixed", "model.hidden_size=560"), "the summary vector at every step"),
 )
 
 

@@ -16,7 +16,7 @@ from scripts.harness.records import Record
 # attention and the plain fixed vector stand out, the slots are one family from light to dark, controls are dashed
 STYLES: dict[str, dict[str, Any]] = {
     "additive": {"color": "#0072B2", "marker": "o", "linewidth": 2.2},
-    "none": {"color": "#D55E00", "marker": "s", "linewidth": 2.2},
+    "fixed": {"color": "#D55E00", "marker": "s", "linewidth": 2.2},
     "slots-1": {"color": "#a6dba0", "marker": "1"},
     "slots-2": {"color": "#7fbf7b", "marker": "2"},
     "slots-4": {"color": "#5aae61", "marker": "^"},
@@ -24,8 +24,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "slots-16": {"color": "#00441b", "marker": "D"},
     "initial": {"color": "#CC79A7", "marker": "x", "linestyle": "--"},
     "uniform": {"color": "#E69F00", "marker": "+", "linestyle": "--"},
-    "none-reversed": {"color": "#56B4E9", "marker": "<", "linestyle": ":"},
-    "none-wide": {"color": "#555555", "marker": ">", "linestyle": ":"},
+    "fixed-reversed": {"color": "#56B4E9", "marker": "<", "linestyle": ":"},
+    "fixed-wide": {"color": "#555555", "marker": ">", "linestyle": ":"},
 }
 
 
@@ -108,9 +108,9 @@ def _half_quality(axes: Axes, record: Record, slots: list[str]) -> None:
     for x, at in zip(places, found, strict=True):
         if at is None:
             axes.annotate(f"> {longest:.0f}", (x, longest), ha="center", va="bottom", fontsize=9)
-    none = half_quality_length(record, "none") if "none" in record["points"][0]["scores"] else None
-    if none is not None:
-        axes.axhline(none, color=STYLES["none"]["color"], linestyle="--", label="none")
+    fixed = half_quality_length(record, "fixed") if "fixed" in record["points"][0]["scores"] else None
+    if fixed is not None:
+        axes.axhline(fixed, color=STYLES["fixed"]["color"], linestyle="--", label="fixed")
         axes.legend(frameon=False, loc="lower right")
     axes.set_xticks(list(places), [arm.removeprefix("slots-") for arm in slots])
     axes.set_xlabel("K, the pooled vectors of `slots`")
