@@ -17,7 +17,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Cosine(Attention):
-    """The cosine of the angle between the query and a projection of each value."""
+    """The cosine of the query and a projection of each value."""
 
     def __init__(self, query_size: int, memory_size: int, sharpness: float, normalizer: Normalizer) -> None:
         super().__init__(memory_size)

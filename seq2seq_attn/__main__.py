@@ -1,7 +1,7 @@
-"""`python -m seq2seq_attn`, and the installed command `seq2seq`: one command line to one exit code.
+"""Entry point of `python -m seq2seq_attn` and of the installed command `seq2seq`: run a command line, exit with a code.
 
-0 done; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs and bars go to stderr;
-an error is one line there, and `--debug` shows where it came from.
+0 success; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs and progress bars go
+to stderr. An error is one line there; `--debug` adds the traceback.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from seq2seq_attn.errors import UsageError, UserError
 
 INTERRUPTED = 128 + signal.SIGINT
 _MAX_ERROR = 800
-"""characters of an error"""
+"""characters of an error message"""
 
 
 def main() -> NoReturn:
-    """What the installed command `seq2seq` runs."""
+    """The entry point of the installed command `seq2seq`."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code. Nothing is raised, unless `--debug` asks for the traceback."""
+    """Run one command line and return its exit code. Errors are printed, not raised."""
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
-    if sys.stderr is None:  # closed before we began; the next file opened would take its number, and our log with it
+    if sys.stderr is None:  # closed by the caller: the next file opened would become stderr and get our log
         sys.stderr = open(os.devnull, "w")
     try:
-        from seq2seq_attn.commands.cli import PROGRAM, app  # a third of a second, in which Ctrl-C must be quiet too
+        from seq2seq_attn.commands.cli import PROGRAM, app  # takes 0.3 s, in which Ctrl-C must be handled too
 
         with _logging_to_stderr(is_debug=is_debug), _exit_on_signals():
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
-            if sys.stdout is not None:  # None: it was closed before we began
+            if sys.stdout is not None:  # None: closed by the caller
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # Typer's answer to a closed pipe
+        if isinstance(stop.__context__, BrokenPipeError):  # Typer exits on a closed pipe
             return _broken_pipe(stop.__context__, arguments)
         return stop.code if isinstance(stop.code, int) else UserError.exit_code
     except BrokenPipeError as error:
@@ -60,8 +60,8 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
-    """The package's log, a bare line each, above any bar that is there. Work goes on when nobody reads it any more (a
-    terminal or a log collector that is gone)."""
+    """Write the package's log to stderr, above progress bars. Errors of a terminal or log collector that is gone are
+    ignored."""
 
     class AboveBars(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -83,8 +83,8 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack (temporary files are removed) instead of ending the process on the spot; a
-    signal that is ignored, as SIGHUP under `nohup`, stays so."""
+    """Let SIGTERM and SIGHUP unwind the stack, so that temporary files are removed. Ignored signals stay ignored
+    (SIGHUP under `nohup`)."""
 
     def leave(signal_number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + signal_number)
@@ -114,18 +114,18 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     else:
         text, code = f"{type(error).__name__}: {error} (unexpected error; rerun with --debug for a traceback)", 1
     line = " ".join(text.split())
-    if len(line) > _MAX_ERROR:  # a value of any length may be named in it
+    if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"
-    with suppress(OSError):  # the exit code tells, even where nobody reads
+    with suppress(OSError):  # if stderr is gone, the exit code still tells
         sys.stderr.write(f"error: {line}\n")
     return code
 
 
 def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:
-    """0 where it is stdout, whose reader has seen enough; the interpreter's last flush then goes nowhere instead of
-    failing. Any other pipe that breaks is an error."""
+    """Exit code 0 if the reader of stdout closed the pipe. (Stdout then goes to /dev/null, so that the interpreter's
+    last flush succeeds.) Any other broken pipe is an error."""
     stdout = select.poll()
-    stdout.register(sys.stdout.fileno(), 0)  # asks for nothing but POLLERR, which is always reported
+    stdout.register(sys.stdout.fileno(), 0)  # POLLERR alone, which is always reported
     if not stdout.poll(0):
         return _complain(error, arguments)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Files: atomic writes, plain or gzipped text, hashes, and the data files that travel with the package."""
+"""Files: atomic writes, plain or gzipped text, hashes, and the data files of the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGE_DIR = Path(__file__).parent
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name a path in errors that name none: a full disk is told by the write, which knows only a number."""
+    """Add a path to an OSError without one: a write to a full disk knows only the file descriptor."""
     try:
         yield
     except OSError as error:
@@ -33,9 +33,9 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, on failure remove it.
+    """Write a file atomically: readers see the old file or the new one, never a part of it.
 
-    A reader therefore sees the old file or the new one, never half of one.
+    Yields a temporary path next to `path`. On success it is synced and renamed to `path`, on failure removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
@@ -53,15 +53,16 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """See to it that a file can be written, or a device or pipe that is there, before the work for it begins.
+    """Check that a file (or an existing device or pipe) can be written, before the work begins. A missing folder may be
+    a typo, so none is created.
 
     Raises:
-        UserError: it cannot; a folder that is not there may be a slip of the finger, so none is made.
+        UserError: the file cannot be written.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         return
     if not path.parent.exists():
-        raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+        raise UserError(f"{path}: there is no folder {path.parent}; create it first")
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -72,7 +73,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically, line ends as given."""
+    """Write UTF-8 text atomically, with line ends as given."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
@@ -100,21 +101,20 @@ _CHECKSUM = "sha256"
 
 
 def write_checked_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object that holds a checksum of itself, atomically."""
-    plain = json.loads(json.dumps(values))  # what a reader gets: string keys, no tuples
+    """Write a JSON object with its checksum inside, atomically."""
+    plain = json.loads(json.dumps(values))  # as it will be read: string keys, no tuples
     write_json(path, {**plain, _CHECKSUM: _checksum_of(plain)})
 
 
 def read_checked_json(path: Path) -> dict[str, Any]:
-    """Read what `write_checked_json` wrote, without the checksum. An object without one, which an older version wrote,
-    is returned as it is.
+    """Read what `write_checked_json` wrote, without the checksum. Files of older versions have none.
 
     Raises:
         UserError: the file is missing, is not a JSON object, or has changed since it was written.
     """
     values = read_json(path)
     if not isinstance(values, dict):
-        raise UserError(f"{path}: not a JSON object; it is damaged")
+        raise UserError(f"{path}: damaged (not a JSON object)")
     checksum = values.pop(_CHECKSUM, None)
     if checksum is not None and checksum != _checksum_of(values):
         raise UserError(f"{path}: damaged (its contents do not match its {_CHECKSUM})")
@@ -126,10 +126,10 @@ def _checksum_of(values: dict[str, Any]) -> str:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes.
+    """Open a regular file for reading bytes. Reading a pipe or device might never end.
 
     Raises:
-        OSError: it cannot be read, or is a pipe or a device: reading those might never end.
+        OSError: it cannot be read, or is not a regular file.
     """
     stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):

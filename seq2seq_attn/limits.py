@@ -1,4 +1,4 @@
-"""Limits that the configuration checks and the help of the commands shows. No imports: help must answer at once."""
+"""Limits that the configuration checks and that help texts show. No imports, so that help is fast."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""The run directory: what training leaves behind and everybody else reads. It needs nothing outside itself.
+"""The run directory: written by training, read by everything else. It needs nothing outside itself.
 
-    config.yaml  environment.json  finished.json (training came to its end)
+    config.yaml  environment.json  finished.json (training has finished)
     model.safetensors (best)  last/ (for a resume)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
 
-Tensors are safetensors, the rest is plain text, JSON or YAML: nothing here is a pickle. Every file is written whole or
-not at all.
+Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pickles. Writes are atomic.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ if TYPE_CHECKING:
 
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
 LOCK = ".train.lock"
-"""held while training writes to the run; the file stays when the lock is gone"""
+"""locked while training writes to the run; the file itself stays"""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
-"""They belong to the weights: with other ones the same weights translate into something else."""
+"""Part of the model: the same weights with other files would translate differently."""
 _APPENDED = ("train.log", "metrics.jsonl", LOCK, "last")
-"""Training writes into these, where everything else is replaced as a whole."""
+"""Training appends to these; every other file is replaced as a whole."""
 _CLOCKS_DIFFER_BY_S = 24 * 3600.0
-"""A run that finished later than this from now has a wrong date."""
+"""A run that finished more than this far in the future has a wrong date."""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*"),
@@ -60,7 +59,7 @@ log = logging.getLogger(__name__)
 
 
 class RunDir:
-    """A run directory. Making the object touches no file."""
+    """A run directory. Creating the object touches no file."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -70,35 +69,35 @@ class RunDir:
 
     @classmethod
     def create(cls, path: str | Path, *, overwrite: bool = False) -> RunDir:
-        """Make an empty run directory; with `overwrite`, first remove what an earlier run has written there.
+        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first.
 
         Raises:
-            UserError: the folder holds something and `overwrite` was not asked for, or holds no run to overwrite.
+            UserError: the folder is not empty, and `overwrite` is false or it is not a run directory.
         """
         run = cls(path)
         if run.path.exists() and not run.path.is_dir():
-            raise UserError(f"{path}: a file is there; choose another --run-dir")
+            raise UserError(f"{path}: a file, not a folder; choose another --run-dir")
         if run.path.is_dir() and not run.is_empty():
             if not overwrite:
                 raise UserError(
-                    f"{path}: not empty; go on with --resume, start anew with --overwrite, or choose another --run-dir"
+                    f"{path}: not empty; use --resume to continue, --overwrite to start over, or another --run-dir"
                 )
             if not (run.path / _CONFIG).exists():
                 raise UserError(
-                    f"{path}: not empty and not a run directory, so --overwrite spares it; choose another --run-dir"
+                    f"{path}: not empty and not a run directory, so --overwrite keeps it; choose another --run-dir"
                 )
-            for found in {found for pattern in _OWN_FILES for found in run.path.glob(pattern)}:
-                shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+            for old in {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}:
+                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
 
     def is_empty(self) -> bool:
-        """Whether the directory, which must exist, holds nothing (a lock does not count)."""
+        """Whether the existing directory is empty, apart from a lock file."""
         return all(path.name == LOCK for path in self.path.iterdir())
 
     @property
     def last_dir(self) -> Path:
-        """Where training keeps what a resume needs."""
+        """The state that `--resume` needs."""
         return self.path / "last"
 
     @property
@@ -108,21 +107,21 @@ class RunDir:
 
     @property
     def metrics_path(self) -> Path:
-        """The history of the training, one JSON object a line."""
+        """The training history, one JSON object per line."""
         return self.path / "metrics.jsonl"
 
     @property
     def report_path(self) -> Path:
-        """The scores, as JSON; `report.md` lies beside it."""
+        """The scores, as JSON (and for people in `report.md`)."""
         return self.path / "report.json"
 
     @property
     def hyps_dir(self) -> Path:
-        """Where `evaluate` keeps translations of test sets."""
+        """The folder with `evaluate`'s translations of test sets."""
         return self.path / "hyps"
 
     def hyps_path(self, split: str) -> Path:
-        """The translations of a split, one a line."""
+        """The translations of a split, one per line."""
         return self.hyps_dir / f"{split}.txt"
 
     # ---- configuration, text ----
@@ -143,7 +142,7 @@ class RunDir:
         write_sealed_config(self.path / _CONFIG, config)
 
     def save_text(self, prepared: PreparedCorpus) -> None:
-        """Copy tokenizers and vocabularies of a prepared corpus, so that the run can do without it."""
+        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained."""
         self.path.mkdir(parents=True, exist_ok=True)
         prepared.source_tokenizer.save(self.path, "source")
         prepared.target_tokenizer.save(self.path, "target")
@@ -169,8 +168,8 @@ class RunDir:
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        """Write the best model so far: tensors by name, strings that say what it is (update, score, ...), and the
-        hashes of the tokenizer and vocabulary files that it belongs to."""
+        """Write the best model so far: tensors by name, metadata (update, score, ...), and the hashes of the tokenizer
+        and vocabulary files that belong to it."""
         belonging = sorted(path for pattern in _TEXT_FILES for path in self.path.glob(pattern))
         write_weights(self.model_path, state_dict, metadata, {path.name: sha256_of(path) for path in belonging})
 
@@ -178,17 +177,17 @@ class RunDir:
         """The tensors of the best model, on the CPU.
 
         Raises:
-            UserError: there is none, or the file is damaged, foreign, or of another version.
+            UserError: there is none, or the file is damaged, of another version, or not a model.
         """
         self.check_best()
         return read_tensors(self.model_path)
 
     def load_model(self, config: ModelConfig) -> Seq2Seq:
-        """The best model, on the CPU, after the files that belong to it were checked. Sizes in the configuration that
-        the file does not have are refused before they take memory.
+        """The best model, on the CPU. Its tokenizer and vocabulary files are checked first, and sizes that do not match
+        the configuration are rejected before they take memory.
 
         Raises:
-            UserError: as `load_best`; it is not the model of this configuration and these vocabularies.
+            UserError: as `load_best`, or the model does not match this configuration and these vocabularies.
         """
         import torch
 
@@ -202,13 +201,13 @@ class RunDir:
         except UnknownVariant as unknown:
             raise unknown.of_run(self.path) from None
         tensors = read_tensors(self.model_path, expected)
-        with torch.random.fork_rng(devices=[]):  # building draws weights, which are about to be replaced
+        with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
             model = build_model(config, **sizes)
         load_weights(model, tensors, self.model_path)
         return model
 
     def best_metadata(self) -> dict[str, str]:
-        """What `save_best` was told about the model. Raises UserError as `load_best`."""
+        """The metadata given to `save_best`. Raises UserError as `load_best`."""
         return self._best_info().about
 
     def _best_info(self) -> WeightsInfo:
@@ -219,7 +218,7 @@ class RunDir:
         return read_info(path)
 
     def check_best(self) -> None:
-        """Check the best model and the files that belong to it, and warn of one without checksums. Raises UserError as
+        """Check the best model and the files that belong to it; warn if it has no checksum. Raises UserError as
         `load_model`."""
         info = self._best_info()
         if not info.has_checksum:
@@ -228,7 +227,7 @@ class RunDir:
             self._check_belongs(self.path / name, digest)
 
     def _num_ids(self, side: Side) -> int:
-        """The size of a vocabulary, which is not taken into memory."""
+        """The size of a vocabulary, without loading it."""
         path = vocab_path(self.path, side)
         try:
             with open_regular(path) as stream:
@@ -238,43 +237,43 @@ class RunDir:
 
     def _check_belongs(self, path: Path, digest: str) -> None:
         try:
-            found = sha256_of(path)
+            is_same = sha256_of(path) == digest
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
-        if found != digest:
+        if not is_same:
             raise UserError(f"{path}: damaged, or not the file that {_MODEL} was trained with; copy the run again")
 
     # ---- state, environment ----
 
     def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
-        """Note that training came to its end, when, and whatever else is given (plain JSON)."""
+        """Record that training has finished, with the time and the given JSON values."""
         write_checked_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
 
     def mark_unfinished(self) -> None:
-        """Take the mark away: training goes on."""
+        """Remove the mark of `mark_finished`: training continues."""
         (self.path / _FINISHED).unlink(missing_ok=True)
 
     def finished_at(self) -> float | None:
-        """When training came to its end, in seconds since 1970; None if it has not, or left no model."""
+        """When training finished, in seconds since 1970; None if it has not, or left no model."""
         if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
             return None
         try:
             finished_at = float(read_checked_json(self.path / _FINISHED)["finished_at"])
             if finished_at < time.time() + _CLOCKS_DIFFER_BY_S:
                 return finished_at
-            reason = "it says that training finished in the future"
+            reason = "its date is in the future"
         except (UserError, KeyError, TypeError, ValueError):
             reason = "not readable"
         log.warning("%s: %s; the run counts as unfinished", self.path / _FINISHED, reason)
         return None
 
     def is_finished(self) -> bool:
-        """Training came to its end and left a model."""
+        """Whether training has finished and left a model."""
         return self.finished_at() is not None
 
     def reopen(self, config: Config) -> None:
-        """Take up a run where it was left: it is unfinished, has this configuration, and what a killed process left
-        half written goes.
+        """Prepare a run for resuming: mark it unfinished, write the configuration, and remove temporary files of a
+        killed process.
 
         Raises:
             UserError: the best model, or a file that belongs to it, is damaged.
@@ -288,16 +287,16 @@ class RunDir:
         self.save_config(config)
 
     def check_no_links(self) -> None:
-        """Check that what training writes into lies in this directory and nowhere else.
+        """Check that the files that training appends to are not symbolic links to somewhere else.
 
         Raises:
-            UserError: one of these is a link.
+            UserError: a file is a link.
         """
         for path in (self.path / name for name in _APPENDED):
             if path.is_symlink():
                 raise UserError(
-                    f"{path}: a link to {path.readlink()}, and training writes into its own run only; replace the "
-                    "link by what it points to, or choose another --run-dir"
+                    f"{path}: a link to {path.readlink()}, but training writes inside its run directory only; replace "
+                    "the link by its target, or choose another --run-dir"
                 )
 
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
@@ -305,7 +304,7 @@ class RunDir:
         write_checked_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     def environment(self) -> dict[str, Any] | None:
-        """What `write_environment` wrote; None without it, and with a warning if it is damaged."""
+        """What `write_environment` wrote; None if it is missing or (with a warning) damaged."""
         if not (self.path / _ENVIRONMENT).exists():
             return None
         try:
@@ -316,7 +315,7 @@ class RunDir:
 
 
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:
-    """The run under a folder that finished last.
+    """The run in a folder that finished last.
 
     Raises:
         UserError: there is none.
@@ -325,6 +324,6 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
     finished = [(finished_at, run) for run in runs if (finished_at := run.finished_at()) is not None]
     if finished:
         return max(finished, key=lambda pair: pair[0])[1]
-    begun = [run for run in runs if run.model_path.is_file()]
-    hint = f"; {begun[-1].path} has a model but has not finished: name it to use it" if begun else ""
+    unfinished = [run for run in runs if run.model_path.is_file()]
+    hint = f"; {unfinished[-1].path} has a model but has not finished: name it to use it" if unfinished else ""
     raise UserError(f"{runs_dir}/: no finished run; train one with `seq2seq train`, or name its directory{hint}")

@@ -133,7 +133,7 @@ def test_a_map_too_large_for_a_table_says_so() -> None:
     size = int(MAX_CELLS**0.5) + 1
     tokens = ["x"] * size
     assert html_map(np.zeros((size, size)), tokens, tokens) == (
-        f"<p>{size} x {size} weights are too many for a table; plot() draws them.</p>"
+        f"<p>{size} x {size} weights are too many for a table; use plot().</p>"
     )
 
 

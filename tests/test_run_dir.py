@@ -101,10 +101,10 @@ def test_a_foreign_model_and_one_of_another_format_are_refused(run: RunDir) -> N
 
 def test_create_refuses_what_is_there_and_names_the_flags(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
-    with pytest.raises(UserError, match="not empty; go on with --resume, start anew with --overwrite"):
+    with pytest.raises(UserError, match="not empty; use --resume to continue, --overwrite to start over"):
         RunDir.create(run.path)
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="a file is there"):
+    with pytest.raises(UserError, match="a file, not a folder"):
         RunDir.create(tmp_path / "file")
 
 
@@ -127,7 +127,7 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
 
 def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_text("a thesis")
-    with pytest.raises(UserError, match="not a run directory, so --overwrite spares it"):
+    with pytest.raises(UserError, match="not a run directory, so --overwrite keeps it"):
         RunDir.create(tmp_path, overwrite=True)
     assert (tmp_path / "report.md").exists()
 

@@ -106,7 +106,7 @@ def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted
     path = run.path / "config.yaml"
     text = path.read_text().replace("max_length_ratio: 1.5", "max_length_ratio: 0.1")
     path.write_text(text)
-    with pytest.raises(UserError, match=r"config.yaml: not as training wrote it; .* delete the first line"):
+    with pytest.raises(UserError, match=r"config.yaml: changed since training wrote it; .* delete its first line"):
         run.config()
     path.write_text(text.partition("\n")[2])
     assert run.config().search.max_length_ratio == 0.1
@@ -117,14 +117,14 @@ def test_a_configuration_that_was_cut_is_refused_wherever_it_was_cut(run: RunDir
     whole = path.read_bytes()
     for length in range(0, len(whole), 13):
         path.write_bytes(whole[:length])
-        with pytest.raises(UserError, match=r"config.yaml: (not as training wrote it|empty|not readable)"):
+        with pytest.raises(UserError, match=r"config.yaml: (changed since training wrote it|empty|not readable)"):
             run.config()
 
 
 def test_a_resume_does_not_go_on_with_a_cut_configuration(run: RunDir) -> None:
     path = run.path / "config.yaml"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UserError, match="not as training wrote it"):
+    with pytest.raises(UserError, match="changed since training wrote it"):
         load_settings([], [], run_dir=run.path, resume=True)
 
 
@@ -141,7 +141,7 @@ def test_a_configuration_of_a_run_reads_no_other_file(run: RunDir, tmp_path: Pat
 def test_a_run_from_the_future_is_not_the_newest(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
     run.mark_finished({"finished_at": 1e308})
     assert not run.is_finished()
-    assert "finished in the future; the run counts as unfinished" in caplog.text
+    assert "its date is in the future; the run counts as unfinished" in caplog.text
 
 
 def test_damage_to_the_notes_of_a_run_is_noticed(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
@@ -187,7 +187,9 @@ def test_pipes_and_devices_in_place_of_files_are_refused_at_once(
 def test_a_resume_writes_through_no_link(run: RunDir, tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     (run.path / name).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=rf"{name}: a link to .*elsewhere, and training writes into its own run only"):
+    with pytest.raises(
+        UserError, match=rf"{name}: a link to .*elsewhere, but training writes inside its run directory only"
+    ):
         choose_run_dir(run.config(), run.path, resume=True, overwrite=False)
 
 

@@ -62,7 +62,7 @@ IN_TRAINING: dict[str, Way] = {
     "logits cached for the loss": lambda: replaced((unroll, "MAX_CACHED_CELLS", 0)),
     "aligned rows of logits": lambda: replaced((aligned, "COLUMN_MULTIPLE", 1)),
     "own dropout generator": lambda: replaced(
-        *((module, "keep_factors", drawn_by_torch) for module in (dropout, embedding, unroll))
+        *((module, "dropout_mask", drawn_by_torch) for module in (dropout, embedding, unroll))
     ),
 }
 IN_SEARCH: dict[str, Way] = {

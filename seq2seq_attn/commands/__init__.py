@@ -1,1 +1,1 @@
-"""The commands; the only package that knows all the others."""
+"""The commands, which connect all other parts of the package."""

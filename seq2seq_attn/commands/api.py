@@ -1,4 +1,4 @@
-"""Training and evaluation from Python, with the names and defaults of the commands."""
+"""Train and evaluate from Python, with the names and defaults of the commands."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def train_model(
     resume: bool = False,
     overwrite: bool = False,
 ) -> RunDir:
-    """Train as `seq2seq train` does; the run, of which `path` is the directory.
+    """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
 
     >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
     RunDir('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:
-        config: packaged configuration or YAML file; of several, later wins.
+        config: packaged configuration or YAML file; later ones override earlier ones.
         settings: single settings by dotted key, as `--set` takes them.
-        run_dir: where to; None: `runs/<date>-<configuration>-s<seed>`.
-        resume: go on with the run that is there, exactly where it was interrupted.
-        overwrite: replace the run that is there.
+        run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
+        resume: continue the run in `run_dir` exactly where it was interrupted.
+        overwrite: replace the run in `run_dir`.
 
     Raises:
         UsageError, UserError: what the command would say.
@@ -62,20 +62,20 @@ def evaluate(
 ) -> Report:
     """Translate test sets and score runs, as `seq2seq evaluate` does.
 
-    >>> found = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
-    >>> print(found.summary)                                             # doctest: +SKIP
-    >>> found.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
+    >>> scores = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
+    >>> print(scores.summary)                                             # doctest: +SKIP
+    >>> scores.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
     40.6
 
     Args:
-        runs: run directories, the others compared with the first; None: the run that finished last.
-        split: parts of the runs' corpus; none: its test sets. Or, instead:
-        source: a file with one sentence per line, and `reference`, its translation.
+        runs: run directories; the others are compared with the first. None: the run that finished last.
+        split: splits of the runs' corpus; none: its test sets.
+        source: instead of splits, a file with one sentence per line, and `reference`, its translation.
         ensemble: also score all runs as one model, by the mean of their probabilities.
-        by_length: first lengths of the buckets (`9,12,15`), or `quantiles:N`; None: as fits the corpus.
+        by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
         beam_size: None: as each run is configured.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
-        json, report: files to write, the second one .md or .html; None: neither; the report then goes to the first run.
+        json, report: files to write, the report as .md or .html. Without both, the report goes to the first run.
 
     Returns:
         The scores: `summary` and `text` for the terminal, `data` as plain values.

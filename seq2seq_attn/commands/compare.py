@@ -1,4 +1,4 @@
-"""The `compare` command: train every arm with several seeds, as far as that is not done, then evaluate and report."""
+"""The `compare` command: train every arm with several seeds, evaluate, and report. Finished runs are reused."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def compare(
     output: Path | None = None,
     at_once: int | None = None,
 ) -> Path:
-    """Train, evaluate and compare; the path of the report. Called again, it goes on where it was stopped.
+    """Train, evaluate and compare. Returns the path of the report. The same call continues where it was stopped.
 
     Args:
         sources: packaged configurations or YAML files; none: `multi30k`.
-        vary: `KEY=VALUE,VALUE,...`, each value an arm; of several, every combination is one.
-        seeds: of every arm, `1-3` or `1,2,5`.
+        vary: `KEY=VALUE,VALUE,...`: each value is an arm; with several keys, each combination.
+        seeds: the seeds of every arm, `1-3` or `1,2,5`.
         settings: `KEY=VALUE` for all arms.
-        imports: modules of variants, as `--import` names them; the processes that train import them too.
-        output: folder of runs and report; None: `runs/compare-<configuration>`.
-        at_once: runs trained at a time; None: one per CPU core, or one where they train on a GPU.
+        imports: modules with variants, as for `--import`; training processes import them too.
+        output: folder for runs and report; None: `runs/compare-<configuration>`.
+        at_once: number of runs trained in parallel; None: one per CPU core, or one on a GPU.
 
     Raises:
-        UsageError: a configuration that cannot train; a run in the folder that was trained with other settings.
-        UserError: data that cannot be had; some runs failed (the report is written of the others).
+        UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
+        UserError: data cannot be prepared, or some runs failed (the report then covers the others).
     """
     sources = sources or ["multi30k"]
     planned = plan_runs(sources, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
@@ -64,7 +64,7 @@ def compare(
         check_config(one.config)
         one.is_finished()
     for config in {one.config.data.model_dump_json(): one.config for one in planned}.values():
-        prepare_corpus(config, show_progress=sys.stderr.isatty())  # once, not in each of the processes
+        prepare_corpus(config, show_progress=sys.stderr.isatty())  # once, not in each process
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
     finished = [one for one in planned if one not in failed]
@@ -83,18 +83,17 @@ def compare(
 
 @dataclass(frozen=True)
 class Variation:
-    """One key and the values that it takes."""
+    """A key and its values, one per arm."""
 
     key: str
     values: tuple[Any, ...]
 
     @classmethod
     def parse(cls, text: str) -> Variation:
-        """Of `KEY=VALUE,VALUE,...`; a section that is chosen by its name may stand for that: `attention` for
-        `model.attention.name`.
+        """Parse `KEY=VALUE,VALUE,...`. A section with a name can stand for it: `attention` for `model.attention.name`.
 
         Raises:
-            UsageError: no such text, or an unknown key.
+            UsageError: the text has another form, or the key is unknown.
         """
         key, equals, listed = text.partition("=")
         key = key.strip()
@@ -106,7 +105,7 @@ class Variation:
             raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
         if key in ("seed", "name"):
             raise UsageError(
-                f"--vary {text}: no setting of an arm; {'say --seeds' if key == 'seed' else 'vary another'}"
+                f"--vary {text}: not a setting of an arm; {'use --seeds' if key == 'seed' else 'vary another'}"
             )
         named = [one for one in all_keys() if one.endswith(f".{key}.name")]
         if "." not in key and len(named) == 1:
@@ -116,7 +115,7 @@ class Variation:
         return cls(key, tuple(values))
 
     def label(self, value: Any) -> str:
-        """What a value is called in the names of directories."""
+        """The name of a value in names of directories."""
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         if not self.key.endswith(".name"):
             text = f"{self.key.rpartition('.')[2]}={text}"
@@ -132,10 +131,10 @@ def plan_runs(
     imports: Sequence[str] = (),
     output: Path | None = None,
 ) -> list[PlannedRun]:
-    """Every arm with every seed, seed after seed, so that what is interrupted has whole seeds.
+    """Every arm with every seed. The order is by seed, so that interrupted runs cover whole seeds.
 
     Raises:
-        UsageError: as `load_config`; two arms that are the same.
+        UsageError: as `load_config`, or two arms are the same.
     """
     variations = [Variation.parse(text) for text in vary]
     base = load_config(sources, settings)
@@ -145,7 +144,7 @@ def plan_runs(
         chosen = list(zip(variations, values, strict=True))
         label = "+".join(one.label(value) for one, value in chosen) or base.name.replace("/", "-")
         if label in arms:
-            raise UsageError(f"--vary: two arms are called {label}; name each value once")
+            raise UsageError(f"--vary: two arms are named {label}; give each value once")
         name = json.dumps("+".join([base.name, label]) if chosen else base.name)
         arms[label] = (*(f"{one.key}={json.dumps(value, default=str)}" for one, value in chosen), f"name={name}")
     planned = []
@@ -162,7 +161,7 @@ def parse_seeds(text: str) -> list[int]:
     """The numbers of `1-3` or `1,2,5`.
 
     Raises:
-        UsageError: no such text.
+        UsageError: the text has another form.
     """
     seeds: list[int] = []
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""Notices of the `translate` command on stderr: which translations to distrust, and how far a long file has come."""
+"""Notices of the `translate` command on stderr: translations to distrust, and progress through a long file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Literal
 from tqdm import tqdm
 
 from seq2seq_attn.files import open_text_bytes
+from seq2seq_attn.text.tokenizers.base import SPACE
 from seq2seq_attn.translate.translator import Translation
 
 BAR_AFTER_S = 1.0
@@ -25,11 +26,12 @@ log = logging.getLogger(__name__)
 
 
 class Notices:
-    """Counts source tokens unknown to the run and lines that the length limit cut. Of sentences given one by one, each
-    is told at once; of a file, all at its end."""
+    """Reports source tokens unknown to the run, and lines cut by the length limit: for single sentences at once, for a
+    file in total at its end."""
 
     def __init__(self, name: str | None, *, tokenizer: str, length_limit: str) -> None:
-        """Take the name of the file (None: sentences), of the source tokenizer, and what the limit is."""
+        """Take the file's name (None: sentences), the source tokenizer's name, and a description of the length
+        limit."""
         self._name = name
         self._unit = _UNITS.get(tokenizer, "tokens")
         self._length_limit = length_limit
@@ -50,7 +52,7 @@ class Notices:
         if self._name is not None:
             self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
         elif not tokens:
-            log.warning("line %d: blank, and so is its translation", number + 1)
+            log.warning("line %d: blank, so its translation is blank", number + 1)
         elif unknown:
             counts = f"{len(unknown):,} of {len(tokens):,} {self._unit}"
             log.warning(
@@ -58,10 +60,10 @@ class Notices:
             )
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def report(self) -> None:
-        """Log what was counted."""
+        """Log the totals."""
         prefix = "" if self._name is None else f"{self._name}: "
         if self._name is not None and self._num_unknown:
             counts = f"{self._num_unknown:,} of {self._num_tokens:,} {self._unit}"
@@ -75,7 +77,7 @@ class Notices:
 
 
 def _shown(token: str) -> str:
-    text = token.removeprefix("▁") or token
+    text = token.removeprefix(SPACE) or token
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
 
 
@@ -85,10 +87,10 @@ def _listed(words: Sequence[str]) -> str:
 
 
 class Progress:
-    """Lines translated so far: a bar on stderr, or a line in the log every half minute; of short files, nothing."""
+    """Progress of a translation: a bar on stderr, or a log line every half minute."""
 
     def __init__(self, num_lines: int | None, shown_as: Literal["bar", "log", "nothing"]) -> None:
-        """Begin; `num_lines` is the number of all lines if it is known."""
+        """Start. `num_lines` is the total, if known."""
         self._total = "" if num_lines is None else f" of {num_lines:,}"
         self._bar = tqdm(total=num_lines, unit="line", delay=BAR_AFTER_S, disable=shown_as != "bar", file=sys.stderr)
         self._is_logged = shown_as == "log"
@@ -113,7 +115,7 @@ class Progress:
 
 
 def count_lines(path: Path) -> int | None:
-    """The lines of a file, plain or .gz; None if it cannot be read twice (a pipe) or at all."""
+    """The number of lines of a file, plain or .gz; None if it cannot be read twice (a pipe) or at all."""
     if not path.is_file():
         return None
     num_lines, last = 0, b""

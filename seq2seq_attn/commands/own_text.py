@@ -1,4 +1,4 @@
-"""`--train TEXT` and its companions as configuration: the corpus, its languages, and settings that suit its size."""
+"""Turn `--train TEXT` and related options into a configuration: corpus, languages, and settings for its size."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.parallel import Spec, Table, TwoFiles, find_languages, find_text
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
-"""For fewer sentence pairs than these, which configuration; the rest of them: `own-large`."""
+"""Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class OwnText:
-    """The options, as the command line gives them."""
+    """The options as given on the command line."""
 
     train: Sequence[str] = ()
     valid: Sequence[str] = ()
@@ -30,20 +30,20 @@ class OwnText:
 
 
 def with_own_text(text: OwnText, sources: Sequence[str], overrides: Sequence[str]) -> tuple[list[str], list[str]]:
-    """`sources` and `overrides` of `load_config` with what the options say on top: the corpus and its languages, a name
-    such as `own-en-fr`, and, unless one of the sources names itself, the configuration for a corpus of that size.
+    """Add the options to the `sources` and `overrides` of `load_config`: corpus, languages, a name such as `own-en-fr`,
+    and, unless a source sets a name, the configuration for a corpus of this size.
 
     Raises:
-        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files leave open, a name
-            that is nearly right.
-        UserError: a file that is not there or cannot be read.
+        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell, or a
+            name that is nearly right.
+        UserError: a file does not exist or cannot be read.
     """
     languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
     if not text.train:
         for option, value in (("--valid", text.valid), ("--test", text.test)):
             if value:
                 raise UsageError(
-                    f"{option} {value[0]}: goes with --train TEXT; a configuration has data.valid, data.test"
+                    f"{option} {value[0]}: needs --train TEXT; with a configuration, set data.valid or data.test"
                 )
         return list(sources), [*overrides, *_settings(languages)]
     specs = {"train": _spec("--train", text.train)}
@@ -72,14 +72,14 @@ def _spec(option: str, values: Sequence[str]) -> Spec:
 
 
 def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, str]:
-    """As given by options or configuration, else as the files tell, which is logged."""
+    """As given by options or configuration, else as read from the files, which is logged."""
     chosen = config.data.model_fields_set
     source = text.source_language or (config.data.source_language if "source_language" in chosen else None)
     target = text.target_language or (config.data.target_language if "target_language" in chosen else None)
     found = find_languages(train, source, target)
     if None in (source, target):
         log.info(
-            "languages: %s -> %s, from the training text; --source-language and --target-language change it", *found
+            "languages: %s -> %s, from the training text; change with --source-language, --target-language", *found
         )
     return found
 
@@ -89,12 +89,12 @@ def _suitable_config(text: TwoFiles | Table) -> str:
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
     name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")
-    log.info("settings: %s, which suits %s sentence pairs; -c and --set change them", name, f"{num_pairs:,}")
+    log.info("settings: %s, for %s sentence pairs; change them with -c and --set", name, f"{num_pairs:,}")
     return name
 
 
 def _tokenizer_for(config: Config, *languages: str) -> dict[str, object]:
-    """Subwords in place of words for a language whose words spaCy does not know."""
+    """Use subwords instead of words for languages without a spaCy tokenizer."""
     if config.data.tokenizer.name != "spacy":
         return {}
     from seq2seq_attn.text.tokenizers.words import spacy_language
@@ -102,7 +102,7 @@ def _tokenizer_for(config: Config, *languages: str) -> dict[str, object]:
     unknown = [language for language in languages if spacy_language(language) != language]
     if not unknown:
         return {}
-    log.info("tokenizer: sentencepiece, as spaCy has no words for %s", " and ".join(unknown))
+    log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))
     return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
 
 

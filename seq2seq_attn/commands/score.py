@@ -1,4 +1,4 @@
-"""The `score` command: forced decoding of given pairs, for their log-probability, attention, and links."""
+"""The `score` command: forced decoding of given pairs for log-probability, attention and links."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class ScoringRequest:
     """Pairs to score, the run that scores them, and files to write."""
 
     pairs: str | None = None
-    """a prefix, a .tsv or a .jsonl, as `train --train` takes them; or, instead of it:"""
+    """a prefix, a .tsv or a .jsonl, as for `train --train`, unless `source` and `target` are given"""
     source: Path | None = None
     """one sentence per line, plain or .gz"""
     target: Path | None = None
     """the translation of each"""
     run: str | Path | None = None
-    """run directory; None: the run under `runs/` that finished last"""
+    """run directory; None: the run in `runs/` that finished last"""
     links: Path | None = None
-    """gold links in Pharaoh form, one line per pair, between space-separated words, counted from 0. Error rate,
-    precision and recall of the attention's own links go to the log"""
+    """gold links in Pharaoh format, one line per pair, between space-separated words counted from 0; alignment error
+    rate, precision and recall of the attention's links go to the log"""
     alignment: str | Path | None = None
     attention: str | Path | None = None
-    """files, as `TranslationRequest` has them"""
+    """files to write, as in `TranslationRequest`"""
     format: Format = "text"
     """`json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`"""
     batch_size: int | None = None
@@ -63,12 +63,12 @@ class ScoringRequest:
 
 
 def score(request: ScoringRequest) -> None:
-    """Write a line for each pair to standard output: the natural logarithm of the target's probability given its source
-    (`<eos>` included), a tab, and the number of target tokens (with `<eos>`). The perplexity goes to the log.
+    """Write one line per pair to standard output: the natural logarithm of the target's probability given its source, a
+    tab, and the number of target tokens. Both include `<eos>`. The perplexity goes to the log.
 
     Raises:
-        UsageError: options that contradict each other or ask for what the run's model cannot give.
-        UserError: a run or file that cannot be read, a file that cannot be written.
+        UsageError: options contradict each other or need attention that the model does not have.
+        UserError: a run or file cannot be read, or a file cannot be written.
     """
     if (request.pairs is None) == (request.source is None) or (request.source is None) != (request.target is None):
         raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
@@ -116,7 +116,7 @@ class ScoreWriter:
 
 
 def num_scored(pair: Translation) -> int:
-    """The target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored."""
+    """The number of target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored."""
     return len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
 
 
@@ -133,7 +133,7 @@ def _as_json(pair: Translation) -> str:
 
 @dataclass
 class _Summary:
-    """All pairs together."""
+    """The totals over all pairs."""
 
     translator: Translator
     log_probs: list[float] = field(default_factory=list)
@@ -149,7 +149,7 @@ class _Summary:
         self.num_blank += not num_scored(pair)
 
     def report(self) -> None:
-        """Log the perplexity, and what limits its meaning."""
+        """Log the perplexity, with warnings about unknown tokens and blank sources."""
         if self.num_unknown:
             message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
             log.warning(message, self.num_unknown, self.num_tokens)

@@ -1,7 +1,7 @@
-"""Where the `translate` command reads from and writes to.
+"""Input and output streams of the `translate` command.
 
-Input is read as bytes and cut at line feeds only, so that nothing inside a line (NUL, U+2028, a lone carriage return)
-can shift the lines.
+Input is read as bytes and split at line feeds only, so that no character inside a line (NUL, U+2028, a lone carriage
+return) can shift the lines.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _READ_BYTES = 1 << 16
 
 
 class LineReader:
-    """Lines of a byte stream, in chunks of what is there: an interactive reader never waits for more input than it has
-    given, a file comes in chunks of some 64 KiB."""
+    """Reads lines from a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
+    answered line by line."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
@@ -36,7 +36,7 @@ class LineReader:
         """lines that were not UTF-8"""
 
     def chunks(self) -> Iterator[list[str]]:
-        """All lines. A carriage return before the line feed goes, and a byte-order mark before the first line."""
+        """All lines, without a carriage return before the line feed, and without a byte-order mark."""
         unfinished: list[bytes] = []
         while data := self._read():
             first, *others = data.split(b"\n")
@@ -51,7 +51,7 @@ class LineReader:
 
     def _read(self) -> bytes:
         try:
-            # read1 gives what is there and waits only where there is nothing
+            # read1 returns what is available and blocks only if that is nothing
             return cast(bytes, self._stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
         except BrokenPipeError:
             raise
@@ -71,7 +71,7 @@ class LineReader:
 
 
 def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **others: str | Path | None) -> None:
-    """Before anything is translated: can all outputs be written, each to a file of its own that is no input?
+    """Check, before anything is translated, that each output can be written to its own file, which is not an input.
 
     Args:
         inputs: files, or `STREAM` for standard input.
@@ -79,8 +79,8 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
         others: further outputs, by the names of their options.
 
     Raises:
-        UsageError: an output to the file that is read, or two to one file, under whatever names.
-        UserError: a file that cannot be written.
+        UsageError: an output is an input file, or two outputs go to the same file.
+        UserError: a file cannot be written.
     """
     named = {"-o": output or STREAM, **{f"--{name}": path for name, path in others.items() if path is not None}}
     read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
@@ -100,8 +100,8 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
 
 
 def _identity(file: Path | TextIO | None) -> object:
-    """The identity of a regular file, the same under all its names and links; of a path to anything else, the path
-    (a terminal is both read and written), resolved if nothing is there; of such a stream, None."""
+    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
+    input and output) the path, or None for a stream. For a file that does not exist, the resolved path."""
     if file is None:
         return None
     try:
@@ -115,14 +115,14 @@ def _identity(file: Path | TextIO | None) -> object:
 
 @contextmanager
 def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
-    """A file, plain or .gz, or standard input.
+    """Open a file, plain or .gz, or standard input.
 
     Raises:
         UserError: the file cannot be read.
     """
     if path is None or str(path) == STREAM:
         if sys.stdin is None:
-            raise UserError("standard input is closed; give a text, or -i FILE")
+            raise UserError("standard input is closed; give a text or -i FILE")
         yield sys.stdin.buffer
         return
     try:
@@ -135,7 +135,7 @@ def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
-    """A file, which appears when it is complete (.gz: compressed), or standard output, or a device or pipe.
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
 
     Raises:
         UserError: the file cannot be written.

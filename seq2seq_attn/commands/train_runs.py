@@ -1,6 +1,6 @@
-"""Train several runs at a time, each in a process of its own on one thread: `seq2seq compare` and `scripts/bottleneck`.
+"""Train several runs in parallel, each in its own process with one thread, for `seq2seq compare` and scripts.
 
-Finished runs are kept and interrupted ones resumed, so that the same call goes on where it was stopped.
+Finished runs are kept and interrupted runs resumed, so the same call continues where it was stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.run_dir import RunDir
 
 ONE_THREAD = "train.num_threads=1"
-"""a setting of every planned run: on record, because the last bits of sums depend on the number of threads"""
+"""a setting of every planned run, recorded because the last bits of sums depend on the number of threads"""
 _POLL_S = 0.1
 _SIGNAL_OF_LOST_PARENT = 1
 """PR_SET_PDEATHSIG of Linux's prctl"""
@@ -34,23 +34,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run that is to be there and finished."""
+    """A run to be trained."""
 
     run: RunDir
     config: Config
     arguments: tuple[str, ...]
-    """of `seq2seq train`, which give this configuration"""
+    """the arguments of `seq2seq train` for this configuration"""
 
     @property
     def log_path(self) -> Path:
-        """What the training run says, beside its directory."""
+        """The training process's output, next to the run directory."""
         return self.run.path.with_name(f"{self.run.path.name}.log")
 
     def is_finished(self) -> bool:
-        """Whether the run is there and finished.
+        """Whether the run exists and has finished.
 
         Raises:
-            UsageError: a run is there, finished or not, but it was begun with other settings.
+            UsageError: the run exists but was started with other settings.
         """
         if not (self.run.path / "config.yaml").is_file():
             return False
@@ -62,9 +62,9 @@ class PlannedRun:
 
 
 def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, Any]]:
-    """The settings, seed included, that make a run another one than planned: key to both values."""
+    """The settings, including the seed, in which a run differs from the plan: maps each key to both values."""
     values = [{**trained_settings(config), "seed": config.seed} for config in (there, planned)]
-    if planned.search.max_length_ratio is None:  # the run holds what training has chosen
+    if planned.search.max_length_ratio is None:  # the run holds the value that training chose
         for one in values:
             one.pop("search.max_length_ratio", None)
     keys = dict.fromkeys(key for one in values for key in one)
@@ -73,11 +73,11 @@ def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, A
 
 
 def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
-    """Train what is not finished, so many runs at a time; those that failed. One that fails does not stop the others;
-    a signal stops all of them, after they have saved their state.
+    """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure does not stop the
+    others; a signal stops all runs, after they have saved their state.
 
     Raises:
-        UsageError: as `PlannedRun.is_finished`, before anything is trained.
+        UsageError: as `PlannedRun.is_finished`, before any training.
     """
     waiting = deque(one for one in planned if not one.is_finished())
     num_runs, num_ended = len(planned), len(planned) - len(waiting)
@@ -103,7 +103,7 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
 
 
 def _start(one: PlannedRun) -> subprocess.Popen[bytes]:
-    # An installed command does not look for modules in the current folder, `python -m` does.
+    # `python -m` looks for modules in the current folder, the installed command does not
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
     command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", *one.arguments]
     one.log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,19 +114,19 @@ def _start(one: PlannedRun) -> subprocess.Popen[bytes]:
             stdout=file,
             stderr=file,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C reaches this process alone, which tells the others
+            start_new_session=True,  # Ctrl-C reaches this process alone, which stops the others
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,
         )
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot tell its children: the system does, and they save their state."""
+    """Let the system signal this process when its parent is killed, so that it saves its state and stops."""
     ctypes.CDLL(None).prctl(_SIGNAL_OF_LOST_PARENT, signal.SIGTERM)
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     if processes:
-        log.info("stopping %d training runs, which save their state; the same command goes on", len(processes))
+        log.info("stopping %d training runs, which save their state; the same command resumes them", len(processes))
     for process in processes:
         process.terminate()
     for process in processes:

@@ -1,6 +1,6 @@
-"""The `translate` command: lines in, lines out. Line i out is line i in, always.
+"""The `translate` command. Output line i is always the translation of input line i.
 
-Memory does not grow with the input: what has come is translated and written before more is read.
+Memory does not grow with the input: each chunk is translated and written before the next is read.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class TranslationRequest:
     texts: Sequence[str] = ()
     """lines to translate, instead of `input`"""
     runs: Sequence[str | Path] = ()
-    """run directory, or several for their ensemble; none: the run under `runs/` that finished last"""
+    """run directory, or several for their ensemble; none: the run in `runs/` that finished last"""
     input: str | Path | None = None
-    """file (plain or .gz), or "-" for standard input, which is also read where nothing else is given"""
+    """file (plain or .gz), or "-" for standard input, which is also the default"""
     output: str | Path | None = None
     """file (plain or .gz), or None or "-" for standard output"""
     format: Format = "text"
@@ -50,8 +50,8 @@ class TranslationRequest:
     target positions (null without attention), `unknown` (source positions) and `is_cut`; with several translations per
     sentence also `n_best`, a list of such objects without `source_tokens` and `unknown`"""
     search: SearchOptions = AS_CONFIGURED
-    """above an `n_best` of 1, text is that many lines per sentence: `number ||| text ||| log_prob ||| score`, number
-    from 0"""
+    """if `n_best` is above 1, text output has that many lines per sentence: `number ||| text ||| log_prob ||| score`,
+    with the sentence's number from 0"""
     alignment: str | Path | None = None
     """file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the lines'
     space-separated words) per line of input"""
@@ -72,7 +72,7 @@ class TranslationRequest:
 
     @property
     def input_name(self) -> str | None:
-        """The name of what is read; None: texts were given."""
+        """The name of the input; None for texts."""
         return None if self.texts else str(self.input or STREAM)
 
 
@@ -80,8 +80,8 @@ def translate(request: TranslationRequest) -> None:
     """Translate texts, or a file line by line, or standard input.
 
     Raises:
-        UsageError: options that contradict each other or ask for what the run's model cannot give.
-        UserError: a run or file that cannot be read, a file that cannot be written.
+        UsageError: options contradict each other or need attention that the model does not have.
+        UserError: a run or file cannot be read, or a file cannot be written.
     """
     _check_input(request)
     check_attention_name(request.attention)
@@ -125,28 +125,28 @@ def _load(request: TranslationRequest) -> Translator:
 
 def _check_input(request: TranslationRequest) -> None:
     if request.texts and request.input is not None:
-        raise UsageError(f"both a text and -i {request.input}: give one of them")
+        raise UsageError(f"both a text and -i {request.input}: give only one of them")
     if not request.texts and request.input is None and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     for text in request.texts:
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
-            log.warning("%s: translated as text; to translate the lines of that file, say -i %s", text, text)
+            log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
 
 def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
-    """Raise UsageError if some option asks for attention that the model does not have."""
+    """Raise UsageError if an option needs attention that the model does not have."""
     for name, path in paths.items():
         if path is not None and not translator.has_attention:
             raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
 
 
 def _check_can_copy(run: RunDir, translator: Translator) -> None:
-    """Say so where `copy` has nothing to do: a model that never saw <unk> as a target never writes it."""
+    """Warn if `copy` has no effect: a model that never saw <unk> as a target never writes it."""
     vocab = run.config().data.vocab
     is_complete = vocab.max_size is None or len(translator.target_vocab) - len(SPECIALS) < vocab.max_size
     if vocab.min_frequency == 1 and is_complete:
         log.warning(
-            "--unk copy: changes nothing, because this run never writes <unk>: all words of its training had an id; "
+            "--unk copy: no effect, because this run never writes <unk>: all its training words are in the vocabulary; "
             "unknown source words can be copied by a run trained with data.vocab.min_frequency=2 or more"
         )
 
@@ -159,7 +159,7 @@ def _notices(translator: Translator, search: SearchOptions, name: str | None) ->
 
 
 def _progress(request: TranslationRequest) -> Progress:
-    """Of a file: a bar, unless the translations appear on the same terminal; without a terminal, lines in the log."""
+    """For a file: a bar, unless translations go to the same terminal; without a terminal, log lines."""
     output = request.output
     if request.input is None or str(request.input) == STREAM:
         return Progress(None, "nothing")
@@ -174,7 +174,7 @@ def _report_invalid(reader: LineReader) -> None:
     if not reader.num_invalid:
         return
     log.warning(
-        "%s: %d of %d lines held invalid UTF-8; the bytes in question were replaced by U+FFFD",
+        "%s: %d of %d lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD",
         "standard input" if reader.name == STREAM else reader.name,
         reader.num_invalid,
         reader.num_lines,
@@ -200,10 +200,10 @@ def _translate_chunks(
 
 
 def _forget_stdout() -> None:
-    """Point standard output at nothing, so that Python does not complain when it flushes at exit."""
+    """Redirect standard output to nowhere, so that Python's flush at exit does not fail."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
     except (OSError, ValueError):
-        pass  # standard output is no real file
+        pass  # standard output has no file descriptor

@@ -1,6 +1,6 @@
-"""Writers of the `translate` command: text, word links, attention maps.
+"""Writers of the `translate` command: text, JSON, word links, attention maps.
 
-Every writer takes the lines one by one and keeps none of them (the heat maps and the page: the first few).
+Writers take lines one by one and keep none, except for heat maps and pages, which keep the first few.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from seq2seq_attn.translate.translator import Translation
 
 Format = Literal["text", "json"]
 MAX_HEAT_MAPS = 20
-"""lines drawn into one picture"""
+"""lines in one picture"""
 MAX_PAGE_LINES = 1_000
-"""lines shown on one HTML page"""
+"""lines on one HTML page"""
 
 log = logging.getLogger(__name__)
 
 
 class Writer(Protocol):
-    """Takes the translations of one line after the other."""
+    """Takes the translations of lines, one line at a time."""
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """The translations of a line, which is the `number`th from 0, best first."""
+        """Write the translations of line `number` (from 0), best first."""
         ...
 
     def flush(self) -> None:
-        """Make what was written visible to a reader."""
+        """Flush buffers to the reader."""
         ...
 
 
 class TextWriter:
-    """The best translation of each line; above `n_best` 1 several, in Moses's form:
+    """The best translation of each line, or if `n_best` is above 1 several, in Moses's format:
     `number ||| text ||| log_prob ||| score`."""
 
     def __init__(self, out: BinaryIO, n_best: int) -> None:
@@ -69,7 +69,7 @@ class TextWriter:
 
 
 class JsonWriter:
-    """A JSON object per line: the best translation, and above `n_best` 1 all of them under `n_best`."""
+    """A JSON object per line: the best translation, and if `n_best` is above 1 all of them under `n_best`."""
 
     def __init__(self, out: BinaryIO, n_best: int) -> None:
         self._out = out
@@ -103,8 +103,8 @@ def _values(translation: Translation) -> dict[str, object]:
 
 
 class AlignmentWriter:
-    """Which words of the line the best translation's words looked at most: `source-target`, words being what blanks
-    separate, counted from 0; one line a line."""
+    """Word links of the best translation by its attention, `source-target`, one line per line. Words are separated by
+    spaces and counted from 0."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -117,7 +117,7 @@ class AlignmentWriter:
             links = links_between_words(best.links(), *sides)
         except ValueError:
             links = []
-            log.warning("line %d: its tokens are not those of its words, left without links", number + 1)
+            log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
         self._out.write((" ".join(f"{source}-{target}" for source, target in links) + "\n").encode())
 
     def flush(self) -> None:
@@ -126,8 +126,8 @@ class AlignmentWriter:
 
 
 class NpzWriter:
-    """`attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, straight into the archive
-    (`numpy.savez` would hold them all in memory)."""
+    """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, written to the
+    archive one by one (`numpy.savez` would hold them all in memory)."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -147,11 +147,11 @@ class NpzWriter:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
     def flush(self) -> None:
-        """An archive can be read when it is complete."""
+        """No effect: an archive can be read only once it is complete."""
 
 
 class HeatMapWriter:
-    """Draws the first `MAX_HEAT_MAPS` lines into one picture at the end."""
+    """Draws the first `MAX_HEAT_MAPS` lines in one picture at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -166,13 +166,13 @@ class HeatMapWriter:
         found = _attention_map(number, translations[0])
         if found is not None and len(self._maps) == MAX_HEAT_MAPS:
             self._is_full = True
-            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_HEAT_MAPS)
+            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_HEAT_MAPS)
         elif found is not None:
             self._maps.append(found)
             self._titles.append(line)
 
     def flush(self) -> None:
-        """A picture is drawn when it is complete."""
+        """No effect: the picture is drawn at the end."""
 
     def draw(self) -> None:
         """Write the picture."""
@@ -200,12 +200,12 @@ class PageWriter:
         found = _attention_map(number, best)
         if found is not None and len(self._lines) == MAX_PAGE_LINES:
             self._is_full = True
-            log.warning("%s: shows the first %d lines; a .npz file takes all of them", self._path, MAX_PAGE_LINES)
+            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_PAGE_LINES)
         elif found is not None:
             self._lines.append(TranslatedLine(number + 1, best.text, pack_map(found)))
 
     def flush(self) -> None:
-        """A page is written when it is complete."""
+        """No effect: the page is written at the end."""
 
     def save(self) -> None:
         """Write the page."""
@@ -216,7 +216,7 @@ class PageWriter:
 
 
 def check_attention_name(attention: str | Path | None) -> None:
-    """Raise UsageError for a name that does not say which kind of attention file to write."""
+    """Raise UsageError if the file's suffix is not one of a kind of attention file."""
     if attention is not None and _kind(attention) not in (*PLOT_SUFFIXES, ".html", ".npz"):
         kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
         raise UsageError(f"--attention {attention}: expected a file name that ends in {kinds}")
@@ -225,7 +225,7 @@ def check_attention_name(attention: str | Path | None) -> None:
 def open_attention_writers(
     stack: ExitStack, *, alignment: str | Path | None, attention: str | Path | None
 ) -> list[Writer]:
-    """The writers of links and attention maps that are asked for; closing the stack completes their files."""
+    """The writers for the requested links and attention maps. Closing the stack completes their files."""
     writers: list[Writer] = []
     if alignment is not None:
         writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
@@ -258,9 +258,9 @@ def _html_page(path: Path) -> Iterator[PageWriter]:
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:
-    """Weights with their labels; None for a line that has none."""
+    """Weights with their labels; None for a line without attention."""
     if translation.attention is None:
-        log.warning("line %d: too long for an attention matrix, left out", number + 1)
+        log.warning("line %d: too long for an attention matrix; left out", number + 1)
         return None
     if not translation.attention.size or not translation.tokens:
         return None

@@ -1,7 +1,7 @@
 """The configuration: the settings of a run, loaded from YAML files and `KEY=VALUE` overrides, checked, dumped.
 
-A configuration file says only what differs from the defaults in `models.py`; `extends: NAME` starts from another one.
-Builders pass plain numbers on: configuration objects do not reach the modules.
+A configuration file holds only what differs from the defaults in `models.py`, or from the file that it `extends`.
+Builders pass plain numbers on: modules never see configuration objects.
 """
 
 from seq2seq_attn.config.explain import explain_value, shorten

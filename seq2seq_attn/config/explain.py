@@ -1,4 +1,4 @@
-"""Explain what is wrong with a configuration: the key, the value, what is allowed, the nearest valid key."""
+"""Explain mistakes in a configuration: the key, the value, what is allowed, the nearest valid key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HINTS = {
     "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
-"""Keys whose type alone says too little."""
+"""Hints for keys whose type alone says too little."""
 _EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -36,7 +36,7 @@ _EXPECTED = {
     "tuple": "a list",
     "none": "null",
 }
-"""The first word of pydantic's name for a mistake."""
+"""By the first word of pydantic's error type."""
 _LIMITS = {
     "greater_than": ("greater than", "gt"),
     "greater_than_equal": ("at least", "ge"),
@@ -50,7 +50,7 @@ _short.maxlevel, _short.maxlist, _short.maxdict = 2, 4, 4
 
 
 def explain(error: ValidationError) -> str:
-    """The mistakes in one line; of many, the first ones."""
+    """The mistakes in one line, at most the first few."""
     texts = []
     for key, problems in _by_key(error).items():
         if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
@@ -63,8 +63,8 @@ def explain(error: ValidationError) -> str:
 
 
 def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None = None) -> str:
-    """`KEY=VALUE: expected ...` from what pydantic found wrong with a value, once for each type that it may have.
-    `hint` says what is expected where the type is wrong."""
+    """`KEY=VALUE: expected ...` from pydantic's errors for a value, one per type that the value may have. `hint`
+    says what is expected if the type is wrong."""
     value = problems[0]["input"]
     if hint is None or any(not _is_of_type(problem) for problem in problems):
         hint = expected(problems)
@@ -75,20 +75,20 @@ def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | N
 
 
 def expected(problems: Sequence[Mapping[str, Any]]) -> str:
-    """`expected ...` from what pydantic found wrong with a value, once for each type that it may have."""
+    """`expected ...` from pydantic's errors for a value, one per type that the value may have."""
     limits = [problem for problem in problems if not _is_of_type(problem)]
     return f"expected {' or '.join(dict.fromkeys(_expected(problem) for problem in limits or problems))}"
 
 
 def unknown_key(key: str) -> str:
-    """That there is no such key, and which one may be meant."""
+    """The message for an unknown key, with the nearest valid key."""
     nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
     shown = repr(shorten_key(key))
     return f"unknown configuration key {shown}" + (f"; did you mean {nearest!r}?" if nearest else "")
 
 
 def shorten(value: object) -> str:
-    """A value as it is written, cut where it is long."""
+    """A value as it is written, shortened if it is long."""
     return str(value).lower() if isinstance(value, bool) else _short.repr(value)
 
 
@@ -107,7 +107,7 @@ def _expected(problem: Mapping[str, Any]) -> str:
         words, name = _LIMITS[kind]
         limit = context[name]
         return f"{words} {limit:,}" if isinstance(limit, int) else f"{words} {limit:g}"
-    if kind == "value_error" and " is not one of " in str(context["error"]):  # Typer's, of an option's choices
+    if kind == "value_error" and " is not one of " in str(context["error"]):  # from Typer, about choices
         return f"one of {str(context['error']).partition(' is not one of ')[2].rstrip('.')}"
     if kind == "literal_error":
         return str(context["expected"])
@@ -117,7 +117,7 @@ def _expected(problem: Mapping[str, Any]) -> str:
 
 
 def _by_key(error: ValidationError) -> dict[str, list[Mapping[str, Any]]]:
-    """The mistakes by dotted key. Where a value may be of several types, pydantic adds the type to the key."""
+    """The mistakes by dotted key, without the type that pydantic appends where several are allowed."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for problem in error.errors(include_url=False):
         found.setdefault(_dotted(problem["loc"]), []).append(problem)
@@ -139,8 +139,8 @@ def _dotted(parts: tuple[int | str, ...]) -> str:
             names.append(str(rest.pop(0)))  # a mapping of names to sections
             section = get_args(section)[1]
         elif not _is_section(section):
-            # the key of a mapping and the place in a list stay; what follows are names of types
-            names += [str(one) for one in rest[:1]] if get_origin(section) in (dict, tuple) else []
+            # keep the key of a mapping or the index in a list; names of types follow
+            names += [str(name) for name in rest[:1]] if get_origin(section) in (dict, tuple) else []
             break
     return ".".join(names)
 
@@ -157,7 +157,7 @@ def _nearest_key(key: str) -> str | None:
 
 
 def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:
-    """Every key that a configuration may have, sections too."""
+    """Every valid key, including sections."""
     keys = []
     for name, field in section.model_fields.items():
         keys.append(prefix + name)

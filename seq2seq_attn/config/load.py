@@ -16,12 +16,12 @@ from seq2seq_attn.errors import UsageError
 
 
 def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
-    """Merge packaged names or YAML files, later wins, then `KEY=VALUE` overrides, and check the result. Its name is the
-    last `name` that a file gives, with the names of the files after it that give none: `quickstart+bilinear`.
+    """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
+
+    The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
 
     Raises:
-        UsageError: a file that is not there or is not a mapping, an unknown key (with the nearest valid one), a value
-            outside what its key allows.
+        UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
     """
     merged: dict[str, Any] = {}
     for source in sources:
@@ -35,7 +35,7 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
-    """Check a plain mapping against the models.
+    """Check a plain mapping and make it a configuration.
 
     Raises:
         UsageError: as `load_config`.
@@ -48,12 +48,12 @@ def config_from_dict(values: dict[str, Any]) -> Config:
 
 
 def dump_config(config: Config) -> str:
-    """The full resolved configuration as YAML; `load_config` of it gives the same configuration."""
+    """The full configuration as YAML. `load_config` reads it back unchanged."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
 def _check_text(values: object, key: str = "") -> None:
-    """Refuse text that no file name and no YAML file can hold."""
+    """Reject text that cannot be UTF-8 (lone surrogates)."""
     if isinstance(values, dict):
         for name, value in values.items():
             _check_text(value, f"{key}.{name}" if key else str(name))

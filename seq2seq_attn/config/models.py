@@ -1,4 +1,4 @@
-"""The settings of a run: names, types, limits and defaults. This is the one place with defaults."""
+"""The settings of a run: names, types, limits and defaults. Defaults are set nowhere else."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from seq2seq_attn.config.types import (
 
 
 class Section(BaseModel):
-    """A part of the configuration: unknown keys are errors, values are checked on assignment too."""
+    """A section of the configuration. Unknown keys are errors; values are checked on assignment too."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
 
 class CaptionsConfig(Section):
-    """The embedded corpus (`text/captions.py`): how many pairs, how long (source tokens), from which seed."""
+    """The embedded corpus (`captions/`): numbers of pairs, lengths in source tokens, the seed."""
 
     num_train: NumCaptions = 20_000
     num_valid: NumCaptions = 500
@@ -48,7 +48,7 @@ class CaptionsConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """How text becomes tokens. `vocab_size`, `joint` and `model_type` apply to SentencePiece only."""
+    """The tokenizer. `vocab_size`, `joint` and `model_type` apply to SentencePiece only."""
 
     name: Literal["spacy", "sentencepiece", "characters"] = "sentencepiece"
     lowercase: bool = False
@@ -58,7 +58,7 @@ class TokenizerConfig(Section):
 
 
 class VocabConfig(Section):
-    """Which tokens get an id: the `max_size` most frequent (None: all) that occur at least `min_frequency` times."""
+    """The vocabulary: the `max_size` most frequent tokens (None: all) that occur at least `min_frequency` times."""
 
     max_size: PositiveInt | None = None
     min_frequency: PositiveInt = 1
@@ -81,21 +81,21 @@ class DataConfig(Section):
     max_length: PositiveInt = 100
     max_length_ratio: LengthRatio = 9.0
     stitch: dict[PositiveInt, Weight] = {}
-    """Training pairs joined end to end: K to the probability that an example is K pairs; empty: none are."""
+    """Concatenate training pairs: maps K to the share of examples that are K pairs. Empty: no concatenation."""
     links: str | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
-    corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), a
-    line per pair, words between blanks numbered from 0. None: no objective needs any."""
+    corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one
+    line per pair, with words split at spaces and numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()
     num_processes: PositiveInt | None = None
-    """Processes that prepare it; None: the CPUs that this process may use, one for a small corpus. The result is the
-    same."""
+    """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
+    does not depend on it."""
 
 
 class BatchConfig(Section):
-    """A micro-batch: at most `size` sentence pairs or `size` target tokens; an update sums `accumulate` of them."""
+    """A micro-batch: at most `size` sentence pairs or target tokens. An update sums the gradients of `accumulate`."""
 
     size: PositiveInt = 128
     unit: Literal["sentences", "tokens"] = "sentences"
@@ -167,10 +167,13 @@ class DropoutConfig(Section):
 
 
 class ModelConfig(Section):
-    """The network. `hidden_size` is that of the decoder's states; None: as wide as what the encoder gives, which `dot`
-    attention needs. `readout_size` None: logits straight from [state; context; embedding] (the tutorial's); a number:
-    through tanh of that size (Bahdanau's deep output). `tie_embeddings`: target embedding = output weights; `all` ties
-    the source embedding too and needs a joint vocabulary."""
+    """The model.
+
+    `hidden_size`: width of the decoder's state; None: that of the encoder's states, which `dot` attention needs.
+    `readout_size`: width of a tanh layer before the output layer (Bahdanau's deep output); None: no such layer, the
+    logits are linear in [state; context; embedding], as in the tutorial. `tie_embeddings`: `target` shares the target
+    embedding with the output layer; `all` also the source embedding, which needs a joint vocabulary.
+    """
 
     embedding_size: Size = 256
     hidden_size: Size | None = 512
@@ -186,8 +189,8 @@ class ModelConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_former_name(cls, values: Any) -> Any:
-        """The attention `fixed` was called `none`. It had to be told how the encoder's states were laid out, and the
-        encoder's dropout was already applied to the summary."""
+        """Read the attention `fixed` under its former name `none`. It had an option for the layout of the encoder's
+        states, and the encoder's dropout also applied to the summary."""
         attention = values.get("attention") if isinstance(values, dict) else None
         if not isinstance(attention, dict) or attention.get("name") != "none":
             return values
@@ -200,7 +203,7 @@ class ModelConfig(Section):
 
 
 class OptimizerConfig(Section):
-    """The optimiser. `weight_decay` is decoupled for `adamw`."""
+    """The optimizer. `weight_decay` is decoupled for `adamw`."""
 
     name: Literal["adam", "adamw"] = "adam"
     learning_rate: LearningRate = 1e-3
@@ -209,11 +212,11 @@ class OptimizerConfig(Section):
     weight_decay: NonNegativeFloat = 0.0
     clip_norm: PositiveFloat | None = 1.0
     average_decay: Fraction = 0.0
-    """Exponential moving average of the weights, used for validation and kept as the best model; 0 is off."""
+    """Decay of an exponential moving average of the weights, which is validated and saved as the best model; 0: off."""
 
 
 class ScheduleConfig(Section):
-    """The learning rate over updates: linear warm-up, then the named shape. `plateau` multiplies by `factor` after
+    """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
     `patience` validations without a better score."""
 
     name: Literal["constant", "inverse_sqrt", "cosine", "plateau"] = "constant"
@@ -224,8 +227,8 @@ class ScheduleConfig(Section):
 
 
 class TeacherForcingConfig(Section):
-    """The probability that a decoder step sees the reference token, drawn per token; over updates it goes from `start`
-    to `end` in `num_updates` (Bengio et al. 2015, section 2.4)."""
+    """The probability that a decoder step sees the reference token, drawn per token. It goes from `start` to `end` in
+    `num_updates` updates (Bengio et al. 2015, section 2.4)."""
 
     schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
     start: Probability = 1.0
@@ -234,29 +237,29 @@ class TeacherForcingConfig(Section):
 
 
 class ValidationConfig(Section):
-    """When to validate and what `best` means. Validation translates greedily (`beam_size` 1) unless told otherwise;
-    `num_pairs` limits the free-running part (None: all)."""
+    """When to validate, and by which metric the best model is chosen. `num_pairs` limits the pairs that are translated
+    (None: all); the loss is always taken over all pairs."""
 
     every_updates: PositiveInt | None = None
-    """None: once an epoch."""
+    """None: once per epoch."""
     metric: Literal["bleu", "perplexity"] = "bleu"
     patience: PositiveInt | None = None
-    """Validations without a better score before training stops; None: never."""
+    """Validations without a better score after which training stops; None: never."""
     beam_size: BeamSize = 1
     num_pairs: PositiveInt | None = None
     num_samples: NonNegativeInt = 3
 
 
 class ObjectiveConfig(Section):
-    """An extra loss; its name is a file of `train/objectives/`, `options` are that objective's own. A `weight` of 0
-    only measures it."""
+    """An extra loss, named after a file in `train/objectives/`, with its own `options`. With a `weight` of 0 it is only
+    measured."""
 
     weight: Weight = 1.0
     options: Options = {}
 
 
 class TrainConfig(Section):
-    """The training. It ends at the first of `max_epochs`, `max_updates`, `max_minutes`, early stopping."""
+    """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
 
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
@@ -265,14 +268,14 @@ class TrainConfig(Section):
     checkpoint_every_updates: PositiveInt = 500
     log_every_updates: PositiveInt = 50
     max_bad_steps: PositiveInt = 5
-    """Updates in a row with a non-finite loss or gradient that are skipped before training gives up."""
+    """Consecutive updates with a non-finite loss or gradient that are skipped before training gives up."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
     num_threads: NumThreads | None = None
-    """CPU threads; None: torch's default. On record because the last bits of a sum depend on it."""
+    """CPU threads; None: torch's default. Recorded because the last bits of a sum depend on it."""
     cuda_graphs: bool = False
-    """On a GPU, record each shape of batches once and replay it: a step's many small kernels are launched at once. Not
-    with fp16 or objectives, and without gain where the teacher forcing ratio changes with every update."""
+    """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small kernels at once. Not
+    with fp16 or objectives, and of no use where the teacher forcing ratio changes at every update."""
     objectives: dict[str, ObjectiveConfig] = {}
     """Extra losses by name, added to the translation's."""
     batch: BatchConfig = BatchConfig()
@@ -283,9 +286,9 @@ class TrainConfig(Section):
 
 
 class SearchConfig(Section):
-    """Translation. A hypothesis's score is log P / length ** `length_penalty`, length in target tokens with EOS; it has
-    at most `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio` None: training chooses it
-    so that no target of its pairs would be cut."""
+    """Translation. Hypotheses are ranked by log P / length ** `length_penalty`, with the length in target tokens
+    including EOS. They have at most `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio`
+    None: training chooses it so that the limit would cut none of its targets."""
 
     beam_size: BeamSize = 5
     length_penalty: LengthPenalty = 0.0

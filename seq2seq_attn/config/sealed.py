@@ -1,5 +1,4 @@
-"""The configuration file of a run: all settings, with a checksum in the first line, so that a file that was cut or
-damaged is noticed."""
+"""A run's configuration file: all settings, with a checksum in the first line to detect damage."""
 
 from __future__ import annotations
 
@@ -16,17 +15,16 @@ _BEGIN = "# sha256"
 
 
 def write_sealed_config(path: Path, config: Config) -> None:
-    """Write all settings and the checksum, atomically. The checksum comes first because a file that is cut loses its
-    end."""
+    """Write all settings with their checksum, atomically. The checksum comes first: a truncated file loses its end."""
     text = dump_config(config)
     write_text(path, f"{_seal(text.encode()).decode()}\n{text}")
 
 
 def read_sealed_config(path: Path) -> Config:
-    """Read what `write_sealed_config` wrote; without its first line, any file of settings that `extends` no other.
+    """Read what `write_sealed_config` wrote. A file without the checksum line is accepted if it `extends` no other.
 
     Raises:
-        UserError: the file cannot be read, is damaged or of another version.
+        UserError: the file cannot be read, is damaged, or is of another version.
     """
     try:
         content = read_regular(path)
@@ -37,8 +35,8 @@ def read_sealed_config(path: Path) -> Config:
     first, _, rest = content.partition(b"\n")
     if first.startswith(_BEGIN.encode()) and first != _seal(rest):
         raise UserError(
-            f"{path}: not as training wrote it; copy the run again, or delete the first line of the file if the "
-            "change is yours"
+            f"{path}: changed since training wrote it; copy the run again, or delete its first line if the change is "
+            "yours"
         )
     try:
         return config_from_dict(read_mapping(path, path.name))

@@ -1,4 +1,4 @@
-"""YAML files, packaged configurations and `KEY=VALUE` texts as plain mappings, merged."""
+"""Read YAML files, packaged configurations and `KEY=VALUE` overrides as plain mappings, and merge them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from seq2seq_attn.files import packaged
 _MAX_BYTES = 1 << 20
 _MAX_NAME = 300
 _BASE = "base"
-"""All defaults and nothing else: worth no line in a list of configurations."""
+"""Holds the defaults only, so it is left out of lists of configurations."""
 
 
 def packaged_config_names() -> list[str]:
-    """The names `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
+    """The names that `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
     root = packaged("configs")
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
 
 
 def read_source(source: str) -> dict[str, Any]:
-    """A packaged configuration or a YAML file, on top of those that it `extends`.
+    """Read a packaged configuration or a YAML file, merged over those that it `extends`.
 
     Raises:
         UsageError: there is no such file, or it is not a mapping in YAML.
@@ -33,22 +33,22 @@ def read_source(source: str) -> dict[str, Any]:
 
 
 def merge(base: dict[str, Any], overlay: dict[str, Any]) -> dict[str, Any]:
-    """`base` with the values of `overlay`, section by section."""
+    """`base` overlaid with `overlay`, section by section."""
     merged = dict(base)
     for key, value in overlay.items():
         old = merged.get(key)
         merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    # A variant's options belong to that variant: naming another one drops the options merged so far.
+    # options belong to their variant: another variant's name drops the options merged so far
     if "options" in base and overlay.get("name", base.get("name")) != base.get("name"):
         merged["options"] = overlay.get("options", {})
     return merged
 
 
 def parse_override(override: str) -> dict[str, Any]:
-    """`KEY=VALUE` as a mapping; the value is YAML, or the text itself if it is none.
+    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
 
     Raises:
-        UsageError: there is no key, no value, or a key that no setting can have.
+        UsageError: the key or the value is missing, or the key is not valid.
     """
     key, equals, text = override.partition("=")
     key = key.strip()
@@ -70,7 +70,7 @@ def parse_override(override: str) -> dict[str, Any]:
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """The values of one file, which `what` names in messages.
+    """The values of one file. Messages call it `what`.
 
     Raises:
         UsageError: there is no such file, or it is not a mapping in YAML.
@@ -81,7 +81,7 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         with path.open("rb") as stream:
             text = stream.read(_MAX_BYTES + 1)
         if len(text) > _MAX_BYTES:
-            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB, so not a configuration")
+            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file")
         values = parse_yaml(text.decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
@@ -90,31 +90,31 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
     except YamlError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
-        raise UsageError(f"{what}: holds no setting; write at least `name: {path.stem}`, or leave it out")
+        raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
     if not isinstance(values, dict):
         raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
     return values
 
 
 def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """`seen` are those that led here, `read` what was read before: a file that many extend is read once."""
+    """`seen`: the chain of files that extend this one. `read`: a cache of files read before."""
     what = f"config {source!r}" if len(source) <= _MAX_NAME else f"config {shorten(source)}"
     if source in seen:
         raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, source))}")
     if len(seen) > MAX_DEPTH:
-        raise UsageError(f"{what}: the last of more than {MAX_DEPTH} configurations that extend each other")
+        raise UsageError(f"{what}: a chain of more than {MAX_DEPTH} configurations that extend each other")
     if source in read:
         return read[source]
     path = _path_of(source, what)
     values = read_mapping(path, what)
     base: dict[str, Any] = {}
     for parent in _parents(values.pop("extends", []), what):
-        # a file named beside this one, or a packaged name
+        # a file next to this one, or a packaged name
         beside = path.parent / parent
         resolved = str(beside) if _is_file_name(source) and _is_file_name(parent) else parent
         base = merge(base, _read(resolved, (*seen, source), read))
     if "name" in base:
-        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file says another
+        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
     read[source] = merge(base, values)
     return read[source]
 
@@ -132,7 +132,7 @@ def _path_of(source: str, what: str) -> Path:
     nearest = difflib.get_close_matches(source, names, n=1) if len(source) <= _MAX_NAME else []
     whole = [name for name in names if "/" not in name and name != _BASE]
     folders = sorted({name.partition("/")[0] for name in names if "/" in name})
-    known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{one}/' for one in folders)}"
+    known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{folder}/' for folder in folders)}"
     hint = f"did you mean {nearest[0]!r}?" if nearest else known
     raise UsageError(f"{what}: no packaged config of that name and not a .yaml file; {hint}")
 

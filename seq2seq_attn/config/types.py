@@ -1,7 +1,6 @@
-"""Types of settings: numbers with limits, and what an attention's options may hold.
+"""Types of settings: bounded numbers, and the options of variants.
 
-Every number is finite and bounded, so that a slip of the finger (`1e9` for `1e3`) is told instead of computed. `true`
-is no number.
+Every number is finite and bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RA
 
 MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
-"""of a layer: a recurrent matrix of this size has 13 billion weights"""
+"""of a layer; a GRU's recurrent matrix of this size has 13 billion weights"""
 MAX_LAYERS = 100
 MAX_VOCAB = 1_000_000
-"""subwords that SentencePiece learns; billions keep it busy for hours"""
+"""of SentencePiece; with billions it would run for hours"""
 MAX_THREADS = 1_024
 MAX_CAPTIONS = 1_000_000
-"""of a split: so many pairs are generated in minutes, not in days"""
+"""pairs of a split; this many are generated in minutes"""
 MAX_SEED = 2**63 - 1
 LEAST_LENGTH_RATIO = 2.0
-"""what training chooses for the length limit of translations is never below this"""
+"""lower bound of the length limit that training chooses for translations"""
 
 
 def _whole(value: Any) -> Any:
-    """`1e3` is a number too, though a string in YAML 1.1; `true` is not 1."""
+    """Accept `1e3`, which YAML 1.1 reads as a string; reject `true`."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return _number(value)
@@ -68,7 +67,7 @@ LengthPenalty = Annotated[Real, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENA
 Probability = Annotated[Real, Field(ge=0.0, le=1.0)]
 Fraction = Annotated[Real, Field(ge=0.0, lt=1.0)]
 DropoutRate = Annotated[Real, Field(ge=0.0, le=0.99)]
-"""a rate nearer to 1 drops everything: on a CPU rates are rounded to a 65,536th"""
+"""at most 0.99, since the CPU rounds rates to multiples of 1/65,536"""
 LearningRate = Annotated[Real, Field(gt=0.0, le=100.0)]
 LengthRatio = Annotated[Real, Field(gt=0.0, le=MAX_LENGTH_RATIO)]
 """tokens of one side per token of the other"""
@@ -76,4 +75,4 @@ Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 
 _Scalar: TypeAlias = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 Options = dict[str, _Scalar | list[_Scalar]]
-"""A variant's own settings, of types that YAML gives back as they were; the variant's `build` knows which it has."""
+"""A variant's settings, of types that survive YAML. The variant's `build` checks their names."""

@@ -1,4 +1,4 @@
-"""YAML text to plain values: each key once, nothing too deep or too large, no tags of Python's own."""
+"""Parse YAML safely: no duplicate keys, no Python tags, limited depth and size."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import yaml
 
 MAX_DEPTH = 20
 MAX_VALUES = 10_000
-"""in one text, aliases written out: the longest configuration has some hundred"""
+"""per text, with aliases expanded; the longest configuration has a few hundred"""
 
 
 class YamlError(Exception):
-    """The text is not YAML, or not what a configuration may be; the message says where."""
+    """The text is not YAML, or not allowed in a configuration. The message names the line."""
 
 
 class _Loader(yaml.SafeLoader):
-    """`no` is a language code, not false: as in YAML 1.2, only `true` and `false` are booleans."""
+    """YAML 1.2 booleans: only `true` and `false`, since `no` is a language code."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -29,7 +29,7 @@ def parse_yaml(text: str) -> Any:
     """The values of a YAML text.
 
     Raises:
-        YamlError: the text is not YAML, or not what a configuration may be.
+        YamlError: the text is not YAML, or not allowed in a configuration.
     """
     try:
         loader: Any = _Loader(text)
@@ -46,12 +46,12 @@ def parse_yaml(text: str) -> Any:
         raise YamlError(" ".join(str(error).split())) from None
     except RecursionError:
         raise YamlError(f"nested more than {MAX_DEPTH} levels deep") from None
-    except (ValueError, KeyError, AttributeError):  # PyYAML's own, of `!!int x`, `!!bool 3`, `!!timestamp x`
-        raise YamlError("a value is not of the type that its tag says") from None
+    except (ValueError, KeyError, AttributeError):  # raised by PyYAML for `!!int x`, `!!bool 3`, `!!timestamp x`
+        raise YamlError("a value does not have the type of its tag") from None
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
-    """The number of values under a node. An alias counts as often as it stands: a few lines of them can be billions."""
+    """The number of values under a node. Each use of an alias counts: a few lines of them can expand to billions."""
     if depth > MAX_DEPTH:
         raise YamlError(f"{_where(node)}nested more than {MAX_DEPTH} levels deep")
     if node not in counted:
@@ -74,7 +74,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
             continue
         former = first.setdefault((key.tag, key.value), key)
         if former is not key:
-            raise YamlError(f"{_where(key)}{key.value!r} is set already in line {former.start_mark.line + 1}")
+            raise YamlError(f"{_where(key)}{key.value!r} is already set in line {former.start_mark.line + 1}")
 
 
 def _where(node: yaml.Node) -> str:

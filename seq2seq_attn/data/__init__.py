@@ -1,1 +1,1 @@
-"""Data: corpora as ids on disk, and batches of them."""
+"""Prepared corpora (ids on disk) and batches."""

@@ -1,4 +1,4 @@
-"""Flat arrays in files: written bit by bit, without ever being in memory as a whole, and read."""
+"""Write flat arrays to files incrementally, without holding them in memory, and read them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class ArrayWriter:
         self._size += len(values)
 
     def finish(self) -> None:
-        """Write the final size; before, the file says that it is empty."""
+        """Write the final size. Until then, the header says that the array is empty."""
         with self._path.open("r+b") as stream:
             stream.write(self._header())
 
     def _header(self) -> bytes:
-        # numpy leaves room for the size to grow: every header of a flat array is equally long
+        # numpy pads headers so that the size can grow: all headers of flat arrays have the same length
         header = io.BytesIO()
         description = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._size,)}
         np.lib.format.write_array_header_1_0(header, description)
@@ -42,14 +42,14 @@ class ArrayWriter:
 
 
 def append_raw(path: Path, values: npt.NDArray[Any]) -> None:
-    """Add an array's bytes to a file without a header."""
-    # opened anew each time: a corpus may have more splits than a process may have open files
+    """Append an array's bytes to a file without a header."""
+    # reopened each time: a corpus may have more splits than a process may have open files
     with path.open("ab") as stream:
         stream.write(np.ascontiguousarray(values).data)  # `tofile` does not say why it fails
 
 
 def read_raw(path: Path, dtype: type[np.generic], size: int) -> Iterator[npt.NDArray[Any]]:
-    """A file without a header, `size` values at a time; read, not mapped: mapped pages would count as memory."""
+    """Read a file without a header, `size` values at a time. Mapped pages would count as memory."""
     with path.open("rb") as stream:
         while len(values := np.fromfile(stream, dtype=dtype, count=size)):
             yield values

@@ -1,7 +1,7 @@
-"""Padded tensors of some sentence pairs.
+"""Batches: padded tensors of sentence pairs.
 
 Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
-tokens, rounded up, L links.
+tokens, padded to a multiple, L links.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 LinkArray = npt.NDArray[np.integer[Any]]
 """[links of a pair, 2], source and target position"""
 ROW_MULTIPLE = 64
-"""N is rounded up to this: oneDNN compiles a product for every number of rows it meets, see `allocator`."""
+"""N is padded to a multiple of this, because oneDNN compiles a primitive for every number of rows
+(`runtime/memory.py`)"""
 
 
 class SourceBatch(NamedTuple):
-    """Source sentences, each closed by EOS (so that every row has a real token), padded by PAD."""
+    """Source sentences, each with EOS (so that every row has a real token), padded with PAD."""
 
     ids_BS: Tensor
     """int64"""
     lengths_B: Tensor
-    """int64, real positions including EOS; always on the CPU: what asks for numbers must not wait for a device"""
+    """int64, real positions including EOS; kept on the CPU so that reading it never synchronizes"""
     surface_ids_BS: Tensor
     """int64, surface ids (`data/surface.py`) of the same tokens; UNK where the spelling is not given"""
 
@@ -51,23 +52,23 @@ class SourceBatch(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sentence pairs: what one forward pass sees (a micro-batch)."""
+    """Sentence pairs of one forward pass (a micro-batch)."""
 
     source: SourceBatch
     tgt_in_BT: Tensor
-    """int64, BOS-prefixed, padded by PAD"""
+    """int64, BOS-prefixed, padded with PAD"""
     tgt_out_BT: Tensor
-    """int64, EOS-suffixed, padded by PAD"""
+    """int64, EOS-suffixed, padded with PAD"""
     tgt_surface_BT: Tensor
     """int64, `tgt_out_BT` in surface ids"""
     positions_N: Tensor
-    """int64, where the real target positions are in a flattened [T, B]; 0 in the rows that round N up"""
+    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows"""
     targets_N: Tensor
-    """int64, the ids there; PAD in the rows that round N up, which count for nothing"""
+    """int64, their ids; PAD in padding rows, which the loss ignores"""
     num_tokens: int
     """target tokens to predict, including EOS"""
     indices_B: Tensor
-    """int64, positions of the pairs in their split; on the CPU"""
+    """int64, indices of the pairs in their split; on the CPU"""
     links_L3: Tensor | None = None
     """int64, word alignments: each link's row, source position and target position; None: the corpus has none"""
 
@@ -84,7 +85,7 @@ class Batch(NamedTuple):
         )
 
     def pin_memory(self) -> Batch:
-        """The same batch in memory that a GPU copies from while the CPU goes on."""
+        """The same batch in pinned memory, from which a GPU copies asynchronously."""
         return self._replace(
             source=self.source.pin_memory(),
             tgt_in_BT=self.tgt_in_BT.pin_memory(),
@@ -151,9 +152,9 @@ def _joined_links(links: Sequence[LinkArray]) -> Tensor:
 
 
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
-    """The same pairs in one of few shapes: B a multiple of `rows`, S and T of `positions`, and N all of B x T.
+    """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of `positions`, N to B x T.
 
-    What is added counts for nothing: rows with a source of EOS alone and no target, and padding.
+    Added rows have a source of EOS alone and no target, so the loss ignores them.
     """
     num_rows, num_source = batch.source.ids_BS.shape
     num_target = batch.tgt_out_BT.shape[1]

@@ -1,4 +1,4 @@
-"""Which pairs make up which batch. torchtext's `batch` cuts the batches here, on indices, and only here."""
+"""Group pairs into batches, as lists of indices. The only user of torchtext's `batch`."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ Lengths = npt.NDArray[np.int64]
 def bucketed_batches(
     source_lengths: Lengths, target_lengths: Lengths, *, size: int, unit: Unit, seed: int, epoch: int
 ) -> list[list[int]]:
-    """One epoch: every index once, in batches of pairs of similar length on both sides, batches in random order.
+    """The batches of an epoch: every index once, pairs of similar length on both sides together, in random order.
 
-    The same arguments give the same list, whatever else drew random numbers: to resume inside an epoch, skip the
-    batches that were done.
+    The same arguments always give the same list, so training resumes inside an epoch by skipping batches.
 
     Args:
         source_lengths: tokens of each source, without specials.
         target_lengths: tokens of each target, without specials.
-        size: most pairs of a batch, or most target positions of it (EOS and padding included).
-        unit: what `size` counts. A pair of more than `size` tokens is a batch of its own.
+        size: the maximum number of pairs in a batch, or of its target positions (EOS and padding included).
+        unit: the unit of `size`. A pair with more than `size` tokens forms its own batch.
         seed: with `epoch`, decides the order.
-        epoch: number of the epoch.
+        epoch: index of the epoch.
 
     Raises:
         ValueError: `size` is not positive, or the sides have different numbers of sentences.
@@ -39,47 +38,46 @@ def bucketed_batches(
         raise ValueError(f"a batch of {size} {unit}: expected at least 1")
     if len(source_lengths) != len(target_lengths):
         raise ValueError(f"{len(source_lengths)} source and {len(target_lengths)} target lengths")
-    # A generator of its own: torchtext's iterators read the global one, in whatever state that is.
+    # torchtext's iterators would draw from the global generator
     generator = random.Random(f"{seed}/{epoch}")
-    # an array takes 4 bytes an index and is shuffled as a list, of 36, would be
+    # an array takes 4 bytes per index, a list 36; both are shuffled alike
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
     count = _count_pairs if unit == "sentences" else _padded_tokens(target_lengths + 1)
-    # Before a first pair over the budget, torchtext emits an empty batch.
+    # torchtext emits an empty batch before a first pair that exceeds the size
     batches = [indices for indices in import_torchtext().data.batch(order, size, count) if indices]
     generator.shuffle(batches)
     return batches
 
 
 def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list[int]]:
-    """Every index once, longest first, at most `size` a batch: for inference. A batch says which lines it holds, so
-    that results can go back to the order of the lines."""
-    # longest first: what does not fit into memory fails at once; "stable": lines of equal length keep their order
+    """Batches of at most `size` for inference: every index once, longest first."""
+    # longest first, so that running out of memory happens at once; stable: lines of equal length keep their order
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def split_large(batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int) -> list[list[int]]:
-    """The same batches, those of more than `max_cells` cells (padding included) in halves, and these again: one
-    over-long line must not pad all its neighbours. A line that is larger by itself is a batch of its own."""
-    found = []
+    """Halve batches until each has at most `max_cells` cells (padding included), so that a very long line does not pad
+    many others. A longer line forms its own batch."""
+    split = []
     waiting = list(reversed(batches))
     while waiting:
         batch = waiting.pop()
         if len(batch) > 1 and len(batch) * int(lengths[batch].max()) > max_cells:
             waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
         else:
-            found.append(batch)
-    return found
+            split.append(batch)
+    return split
 
 
 def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
-    """Sort so that neighbours are alike on both sides; pairs of the same two lengths stay in the given order.
+    """Sort so that adjacent pairs have similar lengths on both sides. Pairs with equal lengths keep their order.
 
-    First by the longer side, then by the difference, up and down in turn: where one length ends and the next begins,
-    the pairs on both sides of the seam are alike too. Over a whole epoch of Multi30k, batches of 128 pairs of
-    subwords have 2.6 % of their cells padded; torchtext's `pool` (100 batches, sorted target first) gives 12 %.
+    The key is the longer side, then the difference, ascending and descending in turn, so that pairs are similar across
+    the boundary between two lengths too. In batches of 128 pairs of Multi30k, 2.6 % of the cells are padding;
+    torchtext's `pool` (100 batches, sorted by target first) gives 12 %.
     """
     longer = np.maximum(source, target)[order]
     difference = (source - target)[order]
@@ -92,10 +90,10 @@ def _count_pairs(_index: int, count: int, _so_far: int) -> int:
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    in_array = array("q", lengths.astype(np.int64).tobytes())  # reading one of numpy's takes several times as long
+    in_array = array("q", lengths.astype(np.int64).tobytes())  # several times faster to read than numpy's
 
     def padded_tokens(index: int, count: int, so_far: int) -> int:
-        # so_far is the padded size without this pair: (count - 1) * the longest of the others
+        # so_far is the padded size without this pair: (count - 1) * the longest of them
         longest = so_far // (count - 1) if count > 1 else 0
         return count * max(longest, in_array[index])
 

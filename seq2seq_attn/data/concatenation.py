@@ -1,4 +1,4 @@
-"""Training pairs joined end to end, other ones in every epoch (`text/stitch.py`)."""
+"""Concatenate training pairs, other ones in each epoch (`data.stitch`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.text.concatenation import Group, mixed_groups
 
 
-class StitchedPairs:
-    """Groups of a split's pairs, each read as one pair: the ids of its sources side by side, and of its targets."""
+class ConcatenatedPairs:
+    """A split whose examples are groups of pairs: a group's sources are concatenated to one, and its targets."""
 
     def __init__(self, pairs: PairStore, groups: Sequence[Group]) -> None:
         self._pairs = pairs
@@ -34,7 +34,7 @@ class StitchedPairs:
         return self._summed(self._pairs.target_lengths)
 
     def batch(self, indices: Sequence[int]) -> Batch:
-        """The groups at these positions, padded; `indices_B` names the first pair of each."""
+        """The groups at these indices, padded. `indices_B` holds the first pair of each group."""
         return self._pairs.joined_batch([self._groups[index] for index in indices])
 
     def _summed(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -43,10 +43,10 @@ class StitchedPairs:
         return np.add.reduceat(lengths[flat], np.concatenate([[0], np.cumsum(sizes)[:-1]]))
 
 
-def stitch_pairs(
+def concatenate_pairs(
     pairs: PairStore, probabilities: Mapping[int, float], *, seed: int, epoch: int
-) -> PairStore | StitchedPairs:
-    """The examples of an epoch: the pairs themselves if no probability is above 0, else groups of these sizes."""
+) -> PairStore | ConcatenatedPairs:
+    """The examples of an epoch: groups of these sizes, or the pairs themselves if there are no probabilities."""
     if not any(probabilities.values()):
         return pairs
-    return StitchedPairs(pairs, mixed_groups(len(pairs), probabilities, seed=f"{seed}/{epoch}"))
+    return ConcatenatedPairs(pairs, mixed_groups(len(pairs), probabilities, seed=f"{seed}/{epoch}"))

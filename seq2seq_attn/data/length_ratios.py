@@ -12,13 +12,13 @@ from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.limits import MAX_LENGTH_RATIO
 
 _ROOM = 1.25
-"""A translation may be this much longer than any reference of its source length in training."""
+"""Translations may be longer than the training references by this factor."""
 _QUANTILES = (1, 50, 99)
 
 
 def limiting_ratio(pairs: PairStore, *, extra: int, num_joined: int = 1) -> float:
-    """The ratio r for which a limit of r * source tokens + `extra` cuts no target of the training pairs, EOS included,
-    with room to spare; also none of `num_joined` pairs joined to one, which have `extra` only once."""
+    """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS included), with some
+    room. It also holds for `num_joined` concatenated pairs, which get `extra` only once."""
     source_lengths, needed = pairs.source_lengths, pairs.target_lengths + 1 - extra / num_joined
     is_pair = source_lengths > 0
     smallest = float((needed[is_pair] / source_lengths[is_pair]).max(initial=0.0))
@@ -27,7 +27,7 @@ def limiting_ratio(pairs: PairStore, *, extra: int, num_joined: int = 1) -> floa
 
 
 def describe_ratios(pairs: PairStore) -> str:
-    """Quantiles of the ratios, and the highest with its lengths, as one line."""
+    """One line with quantiles of the ratios, and the highest ratio with its lengths."""
     source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
     ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
     quantiles = np.percentile(ratios, _QUANTILES, method="inverted_cdf").tolist()

@@ -1,6 +1,6 @@
 """Links between the tokens of training pairs, for objectives that learn from word alignments (`data.links`).
 
-They are gold links of the embedded corpus, a Pharaoh file of the user's own, or estimated by IBM model 1.
+They are the embedded corpus's gold links, or come from a Pharaoh file.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PAIRS_AT_ONCE = 4_096
 
 
 def links_file(data: DataConfig) -> Path | None:
-    """The Pharaoh file that `data.links` names, if it names one.
+    """The Pharaoh file named by `data.links`, if any.
 
     Raises:
-        UsageError: gold links of a corpus that has none.
+        UsageError: gold links are requested for a corpus without any.
         UserError: there is no such file.
     """
     if data.links == GOLD and data.corpus != "captions":
@@ -49,7 +49,7 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the content hash that decides about the links; empty without links.
+    """The part of the content hash that depends on the links; empty without links.
 
     Raises:
         UsageError, UserError: as `links_file`.
@@ -63,8 +63,8 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def split_words(data: DataConfig) -> Callable[[str], list[str]]:
-    """The words of a text as links number them: those between blanks, as in what aligners read; of gold links, the
-    embedded corpus's own."""
+    """The function that splits text into the words that links number: at spaces, as aligners do, or for gold links as
+    the embedded corpus does."""
     if data.links != GOLD:
         return str.split
     from seq2seq_attn.captions.generator import tokenize_caption
@@ -73,19 +73,19 @@ def split_words(data: DataConfig) -> Callable[[str], list[str]]:
 
 
 def check_num_links(path: Path, num_pairs: int) -> None:
-    """Raises UserError: the file does not have a line for each training pair."""
+    """Raises UserError unless the file has one line per training pair."""
     num_lines = count_lines(path)
     if num_lines != num_pairs:
         raise UserError(
-            f"{path} has {num_lines} lines and the training text {num_pairs} pairs: line i must align pair i"
+            f"{path} has {num_lines} lines, but there are {num_pairs} training pairs; line i must align pair i"
         )
 
 
 def parse_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> tuple[Link, ...]:
-    """The links of a line, which lie within a pair of that many words.
+    """The links of a line, for a pair with these numbers of words.
 
     Raises:
-        UserError: they do not, or the line holds something else.
+        UserError: the line is not in Pharaoh format, or a link lies outside the pair.
     """
     try:
         links = parse_pharaoh(line)
@@ -95,7 +95,7 @@ def parse_links(path: Path, number: int, line: str, num_source: int, num_target:
         if source >= num_source or target >= num_target:
             raise UserError(
                 f"{path}, line {number}: link {source}-{target} lies outside a pair of {num_source} and {num_target} "
-                "words; number the words between blanks from 0, source first"
+                "words; split words at spaces, number them from 0, and write the source first"
             )
     return links
 
@@ -107,15 +107,15 @@ def write_pharaoh_links(
     tokenizers: Sequence[Tokenizer],
     words: Callable[[str], list[str]],
 ) -> str:
-    """Write the links of a Pharaoh file as links between tokens, beside the training text in `directory`; a note for
-    the user.
+    """Convert a Pharaoh file to links between tokens and write them next to the training text in `directory`. Returns a
+    note for the user.
 
     Args:
-        directory: a prepared corpus in the making.
-        path: a line for each training pair that was read.
-        kept: of each of these pairs, whether `directory` holds it.
+        directory: the prepared corpus being built.
+        path: one line for each training pair that was read.
+        kept: for each of these pairs, whether it is in `directory`.
         tokenizers: of source and target.
-        words: the words of a text, as the links number them.
+        words: splits a text into the words that the links number.
 
     Raises:
         UserError: as `parse_links`.
@@ -160,7 +160,7 @@ def write_estimated_links(directory: Path) -> str:
 
 
 def write_links(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:
-    """Write the links of the next pairs; how many they are."""
+    """Write the links of the next pairs and return their number."""
     writer.add_lengths(np.array([2 * len(of_pair) for of_pair in links]))
     writer.add_ids(np.array([position for of_pair in links for link in of_pair for position in link], dtype=np.int32))
     return sum(map(len, links))

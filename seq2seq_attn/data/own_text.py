@@ -1,6 +1,6 @@
-"""Parallel text of the user's own: read in place, or rewritten as two files per split.
+"""The user's own parallel text: read in place, or rewritten as two files per split.
 
-It is rewritten where a split is a table and where validation pairs are set aside.
+It is rewritten if a split is a table, or if validation pairs are set aside.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_source
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
-"""what decides which validation pairs are set aside, besides the text"""
+"""what decides, besides the text, which validation pairs are set aside"""
 TRAIN_LINKS = "train.links"
 """links of the pairs that stay training pairs"""
 
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
-    """What the settings name for each split, `train` first; without `valid` where that is to be set aside. No file is
-    looked for.
+    """The text named for each split, `train` first; without `valid` if that is to be set aside. Files need not exist.
 
     Raises:
-        UsageError: there is no training text, a test set's name is none, or a list does not name two files.
+        UsageError: there is no training text, a test set's name is not valid, or a list does not name two files.
     """
     if data.train is None:
         raise UsageError(
@@ -43,7 +42,7 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
         specs["valid"] = data.valid
     for split, spec in data.test.items():
         if split in ("train", "valid"):
-            raise UsageError(f"data.test.{split}: that name is taken; call the test set something else")
+            raise UsageError(f"data.test.{split}: this name is taken; call the test set something else")
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
             raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
         specs[split] = spec
@@ -54,32 +53,32 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
 
 
 def find_splits(data: DataConfig) -> dict[str, TwoFiles | Table]:
-    """Where the text of each split is.
+    """Locate the text of each split.
 
     Raises:
-        UsageError: as `name_splits`; a name that is nearly right.
-        UserError: a file that is not there.
+        UsageError: as `name_splits`, or a name is nearly right.
+        UserError: a file does not exist.
     """
     languages = (data.source_language, data.target_language)
     return {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
 
 
 def check_text(train: TwoFiles | Table) -> None:
-    """Raises UserError: no training pair has text on both sides."""
+    """Raises UserError if no training pair has text on both sides."""
     if not any(source.strip() and target.strip() for source, target in train.pairs()):
         names = " and ".join(map(str, train.paths))
-        raise UserError(f"{names}: no sentence pair, only blank lines or none; name files with text")
+        raise UserError(f"{names}: no sentence pairs, only blank lines; name files with text")
 
 
 def write_splits(
     directory: Path, texts: Mapping[str, TwoFiles | Table], links: Path | None = None
 ) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
-    """Write each split as `<split>.source` and `<split>.target`, and what was set aside as `valid` if it is not there
-    (then also `TRAIN_LINKS`, if there are `links` of the training pairs); the files, and what was done to the text, in
-    a line each.
+    """Write each split as `<split>.source` and `<split>.target`. Without a validation text, set pairs aside as `valid`
+    (and write `TRAIN_LINKS`, if there are `links` of the training pairs). Returns the files, and one note per change to
+    the text.
 
     Raises:
-        UserError: text or links that cannot be read, or too little text.
+        UserError: text or links cannot be read, or there is too little text.
     """
     notes: list[str] = []
     names = list(dict.fromkeys(["train", "valid", *texts]))
@@ -99,7 +98,7 @@ def _choose(train: TwoFiles | Table) -> set[bytes]:
     if not chosen:
         names = " and ".join(map(str, train.paths))
         raise UserError(
-            f"{names}: fewer than two different sentence pairs, so none can be set aside for validation; add text"
+            f"{names}: fewer than two distinct sentence pairs, so none can be set aside for validation; add text"
         )
     return chosen
 
@@ -108,7 +107,7 @@ def _write_parts(directory: Path, train: TwoFiles | Table, chosen: set[bytes]) -
     counts = _write(directory, assign(train.pairs(), chosen), ["train", "valid"])
     note = (
         f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside, chosen by a hash of "
-        "their sources, as no --valid was given"
+        "their sources, because --valid was not given"
     )
     if counts[None]:
         note += f"; {counts[None]:,} more with the same sources removed from the training pairs"
@@ -116,7 +115,7 @@ def _write_parts(directory: Path, train: TwoFiles | Table, chosen: set[bytes]) -
 
 
 def _write_links(path: Path, links: Path, train: TwoFiles | Table, chosen: set[bytes]) -> None:
-    """The lines of a Pharaoh file whose pairs stay training pairs, checked."""
+    """Write the lines of a Pharaoh file, checked, for the pairs that stay in the training split."""
     check_num_links(links, sum(1 for _ in train.pairs()))
     assigned = zip(enumerate(iter_lines(links), 1), assign(train.pairs(), chosen), strict=True)
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
@@ -129,7 +128,7 @@ def _write_links(path: Path, links: Path, train: TwoFiles | Table, chosen: set[b
 def _write(
     directory: Path, pairs: Iterable[tuple[str, str, str | None]], splits: Sequence[str]
 ) -> dict[str | None, int]:
-    """The number of pairs by split; pairs of the split None are left out."""
+    """Write the pairs, except those of split None. Returns the number of pairs by split."""
     counts: dict[str | None, int] = dict.fromkeys([*splits, None], 0)
     with ExitStack() as stack:
 

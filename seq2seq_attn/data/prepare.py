@@ -1,4 +1,5 @@
-"""From raw text to a prepared corpus: read, tokenize, check, count, numericalise; reused while nothing changes."""
+"""Prepare a corpus: read, tokenize, filter, count and numericalize raw text. The result is reused if nothing
+changed."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from seq2seq_attn.data.links import (
     write_pharaoh_links,
 )
 from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
-from seq2seq_attn.data.pipeline.numericalize import Draft
+from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
@@ -42,11 +43,11 @@ from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 Log = Callable[[str], None]
 SMALL_CORPUS = 100_000
-"""Pairs below which one process is done before others have started."""
+"""Corpora below this number of pairs use one process, which is done before others would have started."""
 MAX_TRAINING_LINES = 100_000
-"""Of each side: about as many lines a tokenizer learns from."""
+"""Lines per side that a tokenizer is trained on, approximately."""
 _STALE_AFTER_S = 24 * 3600.0
-"""A half-made folder this old belongs to a process that was killed."""
+"""A temporary folder of this age was left by a killed process."""
 
 
 def prepare_corpus(
@@ -57,42 +58,42 @@ def prepare_corpus(
     show_progress: bool = False,
     log: Log | None = None,
 ) -> PreparedCorpus:
-    """The corpus of a configuration, prepared; reused from `data_dir/prepared/` if the same text was prepared the
-    same way before, made otherwise.
+    """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same text was prepared the
+    same way before.
 
     Args:
         config: its `data` section is read.
-        also_in: other data folders where it may have been prepared before.
-        may_prepare: called before text is read and anything is written; raises what forbids it.
+        also_in: other data folders to look in.
+        may_prepare: called before anything is read or written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
-        log: takes one-line notices; None: the log.
+        log: receives one-line notices; None: the package's log.
 
     Raises:
-        UsageError: the configuration names no such corpus.
-        UserError: raw files that cannot be had or read, or do not match each other.
+        UsageError: the configuration does not name a valid corpus.
+        UserError: raw files cannot be found or read, or do not match each other.
     """
     log = log or logging.getLogger(__name__).info
     raw = find_raw_corpus(config.data, show_progress=show_progress)
-    what = _what_matters(config.data, raw)
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    identity = _identity(config.data, raw)
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     name = f"{config.data.corpus}-{digest[:12]}"
-    places = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-    prepared = next(filter(None, (_reusable(place, digest, log) for place in places)), None)
+    folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
+    prepared = next(filter(None, (_reusable(folder, digest, log) for folder in folders)), None)
     if prepared is not None:
         log(f"{prepared.directory}: prepared before, reused")
     else:
         may_prepare()
         started = time.monotonic()
-        _build(places[0], config.data, raw, {"hash": digest, **what, "format": FORMAT_VERSION}, show_progress)
-        log(f"{places[0]}: prepared in {time.monotonic() - started:.1f} s")
-        prepared = PreparedCorpus(places[0])
+        _build(folders[0], config.data, raw, {"hash": digest, **identity, "format": FORMAT_VERSION}, show_progress)
+        log(f"{folders[0]}: prepared in {time.monotonic() - started:.1f} s")
+        prepared = PreparedCorpus(folders[0])
     for note in _notes(prepared):
         log(note)
     return prepared
 
 
 def audit_report(prepared: PreparedCorpus) -> str:
-    """What was read, found and dropped, as text for a terminal."""
+    """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
     meta = prepared.meta
     limits = meta["config"]
     lines = [f"{prepared.directory}  ({prepared.source_language} -> {prepared.target_language})", ""]
@@ -110,7 +111,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
         "",
         f"dropped from train: {sum(dropped.values()):,} of {train['pairs_read']:,} pairs",
         *(f"  {count:,} because {reason}" for reason, count in reasons.items() if count),
-        "valid and test sets are kept as they are; duplicates and overlaps are counted, never dropped",
+        "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
         *_notes(prepared),
         f"vocabulary: {sizes} ids, source and target{joint}",
     ]
@@ -118,13 +119,13 @@ def audit_report(prepared: PreparedCorpus) -> str:
 
 
 def _notes(prepared: PreparedCorpus) -> list[str]:
-    """What was done to the raw text before it was read, a line each."""
+    """One line per change that was made to the raw text."""
     notes: list[str] = prepared.meta.get("notes", [])
     return notes
 
 
-def _what_matters(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
-    """All that decides the content of the folder, and nothing else: not where files lie, not the model."""
+def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
+    """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
     if data.tokenizer.name != "sentencepiece":
         tokenizer = {key: tokenizer[key] for key in ("name", "lowercase")}
@@ -158,7 +159,7 @@ def _reusable(directory: Path, digest: str, log: Log) -> PreparedCorpus | None:
 def _open(directory: Path, digest: str) -> PreparedCorpus:
     prepared = PreparedCorpus(directory)
     if prepared.meta.get("hash") != digest:
-        raise UserError(f"{directory}: holds another corpus than its name says")
+        raise UserError(f"{directory}: not the corpus that its name says")
     return prepared
 
 
@@ -171,22 +172,22 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
     with _new_folder(directory, meta["hash"]) as temporary:
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(temporary, name)
-        with tempfile.TemporaryDirectory(prefix="draft.", dir=temporary) as draft_dir:
-            draft = Draft(temporary, Path(draft_dir), list(files))
-            _tokenize(draft, files, temporary, data, sum(num_pairs.values()), show_progress)
-            if not draft.splits["train"].pairs_kept:
+        with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
+            builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
+            _tokenize(builder, files, temporary, data, sum(num_pairs.values()), show_progress)
+            if not builder.splits["train"].pairs_kept:
                 raise UserError(
-                    f"train: none of its {num_pairs['train']} pairs is left without the blank and over-long ones and "
-                    f"the ratio outliers; look at the files, or raise data.max_length={data.max_length}"
+                    f"train: all {num_pairs['train']} pairs are blank, over-long or ratio outliers; look at the files, "
+                    f"or raise data.max_length={data.max_length}"
                 )
-            vocabs = _vocabs(data, draft.counts("train"))
-            draft.finish(vocabs)
-            audit = {split: found.to_dict() for split, found in draft.audit(vocabs).items()}
+            vocabs = _vocabs(data, builder.counts("train"))
+            builder.finish(vocabs)
+            audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
             for split, path in raw.links().items():
-                _write_links(temporary / f"{split}.links", path, draft.splits[split].kept())
+                _write_links(temporary / f"{split}.links", path, builder.splits[split].kept())
             notes = list(raw.notes)
             if raw.train_links is not None:
-                kept = draft.splits["train"].kept()
+                kept = builder.splits["train"].kept()
                 notes.append(write_pharaoh_links(temporary, raw.train_links, kept, tokenizers, split_words(data)))
             elif data.links == IBM1:
                 notes.append(write_estimated_links(temporary))
@@ -211,7 +212,7 @@ def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> t
 
 
 def _sample(path: Path, num_lines: int) -> Iterator[str]:
-    """All lines of a file, or about as many as a tokenizer learns from, always the same."""
+    """All lines of a file, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
     generator = random.Random("tokenizer")
     for line in corpus.iter_lines(path):
         if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
@@ -219,7 +220,7 @@ def _sample(path: Path, num_lines: int) -> Iterator[str]:
 
 
 def _tokenize(
-    draft: Draft,
+    builder: CorpusBuilder,
     files: Mapping[str, tuple[Path, Path]],
     tokenizer_dir: Path,
     data: DataConfig,
@@ -228,9 +229,9 @@ def _tokenize(
 ) -> None:
     tokenize = ChunkTokenizer(tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio)
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
-    with tqdm(total=2 * num_pairs, desc="tokenising", unit="line", disable=not show_progress) as bar:
+    with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
         for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
-            draft.add(chunk, tokenized)
+            builder.add(chunk, tokenized)
             bar.update(2 * chunk.num_pairs)
 
 
@@ -252,7 +253,7 @@ def _write_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
 
 @contextmanager
 def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
-    """A temporary folder that becomes `directory` once it is complete, in place of what is there."""
+    """A temporary folder that replaces `directory` once it is complete."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):
         if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
@@ -266,11 +267,11 @@ def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
             try:
                 _open(directory, digest)
             except UserError:
-                # renamed before it is removed: nobody sees it half removed
+                # renamed before it is removed, so that nobody sees it half removed
                 directory.rename(temporary / "damaged")
                 shutil.rmtree(temporary / "damaged")
             else:
-                return  # another process was first, with the same content
+                return  # another process finished first, with the same content
         try:
             temporary.rename(directory)
         except OSError:

@@ -1,4 +1,4 @@
-"""Where a corpus comes from: the raw files of Multi30k, of the embedded corpus, or of any parallel text."""
+"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ CAPTIONS_SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class RawCorpus:
-    """Where the raw text is. `files` are read only if the corpus must be prepared."""
+    """The location of the raw text. `files` is called only if the corpus must be prepared."""
 
     identity: dict[str, Any]
-    """what the content hash takes of the raw text"""
+    """the part of the content hash that stands for the raw text"""
     files: Callable[[], dict[str, tuple[Path, Path]]]
-    """split to (source file, target file), train first"""
+    """maps each split to (source file, target file), train first"""
     links: Callable[[], dict[str, Path]] = field(default=dict)
-    """split to its gold alignment"""
+    """maps each split to its file of gold alignments"""
     train_links: Path | None = None
-    """the Pharaoh file that `data.links` stands for: a line for each training pair of `files`; there after `files`"""
+    """the Pharaoh file for `data.links`, one line per training pair of `files`; exists once `files` was called"""
     notes: list[str] = field(default_factory=list)
-    """what `files` did to the text, a line each; empty before"""
+    """one line per change that `files` made to the text; empty before"""
 
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
-    """Where the raw text of a configuration is.
+    """Locate the raw text of a configuration.
 
     Raises:
-        UsageError: the configuration names no such corpus.
-        UserError: a file that is not there.
+        UsageError: the configuration does not name a valid corpus.
+        UserError: a file does not exist.
     """
     if data.corpus == "multi30k":
         return _raw_multi30k(data, show_progress)
@@ -48,10 +48,10 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
 
 
 def split_names(data: DataConfig) -> list[str]:
-    """The splits of a corpus, `train` and `valid` first, without looking for a file.
+    """The splits of a corpus, `train` and `valid` first. Files need not exist.
 
     Raises:
-        UsageError: the settings name no corpus that there can be.
+        UsageError: the configuration does not name a valid corpus.
     """
     languages = (data.source_language, data.target_language)
     if data.corpus == "multi30k":
@@ -72,7 +72,7 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
         directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
         return {split: (directory / source, directory / target) for split, (source, target) in splits.items()}
 
-    # The checksums are known beforehand: a corpus that is prepared needs neither the raw files nor the network.
+    # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
     identity = {split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}
     return RawCorpus(identity, files, train_links=links_file(data))
 
@@ -82,7 +82,7 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
 
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     options = {**data.captions.model_dump(), **languages}
-    # The text follows from the options, the grammar and the lexicon: it need not be generated to know it.
+    # options, grammar and lexicon determine the text, so it need not be generated to identify it
     made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
     identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

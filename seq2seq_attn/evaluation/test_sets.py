@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.concatenation import Group, stitch_groups, stitch_lines, stitch_links
+from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_lines, read_pairs
 
 NUM_FIXED_SPLITS = 2
@@ -56,8 +56,8 @@ def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> Evaluati
         raise UsageError(f"--stitch {k}: {one.name} has {len(one.source)} sentence pairs; join 1 to that many")
     if k == 1:
         return one
-    groups = stitch_groups(len(one.source), k, seed=seed)
-    source, references = stitch_lines(one.source, groups), stitch_lines(one.references, groups)
+    groups = equal_groups(len(one.source), k, seed=seed)
+    source, references = concatenate_lines(one.source, groups), concatenate_lines(one.references, groups)
     gold = None if one.gold is None else _stitched_gold(one.gold, groups)
     return EvaluationSet(stitched_name(one.name, k), source, references, gold, k, one.is_file)
 
@@ -77,7 +77,7 @@ def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
     source_lengths, target_lengths = (
         [len(of_pair) for of_pair in words] for words in (gold.source_words, gold.target_words)
     )
-    links = stitch_links(gold.links, groups, source_lengths=source_lengths, target_lengths=target_lengths)
+    links = concatenate_links(gold.links, groups, source_lengths=source_lengths, target_lengths=target_lengths)
     return GoldLinks(links, source_words, target_words)
 
 

@@ -1,4 +1,4 @@
-"""From a configuration to a model: the one place where configuration turns into plain numbers."""
+"""Build and initialize a model from its configuration, whose plain numbers go on to the modules."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ENCODER_SHORTHANDS = {
     "bilstm": ("bidirectional", "lstm"),
     "reversed_gru": ("reversed", "gru"),
 }
-"""names that say encoder and cell at once"""
+"""encoder names that imply the cell: (encoder, cell)"""
 
 
 def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
-    """An initialized model; draws from the global generator.
+    """An initialized model. Draws from the global generator.
 
     Raises:
-        UsageError: an unknown variant, or sizes that do not fit together.
+        UsageError: a variant is unknown, or sizes do not fit together.
     """
     encoder = _build_encoder(config, num_source_ids)
     decoder = _build_decoder(config, encoder.memory_size)
@@ -114,7 +114,7 @@ def _build_output(config: ModelConfig, decoder: Decoder, memory_size: int, num_i
 
 
 def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> dict[str, Tensor]:
-    """The names and shapes of the tensors of a model, on the meta device.
+    """A model's tensors by name, on the meta device, for their shapes.
 
     Raises:
         UsageError: as `build_model`.
@@ -123,18 +123,18 @@ def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids
 
 
 def model_without_weights(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
-    """A model on the meta device, whose tensors take no memory and no random numbers.
+    """A model on the meta device: without memory for its tensors, and without drawing random numbers.
 
     Raises:
         UsageError: as `build_model`.
     """
-    with torch.device("meta"), _WithoutNumbers():
+    with torch.device("meta"), _WithoutInit():
         return build_model(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids)
 
 
-class _WithoutNumbers(TorchFunctionMode):
-    """Tensors are made, but neither filled nor scaled. On the meta device both do nothing, and yet the first call
-    imports 800 modules, which takes more than a second."""
+class _WithoutInit(TorchFunctionMode):
+    """Skip filling and scaling tensors. On the meta device both have no effect, yet their first call imports 800
+    modules, which takes more than a second."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -147,8 +147,9 @@ class _WithoutNumbers(TorchFunctionMode):
 
 
 def initialize(model: nn.Module) -> None:
-    """Embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal (a block per gate), other matrices Glorot-uniform
-    (of more axes: each of their matrices), vectors uniform between -1 and 1 over the root of their size."""
+    """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
+    (a block per gate), other matrices Glorot-uniform (each matrix of a tensor with more axes), vectors uniform in +-1 /
+    sqrt(size)."""
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
             continue
@@ -158,7 +159,7 @@ def initialize(model: nn.Module) -> None:
         elif "bias" in kind:
             nn.init.zeros_(parameter)
         elif parameter.numel() == 0 or "norm" in name:
-            continue  # nothing to draw; layer normalization begins with factors of 1
+            continue  # empty, or layer normalization, which starts with factors of 1
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
                 nn.init.orthogonal_(block)
@@ -170,12 +171,12 @@ def initialize(model: nn.Module) -> None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Trained numbers; a tied matrix counts once."""
+    """Number of trained parameters. Tied matrices count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
-    """Press and Wolf 2017: the output layer's weights are the target embedding (and the source's)."""
+    """Share the target embedding with the output layer, and with the source embedding (Press and Wolf 2017)."""
     projection, embedding = getattr(model.output, "projection", None), model.embedding
     if not isinstance(projection, nn.Linear):
         raise UsageError("model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none")
@@ -235,14 +236,14 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
 
 
 def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Give a model the tensors of a file, which has its names and shapes.
+    """Load a file's tensors, of the model's names and shapes, into the model.
 
     Raises:
-        UserError: they are not all numbers.
+        UserError: a value is not finite.
     """
     for name, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
             raise UserError(
-                f"{path}: {name} holds values that are no numbers; it is damaged: copy or train the run again"
+                f"{path}: {name} holds values that are not finite; it is damaged: copy or train the run again"
             )
     model.load_state_dict(tensors)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.dropout import keep_factors
+from seq2seq_attn.model.dropout import dropout_mask
 
 
 class Embedding(nn.Embedding):
-    """Ids to vectors. Both rates are probabilities below 1 and act in training only.
+    """Ids to vectors. Both dropout rates are below 1 and act in training only.
 
     Args:
-        dropout: of single numbers.
-        token_dropout: of whole tokens, whose vector becomes 0 (Gal and Ghahramani 2016, section 4.2, per token).
+        dropout: rate for single elements.
+        token_dropout: rate for whole tokens, whose vector becomes 0 (Gal and Ghahramani 2016, section 4.2, but per
+            token).
     """
 
     def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
@@ -23,16 +24,16 @@ class Embedding(nn.Embedding):
     def forward(self, ids: Tensor) -> Tensor:
         """Ids of any shape [...] to vectors [..., E]."""
         embedded = super().forward(ids)
-        factors = self.draw_factors(ids)
+        factors = self.draw_mask(ids)
         return embedded if factors is None else embedded * factors
 
-    def draw_factors(self, ids: Tensor) -> Tensor | None:
-        """Dropout factors [..., E] for one call; None: nothing is dropped."""
+    def draw_mask(self, ids: Tensor) -> Tensor | None:
+        """The dropout mask [..., E] of one call; None for no dropout."""
         if not self.training or (self.dropout == 0.0 and self.token_dropout == 0.0):
             return None
-        factors = keep_factors((*ids.shape, self.embedding_dim), self.dropout, ids.device)
+        factors = dropout_mask((*ids.shape, self.embedding_dim), self.dropout, ids.device)
         if self.token_dropout > 0.0:
-            factors *= keep_factors((*ids.shape, 1), self.token_dropout, ids.device)
+            factors *= dropout_mask((*ids.shape, 1), self.token_dropout, ids.device)
         return factors
 
 

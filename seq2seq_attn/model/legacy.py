@@ -1,4 +1,4 @@
-"""Tensors of model files that earlier versions wrote, under the names that they have today."""
+"""Rename the tensors of model files that earlier versions wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MAX_PARTS = 100
-"""layers, or directions, that a file may hold in one tensor"""
+"""layers or directions in one tensor of a file"""
 _RENAMED = {
     r"decoder\.embedding\.weight": "embedding.weight",
     r"decoder\.output\.(weight|bias)": r"output.projection.\1",
@@ -26,7 +26,7 @@ _RENAMED = {
     r"encoder\.input_projections\.(\d+)\.bias": r"encoder.layers.\1.input_bias_P",
 }
 _SPLIT = {
-    # one tensor for both directions, or for all layers, became one for each
+    # one tensor for both directions, or for all layers, was split into one each
     r"encoder\.layers\.(\d+)\.(recurrent_weight|recurrent_bias)_DPH?": r"encoder.layers.\1.{index}.\2",
     r"encoder\.(recurrent_weight|recurrent_bias)_LPH?": r"encoder.layers.{index}.\1",
 }
@@ -34,7 +34,7 @@ _AXES = {"recurrent_weight": "recurrent_weight_PH", "recurrent_bias": "recurrent
 
 
 def current_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors under today's names; those of today's version unchanged."""
+    """The tensors under their current names. Files of the current version stay as they are."""
     renamed: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         renamed |= _split(name, tensor) or {_rename(name): tensor}

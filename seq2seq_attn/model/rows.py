@@ -1,4 +1,4 @@
-"""Rows of anything that a decoder carries: how search reorders and shortens a batch."""
+"""Select rows of a decoder's memory or state: search reorders and shortens batches with it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ Rows = TypeVar("Rows")
 
 
 def select_rows(fields: Rows, index_R: Tensor) -> Rows:
-    """The same structure, whose row i is the old row `index_R[i]`.
+    """The same structure with row `index_R[i]` of each tensor as its row i.
 
     Args:
-        fields: a batch-first tensor, or a named tuple of such, of named tuples, and of what has no rows (which is
-            kept).
+        fields: a batch-first tensor, or a named tuple of tensors and named tuples. Anything else is kept as it is.
     """
     if isinstance(fields, Tensor):
         return cast(Rows, fields.index_select(0, index_R))

@@ -30,8 +30,7 @@ class Seq2Seq(nn.Module):
         self.output = output
 
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Outputs:
-        """All decoder steps of a batch; `unroll` says what the ratio does. Dropout and fed-back tokens draw from the
-        global generator."""
+        """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the global generator."""
         fast = speed.find("unroll", self)
         found: Outputs = (fast or unroll)(self, batch, teacher_forcing_ratio)
         return found
@@ -41,12 +40,12 @@ class Seq2Seq(nn.Module):
         return self.decoder.prepare(self.encoder(source), source)
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """Feed the previous tokens (BOS at first). One that was copied from a source position, beyond the target
-        vocabulary, is embedded as UNK."""
+        """One decoder step after the previous tokens (BOS at first). Tokens beyond the target vocabulary, which were
+        copied from the source, are embedded as UNK."""
         known_R = prev_ids_R.masked_fill(prev_ids_R >= self.embedding.num_embeddings, UNK)
         return self.decoder.step(self.embedding(known_R), state, memory)
 
     @property
     def shows_weights(self) -> bool:
-        """Whether its attention weights belong to source positions; false for the fixed-vector arms."""
+        """Whether attention weights belong to source positions; false for the fixed-vector arms."""
         return self.decoder.attention.is_positional

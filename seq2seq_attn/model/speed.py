@@ -1,7 +1,7 @@
-"""Where `fast/` offers quicker versions of plain functions. Without that folder nothing is offered.
+"""The registry of fast paths: `fast/` registers quicker versions of plain functions here.
 
-An offer is a function that looks at what is to be done and returns the quick version, or None where it knows none. The
-plain code asks by name: `find("unroll", model)`.
+An offer is a function that returns the fast version for its arguments, or None if it has none. The plain code asks by
+name: `find("unroll", model)`. Without the folder `fast/`, nothing is registered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _switched_off: set[str] = set()
 
 
 def offer(name: str) -> Callable[[Offer], Offer]:
-    """Register what `fast/` has for a plain function of that name."""
+    """Register an offer for the plain function of that name."""
 
     def register(function: Offer) -> Offer:
         _offers[name] = function
@@ -30,13 +30,13 @@ def offer(name: str) -> Callable[[Offer], Offer]:
 
 
 def names() -> list[str]:
-    """The names that have an offer."""
+    """The names of all offers."""
     _load()
     return sorted(_offers)
 
 
 def find(name: str, *subject: Any) -> Callable[..., Any] | None:
-    """The quick version for a subject; None: do it the plain way."""
+    """The fast version for a subject; None: use the plain code."""
     _load()
     if name in _switched_off or name not in _offers:
         return None
@@ -45,7 +45,7 @@ def find(name: str, *subject: Any) -> Callable[..., Any] | None:
 
 @contextmanager
 def without(names: Iterable[str]) -> Iterator[None]:
-    """Inside the block, do what these names stand for the plain way: to measure what each is worth."""
+    """Switch fast paths off inside the block, to measure what each is worth."""
     before = set(_switched_off)
     _switched_off.update(names)
     try:
@@ -56,7 +56,7 @@ def without(names: Iterable[str]) -> Iterator[None]:
 
 
 def plain() -> AbstractContextManager[None]:
-    """Inside the block, do everything the plain way: the reference for tests."""
+    """Switch all fast paths off inside the block: the reference for tests."""
     return without(names())
 
 

@@ -1,4 +1,4 @@
-"""Which tokens a step may choose, and the best of them, the same ones on every run.
+"""Select the best next tokens, deterministically.
 
 Shapes: R rows in search, V target vocabulary, J candidates of a row.
 """
@@ -15,18 +15,18 @@ _BLOCK_SIZE = 64
 
 
 def forbid_tokens_(log_probs_RV: Tensor, forbidden: Iterable[int]) -> Tensor:
-    """The log-probabilities, in place, with -inf for the ids that may not be chosen. What is left is not normalized
-    again: a hypothesis's log-probability stays the model's."""
+    """Set the log-probabilities of forbidden ids to -inf, in place. The others are not renormalized, so that a
+    hypothesis keeps the model's log-probability."""
     for token_id in forbidden:
         log_probs_RV[:, token_id].fill_(-torch.inf)
     return log_probs_RV
 
 
 def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
-    """The best tokens of each row, best first, the lower id first among equals: `log_probs_RJ`, `ids_RJ`, with
-    J = min(num_candidates, V). (`torch.topk` leaves the order of equals open.)
+    """The best tokens of each row, best first, ties by the lower id (`torch.topk` leaves the order of ties open):
+    `log_probs_RJ` and `ids_RJ` with J = min(num_candidates, V).
 
-    The best J tokens lie in the J blocks of neighbouring ids with the largest maxima, so only those are looked into.
+    The best J tokens lie in the J blocks of adjacent ids with the largest maxima, so only those are searched.
     """
     num_rows, vocab_size = log_probs_RV.shape
     num_candidates = min(num_candidates, vocab_size)
@@ -37,28 +37,30 @@ def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tenso
     blocks = log_probs_RV.view(num_rows, num_blocks, _BLOCK_SIZE)
     if num_candidates == 1:
         return _top_token(blocks)
-    # back into the order of ids, so that a lower place among the gathered tokens is a lower id
-    chosen = _top_places(blocks.amax(-1), min(num_candidates, num_blocks)).sort(dim=-1).values
+    # in the order of ids, so that a lower index among the gathered tokens is a lower id
+    chosen = _top_indices(blocks.amax(-1), min(num_candidates, num_blocks)).sort(dim=-1).values
     tokens = blocks.gather(1, chosen.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).flatten(1)
-    places = _top_places(tokens, num_candidates)
-    block = chosen.gather(1, places.div(_BLOCK_SIZE, rounding_mode="floor"))
-    return tokens.gather(1, places), block * _BLOCK_SIZE + places % _BLOCK_SIZE
+    indices = _top_indices(tokens, num_candidates)
+    block = chosen.gather(1, indices.div(_BLOCK_SIZE, rounding_mode="floor"))
+    return tokens.gather(1, indices), block * _BLOCK_SIZE + indices % _BLOCK_SIZE
 
 
 def _top_token(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """The one best token of [rows, blocks, tokens of a block]. (`argmax` over all tokens is sixteen times slower than
-    their maximum; like it, both of these give the first of equals.)"""
+    """The best token of [rows, blocks, tokens of a block], the first of ties. An `argmax` over all tokens would be
+    sixteen times slower than this maximum over blocks."""
     block = blocks.amax(-1).argmax(dim=-1, keepdim=True)
     tokens = blocks.gather(1, block.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).squeeze(1)
-    value, place = tokens.max(dim=-1, keepdim=True)
-    return value, block * _BLOCK_SIZE + place
+    value, index = tokens.max(dim=-1, keepdim=True)
+    return value, block * _BLOCK_SIZE + index
 
 
-def _top_places(log_probs: Tensor, count: int) -> Tensor:
-    """Places of the `count` largest float32 log-probabilities along the last axis, largest first, the lower place first
-    among equals: the smallest integers that hold in the high half the bits of the negative, which is not below 0 and so
-    ordered as its bits are, and in the low half the place."""
-    negative = torch.rsub(log_probs, 0.0)  # 0 - x: unlike -x it makes no -0.0
+def _top_indices(log_probs: Tensor, count: int) -> Tensor:
+    """Indices of the `count` largest float32 log-probabilities along the last axis, ties by the lower index.
+
+    They have the smallest 64-bit keys, made of the bits of -log p in the high half (non-negative floats are ordered as
+    their bits) and the index in the low half.
+    """
+    negative = torch.rsub(log_probs, 0.0)  # 0 - x: unlike -x, this never gives -0.0
     keys = negative.view(torch.int32).to(torch.int64).bitwise_left_shift_(32)
     keys.add_(torch.arange(log_probs.shape[-1], device=log_probs.device))
     return keys.topk(count, dim=-1, largest=False).values.bitwise_and_(0xFFFFFFFF)

@@ -1,6 +1,6 @@
-"""Training's way through the decoder: all steps of a batch of target sentences.
+"""Unroll the decoder over a batch of target sentences, for training.
 
-Shapes: B sentence pairs, T steps, N target tokens, rounded up.
+Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:
-    """Feed the reference tokens, or the model's own choices, step after step.
+    """All decoder steps, with teacher forcing or scheduled sampling.
 
-    With a ratio below 1, each input token but the first is the model's own greedy choice with probability 1 - ratio,
-    drawn per token (Bengio et al. 2015, section 2.4). Padding stays padding.
+    With a ratio below 1, each input token but the first is replaced by the model's greedy choice with probability
+    1 - ratio, drawn per token (Bengio et al. 2015, section 2.4). Padding stays padding.
     """
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t()
@@ -43,7 +43,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
 
 
 def draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
-    """Bool [T, B], True = the reference token is fed; None: always."""
+    """Bool [T, B], True = feed the reference token; None: always."""
     if ratio >= 1.0:
         return None
     return (torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < ratio) | (tgt_in_TB == PAD)

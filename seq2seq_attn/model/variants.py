@@ -1,7 +1,7 @@
-"""Variants by name: a file of the axis's folder, or a module from outside the package that the user asked to import.
+"""Find variants by name: a file in the axis's folder, or a module that the user imported with `--import`.
 
-A configuration may come from a stranger, so a name in it never imports anything: only `import_variants` does, which is
-given what the user named (`--import`).
+A configuration may come from someone else, so a name in it never imports a module. Only `import_variants` does, with
+the names that the user gave.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _imported: dict[str, ModuleType] = {}
 
 
 class UnknownVariant(UsageError):
-    """A name that belongs neither to the package nor to an imported module."""
+    """The name is neither a variant of the package nor one from an imported module."""
 
     def __init__(self, key: str, module: str, hint: str) -> None:
         super().__init__(f"{key}: no such variant; {hint} one from your own module needs --import {module}")
@@ -55,26 +55,26 @@ class UnknownVariant(UsageError):
         self._module = module
 
     def of_run(self, run: Path) -> UsageError:
-        """The error of a run that was trained with the variant."""
+        """The error for a run that was trained with the variant."""
         return UsageError(f"{run}: this run needs --import {self._module} ({self._key} is no variant of the package)")
 
 
 def import_variants(modules: str | Sequence[str]) -> None:
-    """Import modules that hold variants, from the current folder or as installed; configurations can then name them.
+    """Import modules with variants, from the current folder or installed, so that configurations can name them.
 
-    `model.attention.name: my_module` is the variant that `build` of `my_module` makes, and `my_module:Cosine` the one
-    that its class or function `Cosine` makes.
+    `model.attention.name: my_module` calls the module's function `build`, `my_module:Cosine` its class or function
+    `Cosine`.
 
     Raises:
-        UsageError: no module of that name.
-        UserError: a module that raises an exception while it is imported.
+        UsageError: there is no module of that name.
+        UserError: importing a module raises an exception.
     """
     for name in [modules] if isinstance(modules, str) else modules:
         _imported[name] = _import(name)
 
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
-    """The variants that come with the package: the files of the axis's folder."""
+    """The package's variants: the files in the axis's folder."""
     spec = importlib.util.find_spec(_axis(axis).package)
     assert spec is not None
     folders = spec.submodule_search_locations or []
@@ -84,12 +84,12 @@ def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
 def find_build(
     axis: Axis | ModelAxis, name: str, sizes: Sequence[str], *, function: str = "build"
 ) -> Callable[..., Any]:
-    """The function that builds the variant of that name; it takes `sizes` by keyword, and perhaps options of its own.
-    (Of a variant that is a plain function, such as a normalizer, that `function`.)
+    """The function that builds a variant. It takes `sizes`, and the variant's options, by keyword. For a variant that
+    is a plain function, such as a normalizer, `function` is its name.
 
     Raises:
-        UnknownVariant: no such variant.
-        UsageError: something of that name that does not take those sizes.
+        UnknownVariant: there is no such variant.
+        UsageError: the function does not take these sizes.
     """
     axis = _axis(axis)
     key = axis.key.format(name=name)
@@ -97,7 +97,7 @@ def find_build(
     packaged = packaged_variants(axis)
     if name in packaged:
         if name in _imported:
-            raise UsageError(f"{key}: both a variant of this package and your module; call yours '{name}:build'")
+            raise UsageError(f"{key}: both a variant of the package and your module; name yours '{name}:build'")
         return _checked(key, importlib.import_module(f"{axis.package}.{name}"), function, sizes)
     if module_name in _imported:
         return _checked(key, _imported[module_name], named or function, sizes)
@@ -109,11 +109,10 @@ def find_build(
 
 
 def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
-    """Build the variant of that name, from this package or an imported module, from what all variants of its axis are
-    given and its own options.
+    """Build a variant from the `sizes` that all variants of its axis get and from its own options.
 
     Raises:
-        UsageError: no such variant, an option that it does not have or of another type, sizes that it cannot work with.
+        UsageError: there is no such variant, an option is unknown or of the wrong type, or the sizes do not fit it.
     """
     axis = _axis(axis)
     build = find_build(axis, name, list(sizes))
@@ -121,17 +120,17 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
         key = axis.key.format(name=name)
-        raise UsageError(f"{key}: built {type(built).__name__}, which is no {contract.__name__}")
+        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {contract.__name__}")
     return built
 
 
 def checked_options(
     axis: Axis | ModelAxis, name: str, build: Callable[..., Any], sizes: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a variant, each of the type that `build` declares for it (`attention_size: int`).
+    """Check the options of a variant against the parameters of `build` and their types (`attention_size: int`).
 
     Raises:
-        UsageError: an option that it does not have or lacks, or a value of another type.
+        UsageError: an option is unknown, missing, or of the wrong type.
     """
     parameters = {key: one for key, one in _parameters(build).items() if key not in sizes}
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
@@ -166,7 +165,7 @@ def _axis(axis: Axis | ModelAxis) -> Axis:
 def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(build, eval_str=True).parameters
-    except NameError:  # a type that is imported for type checkers only
+    except NameError:  # a type imported for type checkers only
         return inspect.signature(build).parameters
 
 
@@ -176,9 +175,9 @@ def _is_module_name(name: str) -> bool:
 
 def _import(name: str) -> ModuleType:
     if name.endswith(".py") or not _is_module_name(name):
-        raise UsageError(f"--import {name}: expected the name of a module, for example my_module for my_module.py")
+        raise UsageError(f"--import {name}: expected a module name, for example my_module for my_module.py")
     folder = str(Path.cwd())
-    sys.path.insert(0, folder)  # the installed command does not look there
+    sys.path.insert(0, folder)  # not on the installed command's path
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -197,7 +196,7 @@ def _checked(key: str, module: ModuleType, function: str, sizes: Sequence[str]) 
         raise UsageError(f"{key}: {module.__name__} has no function or class {function!r}")
     try:
         parameters = list(inspect.signature(build).parameters)
-    except (ValueError, TypeError):  # a built-in, which has none to show
+    except (ValueError, TypeError):  # a built-in without a signature
         parameters = []
     if missing := [size for size in sizes if size not in parameters]:
         raise UsageError(f"{key}: {module.__name__}.{function} does not take {', '.join(missing)}")

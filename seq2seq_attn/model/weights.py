@@ -1,7 +1,7 @@
-"""The file of a model's weights: tensors in safetensors, with a checksum of the whole file in its header.
+"""Model weights on disk: a safetensors file with a checksum of the whole file in its header.
 
-All metadata is one JSON text with sorted keys. safetensors writes several entries in random order, and equal models
-would not be equal files.
+All metadata is one JSON string with sorted keys, because safetensors writes several entries in random order and equal
+models should give equal files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT_VERSION = 2
-"""Goes up when older versions of the package cannot read the file. Version 1 had no checksum and is still read."""
+"""Increased when older versions of the package cannot read the file. Version 1, without checksum, can still be read."""
 _FORMAT = "seq2seq-attn model"
 _METADATA = "seq2seq-attn"
 _FLOATING = ("F64", "F32", "F16", "BF16")
@@ -34,9 +34,9 @@ class WeightsInfo:
     """The metadata of a file of weights."""
 
     about: dict[str, str]
-    """which model this is (update, score, ...), with `format` and `format_version`"""
+    """metadata of the model (update, score, ...), with `format` and `format_version`"""
     files: dict[str, str]
-    """name to SHA-256 of the files that belong to the weights"""
+    """the SHA-256 of each file that belongs to the weights, by name"""
     has_checksum: bool
     """false for a file of format version 1"""
 
@@ -48,15 +48,15 @@ def write_weights(
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    # Tied parameters share memory, which the format refuses: each name gets its own copy.
+    # tied parameters share memory, which the format rejects, so each name gets its own copy
     copies = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
     metadata = {"about": dict(about), "files": dict(files), "format": _FORMAT, "format_version": str(FORMAT_VERSION)}
     with atomic_path(path) as temporary:
-        # The checksum is that of the file with zeros in the checksum's place.
+        # the checksum is taken over the file with zeros in its place
         text = json.dumps({**metadata, "sha256": _NO_DIGEST}, sort_keys=True, separators=(",", ":"))
         try:
             save_file(copies, temporary, metadata={_METADATA: text})
-        except SafetensorError as error:  # a full disk is no OSError there
+        except SafetensorError as error:  # safetensors raises this for a full disk
             raise UserError(f"{path}: cannot be written ({error})") from None
         with temporary.open("r+b") as stream:
             head, digest = _hash(stream, _NO_DIGEST)
@@ -65,10 +65,10 @@ def write_weights(
 
 
 def read_info(path: Path) -> WeightsInfo:
-    """The metadata of a file, after all of the file was checked.
+    """The metadata of a file. The checksum of the whole file is verified.
 
     Raises:
-        UserError: the file cannot be read, is damaged, foreign or of another version.
+        UserError: the file cannot be read, is damaged, of another version, or not a model.
     """
     with _opened(path) as file:
         metadata = file.metadata() or {}
@@ -82,10 +82,10 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     """The tensors of a file, on the CPU.
 
     Args:
-        expected: tensors with the names and shapes that the file must have; checked before memory is taken.
+        expected: tensors with the names and shapes that the file must have, checked before memory is allocated.
 
     Raises:
-        UserError: the file cannot be read, holds values that are no weights, or another model than expected.
+        UserError: the file cannot be read, its values are not floating-point, or it is not the expected model.
     """
     with _opened(path) as file:
         names = list(file.keys())
@@ -140,12 +140,12 @@ def _check_sum(path: Path, digest: object) -> None:
         raise ValueError("its contents do not match its SHA-256")
 
 
-def _check_shapes(path: Path, found: Mapping[str, list[int]], expected: Mapping[str, Tensor]) -> None:
+def _check_shapes(path: Path, actual: Mapping[str, list[int]], expected: Mapping[str, Tensor]) -> None:
     shapes = {name: list(tensor.shape) for name, tensor in expected.items()}
-    different = [name for name in {**found, **shapes} if found.get(name) != shapes.get(name)]
+    different = [name for name in {**actual, **shapes} if actual.get(name) != shapes.get(name)]
     if different:
         name = different[0]
-        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in (found, shapes))
+        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in (actual, shapes))
         others = f", and {len(different) - 1} more" if len(different) > 1 else ""
         raise UserError(
             f"{path}: not the model of this run's config.yaml and vocabularies ({name}: {in_file} in the file, "
@@ -157,18 +157,18 @@ def _check_types(path: Path, types: Mapping[str, str]) -> None:
     for name, dtype in types.items():
         if dtype not in _FLOATING:
             raise UserError(
-                f"{path}: {name} holds {dtype} values, and weights are {', '.join(_FLOATING)}; "
+                f"{path}: {name} holds {dtype} values; weights must be {', '.join(_FLOATING)}; "
                 "train or copy the run again"
             )
 
 
 def _sealed(digest: str) -> bytes:
-    """The checksum's entry as it stands in the header: a JSON text inside a JSON text."""
+    """The checksum's entry in the header: JSON inside a JSON string."""
     return f'\\"sha256\\":\\"{digest}\\"'.encode()
 
 
 def _hash(stream: BinaryIO, digest: str) -> tuple[bytes, str]:
-    """The header with its length, and the SHA-256 of the file, taken with zeros in the place of `digest`.
+    """The header with its length, and the SHA-256 of the file with zeros in place of `digest`.
 
     Raises:
         ValueError: the header does not hold `digest` exactly once.

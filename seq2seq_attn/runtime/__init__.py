@@ -1,1 +1,1 @@
-"""Runtime: memory, device, precision, environment."""
+"""The machine: memory, device, precision, environment."""

@@ -1,4 +1,4 @@
-"""The device of a name."""
+"""Resolve the name of a device."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from seq2seq_attn.errors import UsageError
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device of a name: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
+    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        UsageError: not such a name, or no such GPU.
+        UsageError: the name is none of these, or there is no such GPU.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -1,4 +1,4 @@
-"""Where something ran: versions, hardware, the code's commit. Numbers mean little without it."""
+"""Describe the environment of a run: versions, hardware, the code's commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safet
 
 
 def describe_environment(command: Sequence[str], device: torch.device | str) -> dict[str, Any]:
-    """Versions, hardware, threads, the command, and the git commit of the code where it runs from a checkout."""
+    """Versions, hardware, threads, the command, and the code's git commit if it runs from a checkout."""
     import torch
 
     device = torch.device(device)
@@ -60,7 +60,7 @@ def _cpu_model() -> str:
 
 
 def _git_state(checkout: Path) -> dict[str, Any] | None:
-    """Commit and whether tracked files differ from it; None where the code does not run from a checkout."""
+    """The commit and whether tracked files differ from it; None if the code does not run from a checkout."""
     if not (checkout / ".git").exists():
         return None
     try:

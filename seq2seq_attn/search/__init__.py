@@ -1,1 +1,1 @@
-"""From a model that knows the next token to whole translations."""
+"""Search: from next-token probabilities to whole translations."""

@@ -1,9 +1,9 @@
 """Beam search over many sentences at once.
 
-A sentence has K slots. Each step takes the best continuations of its alive hypotheses, as many as it has free slots;
-one that ends with EOS is finished and keeps its slot, so that the beam narrows as hypotheses finish (as in Bahdanau's
-own decoder). K = 1 is therefore greedy search whatever the length penalty. A sentence leaves the batch when no alive
-hypothesis can come to beat the worst of its `n_best` finished ones, or when it reaches its length limit.
+A sentence has K slots. Each step fills its free slots with the best continuations of its alive hypotheses. A hypothesis
+that ends with EOS is finished and keeps its slot, so that the beam narrows as hypotheses finish (as in Bahdanau's own
+decoder). K = 1 is therefore greedy search, whatever the length penalty. A sentence leaves the batch when no alive
+hypothesis can still beat the worst of its `n_best` finished ones, or when it reaches its length limit.
 
 Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, J candidates of a row,
 N hypotheses returned per sentence.
@@ -27,20 +27,20 @@ StateT = TypeVar("StateT")
 
 
 class Beam(NamedTuple):
-    """Where the search of the sentences in the batch stands."""
+    """The state of the search, for the sentences still in the batch."""
 
     sentences_B: Tensor
-    """int64, which sentences they are"""
+    """int64, the indices of these sentences"""
     limits_B: Tensor
-    """int64, most tokens of a hypothesis, EOS included"""
+    """int64, maximum number of tokens of a hypothesis, EOS included"""
     ids_BK: Tensor
     """int64, last tokens"""
     log_probs_BK: Tensor
-    """float32, log-probability of the alive hypothesis in each slot; -inf: none"""
+    """float32, log-probability of the alive hypothesis in each slot; -inf for none"""
     num_finished_B: Tensor
     """int64, slots taken by finished hypotheses"""
     best_scores_BN: Tensor
-    """float32, scores of the best finished hypotheses, best first; -inf: not that many yet"""
+    """float32, scores of the best finished hypotheses, best first; -inf where there are fewer"""
 
 
 @torch.inference_mode()
@@ -53,9 +53,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Up to `options.n_best` hypotheses per sentence, best first, in the batch's order.
 
-    Hypotheses are ranked by log_prob / length ** length_penalty, length in target tokens with EOS. `max_lengths_B` is
-    the most tokens a sentence's hypothesis may have, EOS included (at least 1). Hypotheses cut at that limit are
-    returned, after the finished ones, only where too few have finished.
+    Hypotheses are ranked by log_prob / length ** length_penalty, with the length in target tokens including EOS.
+    `max_lengths_B` is the maximum number of tokens of a sentence's hypotheses, EOS included (at least 1). Hypotheses
+    cut at that limit follow the finished ones, if too few have finished.
     """
     beam_size, length_penalty = options.beam_size, options.length_penalty
     beam = _start(max_lengths_B, beam_size, options.n_best, source.ids_BS.device)
@@ -63,7 +63,7 @@ def beam_search(
     steps: list[Step] = []
     while True:
         tokens, state = model.step(beam.ids_BK.flatten(), state)
-        every = 1 if steps else beam_size  # at first the slots of a sentence are the same
+        every = 1 if steps else beam_size  # before the first step, the slots of a sentence are equal
         best = tokens.top(beam_size, forbidden=forbidden_ids(options.unk == "forbid"), every=every)
         weights_RS = tokens.weights_RS if options.keeps_weights else None
         beam, step = _advance(beam, *best, weights_RS, len(steps) + 1, length_penalty)
@@ -79,7 +79,7 @@ def beam_search(
 
 def _start(max_lengths_B: Sequence[int], beam_size: int, n_best: int, device: torch.device) -> Beam:
     num_sentences = len(max_lengths_B)
-    # All slots of a sentence are the same before the first step: only one of them may be continued.
+    # before the first step, the slots of a sentence are equal: only one of them is continued
     log_probs_BK = torch.full((num_sentences, beam_size), -torch.inf, device=device)
     log_probs_BK[:, 0] = 0.0
     return Beam(
@@ -95,11 +95,9 @@ def _start(max_lengths_B: Sequence[int], beam_size: int, n_best: int, device: to
 def _advance(
     beam: Beam, top_RJ: Tensor, top_ids_RJ: Tensor, weights_RS: Tensor | None, length: int, length_penalty: float
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the best continuations, which are now `length` tokens long. `top_RJ` are the
-    log-probabilities of the best next tokens of each row, `top_ids_RJ` those tokens; one row for each sentence if
-    its slots are all the same.
-
-    Equal continuations go in the order of their slots, then of their ids.
+    """One step: fill the free slots with the best continuations, which are now `length` tokens long. `top_RJ` holds the
+    log-probabilities of the best next tokens of each row, and `top_ids_RJ` these tokens; one row per sentence if its
+    slots are all equal. Ties are broken by slot, then by id.
     """
     num_sentences, beam_size = beam.log_probs_BK.shape
     num_candidates = top_RJ.shape[1]
@@ -137,10 +135,10 @@ def _advance(
 
 
 def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
-    """`is_open_B`: the sentence may grow, and an alive hypothesis may yet beat the worst of its finished ones.
+    """`is_open_B`: the sentence is below its limit, and an alive hypothesis can still beat its worst finished one.
 
-    A log-probability only falls from here. With a positive penalty the most it can be worth is what it would score now
-    at the limit's length; with a negative one, at the next length; with none, itself.
+    Log-probabilities only fall. So a hypothesis's score is bounded by its current log-probability taken at the limit's
+    length if the penalty is positive, and at the next length if it is negative.
     """
     best_length_B = beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
     attainable_B = beam.log_probs_BK.amax(dim=1) / best_length_B**length_penalty

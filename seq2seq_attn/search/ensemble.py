@@ -1,9 +1,9 @@
-"""Several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
+"""An ensemble: several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
 
     log p(y) = log 1/N sum_n p_n(y)
 
-The models may be of any kind; they must share both vocabularies. The attention shown is the mean over the models that
-have attention over source positions.
+The models may differ in everything but their vocabularies. The attention is the mean over the models that have
+attention over source positions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From the steps that a search has kept to hypotheses.
+"""Backtrace: from the recorded steps of a search to hypotheses.
 
-A search writes down each step as it happened (`Step`); nothing is copied while it runs. At the end the best hypotheses
-are followed back from their last token to their first, all at once.
+A search records each `Step` and copies nothing while it runs. At the end, all best hypotheses are traced back from
+their last token to their first at once.
 
 Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, T steps, P hypotheses picked.
 """
@@ -23,22 +23,22 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Step(NamedTuple):
-    """One search step, for the B sentences that were still in the batch."""
+    """One search step, for the B sentences still in the batch."""
 
     sentences_B: Tensor
-    """int64, which sentences those are"""
+    """int64, the indices of these sentences"""
     parents_BK: Tensor
-    """int64, the slot, before this step, that the hypothesis now in a slot goes on from"""
+    """int64, the slot before this step of the hypothesis that is now in a slot"""
     ids_BK: Tensor
-    """int64, the token it got"""
+    """int64, its new token"""
     log_probs_BK: Tensor
     """float32, its log-probability up to this token"""
     is_ended_BK: Tensor
-    """bool, it has ended with EOS here"""
+    """bool, it ended with EOS in this step"""
     is_cut_BK: Tensor
-    """bool, it has reached the length limit here, without EOS"""
+    """bool, it reached the length limit in this step, without EOS"""
     weights_RS: Tensor | None
-    """float32, the attention of the step, in the rows of before the step"""
+    """float32, the attention of the step, in the rows before the step"""
 
 
 class _Kept(NamedTuple):
@@ -49,20 +49,20 @@ class _Kept(NamedTuple):
     log_probs_TBK: npt.NDArray[np.float32]
     is_ended_TBK: npt.NDArray[np.bool_]
     is_cut_TBK: npt.NDArray[np.bool_]
-    place_TB: IntArray
-    """where in the batch the sentence was at that step"""
+    index_TB: IntArray
+    """the sentence's index in the batch at that step"""
 
 
 def length_score(log_prob: float, length: int, length_penalty: float) -> float:
-    """The score that ranks hypotheses: log_prob / length ** length_penalty, length (at least 1) with EOS."""
+    """The score that ranks hypotheses: log_prob / length ** length_penalty. The length includes EOS."""
     return log_prob / math.pow(length, length_penalty)
 
 
 def finish(
     steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: int, length_penalty: float
 ) -> list[list[Hypothesis]]:
-    """The `n_best` best hypotheses of each sentence, best first: those that ended, then, if they are too few, those cut
-    at the length limit. Among equal scores the earlier step, then the lower slot comes first. At least one each."""
+    """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
+    at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one."""
     kept = _keep(steps, num_sentences=len(source_lengths_B))
     picked = [_pick(kept, b, n_best, length_penalty) for b in range(len(source_lengths_B))]
     sentence_P = np.array([b for b, picks in enumerate(picked) for _ in picks], dtype=np.int64)
@@ -86,10 +86,10 @@ def finish(
                 weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
             )
         )
-    for b, found in enumerate(hypotheses):
-        if not found:  # every token had probability 0 (or the model gave NaN): say nothing, and that it is impossible
+    for b, of_sentence in enumerate(hypotheses):
+        if not of_sentence:  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
             weights_TS = None if weights_PTS is None else np.zeros((0, source_lengths_B[b]), dtype=np.float32)
-            found.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
+            of_sentence.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
     return hypotheses
 
 
@@ -101,7 +101,7 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
         log_probs_TBK=np.full(shape, -np.inf, dtype=np.float32),
         is_ended_TBK=np.zeros(shape, dtype=np.bool_),
         is_cut_TBK=np.zeros(shape, dtype=np.bool_),
-        place_TB=np.zeros(shape[:2], dtype=np.int64),
+        index_TB=np.zeros(shape[:2], dtype=np.int64),
     )
     for t, step in enumerate(steps):
         sentences_B = step.sentences_B.cpu().numpy()
@@ -110,7 +110,7 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
         kept.log_probs_TBK[t, sentences_B] = step.log_probs_BK.cpu().numpy()
         kept.is_ended_TBK[t, sentences_B] = step.is_ended_BK.cpu().numpy()
         kept.is_cut_TBK[t, sentences_B] = step.is_cut_BK.cpu().numpy()
-        kept.place_TB[t, sentences_B] = np.arange(len(sentences_B))
+        kept.index_TB[t, sentences_B] = np.arange(len(sentences_B))
     return kept
 
 
@@ -126,7 +126,7 @@ def _pick(kept: _Kept, sentence: int, n_best: int, length_penalty: float) -> lis
 
 
 def _best_cut_scores(kept: _Kept, length_penalty: float) -> list[float]:
-    """Of each sentence, the best score of a hypothesis at the length limit; -inf: the search ended before it."""
+    """The best score of a hypothesis cut at the length limit, for each sentence; -inf if there is none."""
     steps, sentences, slots = np.nonzero(kept.is_cut_TBK)
     best_B = np.full(kept.is_cut_TBK.shape[1], -np.inf)
     log_probs = kept.log_probs_TBK[steps, sentences, slots].astype(np.float64)
@@ -135,7 +135,7 @@ def _best_cut_scores(kept: _Kept, length_penalty: float) -> list[float]:
 
 
 def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray) -> tuple[IntArray, IntArray]:
-    """The tokens of each hypothesis and the row, at each step, whose weights are its own (-1 after its end)."""
+    """The tokens of each hypothesis, and at each step the row with its attention weights (-1 after its end)."""
     num_steps, _, num_slots = kept.ids_TBK.shape
     ids_PT = np.zeros((len(sentence_P), num_steps), dtype=np.int64)
     rows_PT = np.full_like(ids_PT, -1)
@@ -143,7 +143,7 @@ def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray
         is_in_P = last_P >= t
         parents_P = kept.parents_TBK[t, sentence_P, slot_P]
         ids_PT[:, t] = kept.ids_TBK[t, sentence_P, slot_P]
-        rows_PT[:, t] = np.where(is_in_P, kept.place_TB[t, sentence_P] * num_slots + parents_P, -1)
+        rows_PT[:, t] = np.where(is_in_P, kept.index_TB[t, sentence_P] * num_slots + parents_P, -1)
         slot_P = np.where(is_in_P, parents_P, slot_P)
     return ids_PT, rows_PT
 
@@ -154,7 +154,7 @@ def _gather_weights(steps: Sequence[Step], rows_PT: IntArray) -> npt.NDArray[np.
         return None
     weights_PTS = np.zeros((*rows_PT.shape, weights[0].shape[1]), dtype=np.float32)
     for t, weights_RS in enumerate(weights):
-        places = np.flatnonzero(rows_PT[:, t] >= 0)
-        index = torch.from_numpy(rows_PT[places, t]).to(weights_RS.device)
-        weights_PTS[places, t, : weights_RS.shape[1]] = weights_RS[index].float().cpu().numpy()
+        longer = np.flatnonzero(rows_PT[:, t] >= 0)
+        index = torch.from_numpy(rows_PT[longer, t]).to(weights_RS.device)
+        weights_PTS[longer, t, : weights_RS.shape[1]] = weights_RS[index].float().cpu().numpy()
     return weights_PTS

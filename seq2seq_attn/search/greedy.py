@@ -30,8 +30,8 @@ def greedy_search(
 ) -> list[Hypothesis]:
     """One hypothesis per sentence, in the batch's order.
 
-    `max_lengths_B` is the most tokens a sentence's hypothesis may have, EOS included (at least 1). The length penalty
-    only decides what its score says. Sentences that have ended leave the batch.
+    `max_lengths_B` is the maximum number of tokens of a sentence's hypothesis, EOS included (at least 1). The length
+    penalty only changes its score. Finished sentences leave the batch.
     """
     device = source.ids_BS.device
     sentences_R = torch.arange(len(max_lengths_B), device=device)

@@ -1,7 +1,7 @@
-"""How to search: one object, from the command line to the beam.
+"""Search options: one object from the command line to the beam.
 
-`SearchOptions` adds to the configuration's search settings those that only a call has. The types of
-the fields hold the limits of all of them.
+`SearchOptions` adds the options of a single call to the configuration's search settings. The limits are in the fields'
+types.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from seq2seq_attn.config.explain import explain
 from seq2seq_attn.errors import UsageError
 
 Unk = Literal["keep", "copy", "forbid"]
-"""an unknown token in a translation: left as `<unk>`, replaced by the source token with the most attention, never
-chosen"""
+"""what to do with an unknown token in a translation: leave `<unk>`, copy the source token with the most attention, or
+never choose it"""
 
 
 class SearchOptions(SearchConfig):
-    """Search settings of a call. Those that were not given are the defaults, or, after `over`, a run's own."""
+    """Search settings of a call. Options that were not given have their defaults or, after `over`, a run's settings."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,7 +54,7 @@ class SearchOptions(SearchConfig):
             raise UsageError(explain(error)) from None
 
     def over(self, search: SearchConfig) -> SearchOptions:
-        """These options; where one was not given, as the run is configured.
+        """These options, with a run's settings for those that were not given.
 
         Raises:
             UsageError: `n_best` is larger than the beam.
@@ -62,7 +62,7 @@ class SearchOptions(SearchConfig):
         return SearchOptions(**{**search.model_dump(), **self.model_dump(exclude_unset=True)})
 
     def max_length(self, num_source: int) -> int:
-        """The most tokens, EOS included, of a translation of that many source tokens."""
+        """The maximum number of target tokens, EOS included, for a source of this length."""
         return max(1, int(self.length_ratio * num_source) + self.max_length_extra)
 
     @property
@@ -83,4 +83,4 @@ class SearchOptions(SearchConfig):
 
 
 AS_CONFIGURED = SearchOptions()
-"""nothing given: everything as the run is configured"""
+"""no options given: the run's own settings"""

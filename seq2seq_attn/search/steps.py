@@ -1,4 +1,4 @@
-"""A model as search steps it: the plain way, for every model, and the quickest.
+"""Step models: the plain steps of any model, or its fast path.
 
 Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary, J candidates of a row.
 """
@@ -23,17 +23,17 @@ from seq2seq_attn.search.hypothesis import StepModel
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
-    """The quickest `StepModel` of a model, with the weights as they are now.
+    """The fastest `StepModel` of a model, with its current weights.
 
     Raises:
-        UsageError: `int8` for a model that nothing but the plain way knows.
+        UsageError: `int8` for a model without a fast path.
     """
     fast = speed.find("steps", model, precision)
     if fast is not None:
         found: StepModel[Any] = fast()
         return found
     if precision == "int8":
-        raise UsageError("precision 'int8': not for this decoder, attention and output; use bf16 or fp32")
+        raise UsageError("precision 'int8': not supported for this decoder, attention and output; use bf16 or fp32")
     return PlainSteps(model, precision)
 
 
@@ -70,8 +70,7 @@ class PlainSteps:
         return LogProbs(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
-        """See `StepModel.reorder`. The memory is the same for all rows of a sentence: it moves only when sentences
-        leave."""
+        """See `StepModel.reorder`. The rows of a sentence share its memory, which moves only when sentences leave."""
         memory, rows = state.memory, state.rows_per_sentence
         sentences = index_R[::rows] // rows
         if not torch.equal(sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)):
@@ -83,7 +82,7 @@ class PlainSteps:
 
 
 class LogProbs:
-    """`NextTokens` of which all log-probabilities are known."""
+    """`NextTokens` with all log-probabilities."""
 
     def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
         self._log_probs_RV = log_probs_RV

@@ -1,1 +1,1 @@
-"""Text: reading it, checking it, cutting it into tokens and putting them together again."""
+"""Text: reading and checking it, tokenization and detokenization."""

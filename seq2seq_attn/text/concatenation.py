@@ -1,7 +1,6 @@
-"""Sentence pairs joined end to end: lengths that a corpus does not have, with a known number of sentences in each.
+"""Concatenate sentence pairs (`--stitch K`, `data.stitch`): K sources become one source, K targets one target.
 
-Joined inputs make the length of a text a dial without changing its words: K pairs become one, their sources side by
-side and their targets too.
+This gives inputs longer than any in the corpus, of the same words and with a known number of sentences.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import random
 from collections.abc import Mapping, Sequence
 
 Group = tuple[int, ...]
-"""positions of the pairs that are joined, in order"""
+"""indices of the pairs to concatenate, in order"""
 
 
-def stitch_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
-    """Disjoint groups of `k` positions out of `num_pairs`, drawn with this seed; fewer than `k` left over are dropped.
+def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
+    """Random disjoint groups of `k` out of `num_pairs` indices. A remainder of fewer than `k` is dropped.
 
-    With `k` 1, every position by itself, in order.
+    With `k` = 1, each index by itself, in order.
 
     Raises:
         ValueError: `k` is not positive.
@@ -31,18 +30,18 @@ def stitch_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
 
 
 def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: str) -> list[Group]:
-    """Disjoint groups that hold every position once, of sizes in these proportions.
+    """Random disjoint groups that cover every index once, with sizes in these proportions.
 
-    How many groups there are of each size depends on `num_pairs` alone, not on the seed, so that every epoch has the
-    same number of examples; what does not fill a group stays single.
+    The number of groups of each size does not depend on the seed, so every epoch has the same number of examples.
+    Indices left over become groups of one.
 
     Args:
-        num_pairs: positions to distribute.
-        probabilities: size of a group to the probability that an example is such a group; they need not sum to one.
-        seed: decides which positions come together.
+        num_pairs: number of indices.
+        probabilities: maps the size of a group to its share of the examples; the shares need not sum to 1.
+        seed: decides which indices are grouped.
 
     Raises:
-        ValueError: a size below 1, a negative probability, or none above 0.
+        ValueError: a size below 1, a negative share, or no positive share.
     """
     total = sum(probabilities.values())
     if min(probabilities, default=0) < 1 or min(probabilities.values(), default=-1.0) < 0.0 or total <= 0.0:
@@ -60,15 +59,15 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
     return groups + [(index,) for index in order[start:]]
 
 
-def stitch_lines(lines: Sequence[str], groups: Sequence[Group]) -> list[str]:
-    """The lines of each group joined by a blank."""
+def concatenate_lines(lines: Sequence[str], groups: Sequence[Group]) -> list[str]:
+    """The lines of each group, joined by spaces."""
     return [" ".join(lines[index] for index in group) for group in groups]
 
 
-def stitch_links(
+def concatenate_links(
     links: Sequence[str], groups: Sequence[Group], *, source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> list[str]:
-    """Alignments (`0-0 1-2`) of joined pairs; the lengths are in the tokens that links are numbered in."""
+    """The alignments (`0-0 1-2`) of concatenated pairs. Lengths are in the tokens that the links index."""
     joined = []
     for group in groups:
         fields = []

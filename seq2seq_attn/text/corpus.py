@@ -1,4 +1,4 @@
-"""Parallel text: reading it, checking it, and saying what is in it."""
+"""Read, check and audit parallel text."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _BLOCK_BYTES = 1 << 20
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 text, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also cut at U+2028 and
-    others); one '\\r' before it is dropped, and a last line needs no '\\n'.
+    """The lines of a UTF-8 text file, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also split at
+    U+2028 and others). A '\\r' before it is dropped, and the last line needs no '\\n'.
 
     Raises:
-        UserError: the file is missing, is not gzip though it is called so, or is not UTF-8 (with file and line).
+        UserError: the file is missing, is named `.gz` but not gzipped, or is not UTF-8.
     """
     return list(iter_lines(path))
 
 
 def iter_lines(path: Path) -> Iterator[str]:
-    """The same lines one by one: no more than a buffer of the file is in memory.
+    """`read_lines` as a stream, in constant memory.
 
     Raises:
-        UserError: as `read_lines`, when the place is reached.
+        UserError: as `read_lines`, when the bad line is reached.
     """
     for number, line in enumerate(iter_raw_lines(path), 1):
         yield _decode(path, number, line)
 
 
 def iter_raw_lines(path: Path) -> Iterator[bytes]:
-    """The same lines as bytes, unchecked.
+    """`iter_lines` as bytes, without checking that they are UTF-8.
 
     Raises:
-        UserError: the file is missing, or is not gzip though it is called so.
+        UserError: the file is missing, or is named `.gz` but not gzipped.
     """
     with _open(path) as stream:
         for line in stream:
@@ -54,7 +54,7 @@ def iter_raw_lines(path: Path) -> Iterator[bytes]:
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines, after all of the file was checked.
+    """The number of lines. The whole file is checked.
 
     Raises:
         UserError: as `read_lines`.
@@ -74,7 +74,7 @@ def count_lines(path: Path) -> int:
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     try:
-        # gzip's own lines are read by Python code; the buffer's are not
+        # much faster than iterating over the GzipFile, which splits lines in Python
         with open_text_bytes(path) as stream, io.BufferedReader(stream, _BLOCK_BYTES) as buffered:  # type: ignore[type-var]
             yield buffered
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[st
 
 
 def count_pairs(source_path: Path, target_path: Path) -> int:
-    """The number of pairs, after all of both files was checked, in constant memory.
+    """The number of pairs, in constant memory. Both files are checked completely.
 
     Raises:
         UserError: as `read_pairs`.
@@ -124,19 +124,19 @@ def _check_aligned(source_path: Path, num_source: int, target_path: Path, num_ta
 
 
 @dataclass(frozen=True)
-class Faults:
-    """What is wrong with which pairs of a split; a pair can be several."""
+class PairFilter:
+    """Which pairs of a split are unfit for training, and why. A pair may have several faults."""
 
     is_blank: Bools
-    """a side has no token"""
+    """one side has no tokens"""
     is_over_long: Bools
-    """a side has more than `max_length` tokens"""
+    """one side has more than `max_length` tokens"""
     is_ratio_outlier: Bools
-    """neither side is blank and one is more than `max_length_ratio` times as long as the other"""
+    """neither side is blank, and one is more than `max_length_ratio` times as long as the other"""
 
     @property
     def is_good(self) -> Bools:
-        """Nothing is wrong with the pair."""
+        """The pair has no fault."""
         return ~(self.is_blank | self.is_over_long | self.is_ratio_outlier)
 
     def counts(self) -> dict[str, int]:
@@ -148,18 +148,20 @@ class Faults:
         }
 
     def first(self) -> dict[str, int]:
-        """Number of pairs by the first fault of each: the reason to drop it."""
+        """Number of pairs by their first fault, the reason for dropping them."""
         over_long = self.is_over_long & ~self.is_blank
         ratio = self.is_ratio_outlier & ~over_long
         return {"blank": int(self.is_blank.sum()), "over_long": int(over_long.sum()), "ratio": int(ratio.sum())}
 
 
-def find_faults(source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float) -> Faults:
-    """Check the token lengths of a split's pairs."""
+def check_pairs(
+    source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
+) -> PairFilter:
+    """Check the token counts of a split's pairs."""
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
     is_blank = shorter == 0
-    return Faults(
+    return PairFilter(
         is_blank=is_blank,
         is_over_long=longer > max_length,
         is_ratio_outlier=~is_blank & (longer > max_length_ratio * shorter),
@@ -168,24 +170,24 @@ def find_faults(source_lengths: Lengths, target_lengths: Lengths, max_length: in
 
 @dataclass(frozen=True)
 class SideAudit:
-    """One side of a split, all pairs read."""
+    """Token counts of one side of a split, over all pairs read."""
 
     tokens: int
     types: int
     unknown: int
-    """tokens without an id of their own"""
+    """tokens outside the vocabulary"""
     longest: int
-    """tokens of the longest line"""
+    """number of tokens of the longest line"""
 
     @property
     def oov_rate(self) -> float:
-        """Share of tokens without an id of their own."""
+        """Share of tokens outside the vocabulary."""
         return self.unknown / self.tokens if self.tokens else 0.0
 
 
 @dataclass(frozen=True)
 class SplitAudit:
-    """What is in a split. Only training pairs are dropped; of the others the same faults are counted."""
+    """Counts of a split's pairs. Faulty pairs are dropped from the training split only; elsewhere they are counted."""
 
     pairs_read: int
     pairs_kept: int
@@ -193,18 +195,18 @@ class SplitAudit:
     over_long: int
     ratio_outliers: int
     duplicates: int
-    """pairs that are equal to an earlier one of the split"""
+    """pairs equal to an earlier pair of the split"""
     dropped: dict[str, int]
-    """training pairs left out, by the first reason"""
+    """training pairs dropped, by reason (their first fault)"""
     overlap_pairs: int
-    """pairs that are training pairs too; 0 for train"""
+    """pairs that are also training pairs; 0 for train"""
     overlap_sources: int
-    """pairs whose source is a training source too; 0 for train"""
+    """pairs whose source is also a training source; 0 for train"""
     source: SideAudit
     target: SideAudit
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, OOV rates included."""
+        """JSON values, with the OOV rates."""
         values = asdict(self)
         for side, audit in (("source", self.source), ("target", self.target)):
             values[side]["oov_rate"] = audit.oov_rate
@@ -212,17 +214,17 @@ class SplitAudit:
 
 
 def audit_lines(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The audit of a corpus (`SplitAudit.to_dict` of each split, train among them) as two tables."""
+    """The audit of a corpus (`SplitAudit.to_dict` of each split) as two text tables."""
     pairs = [["split", "pairs", "kept", "blank", "over-long", "ratio", "duplicates", "in train", "source in train"]]
     tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
-    for split, found in audit.items():
+    for split, counts in audit.items():
         keys = ("pairs_read", "pairs_kept", "blank", "over_long", "ratio_outliers", "duplicates")
-        overlap = [f"{found[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
-        pairs.append([split, *(f"{found[key]:,}" for key in keys), *(["-", "-"] if split == "train" else overlap)])
+        overlap = [f"{counts[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
+        pairs.append([split, *(f"{counts[key]:,}" for key in keys), *(["-", "-"] if split == "train" else overlap)])
         for side in ("source", "target"):
-            figures = found[side]
-            counts = [f"{figures[key]:,}" for key in ("tokens", "types", "longest")]
-            tokens.append([split, side, *counts, f"{100 * figures['oov_rate']:.2f} %"])
+            of_side = counts[side]
+            sizes = [f"{of_side[key]:,}" for key in ("tokens", "types", "longest")]
+            tokens.append([split, side, *sizes, f"{100 * of_side['oov_rate']:.2f} %"])
     return [*_aligned(pairs, num_left=1), "", *_aligned(tokens, num_left=2)]
 
 

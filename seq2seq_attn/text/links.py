@@ -1,4 +1,4 @@
-"""Links: word alignments of a sentence pair, between words or between the tokens of the same text.
+"""Word alignment links of a sentence pair, between words or between tokens of the same text.
 
 A link is a (source position, target position) pair, as in the Pharaoh format `0-0 1-2`.
 """
@@ -13,27 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.base import SPACE
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
-_BLANK = "▁"  # SentencePiece's, which character tokens have too
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 
 Link = tuple[int, int]
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """The links of a line `0-0 1-2`.
+    """The links of a line such as `0-0 1-2`.
 
     Raises:
-        UserError: a field is not two numbers, of at most nine digits, joined by a hyphen.
+        UserError: a field is not two numbers of at most nine digits joined by a hyphen.
     """
     links = []
     for field in line.split():
-        found = _PHARAOH.fullmatch(field)
-        if found is None:
+        match = _PHARAOH.fullmatch(field)
+        if match is None:
             shown = field if len(field) <= 40 else f"{field[:39]}…"
             raise UserError(f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
-        links.append((int(found[1]), int(found[2])))
+        links.append((int(match[1]), int(match[2])))
     return tuple(links)
 
 
@@ -44,8 +44,8 @@ def links_between_words(
     source_words: Sequence[str],
     target_words: Sequence[str],
 ) -> list[Link]:
-    """Links between the words that hold the linked tokens, each once, by rising target, then source position. A token
-    that runs over several words belongs to the first.
+    """Distinct links between the words that hold the linked tokens, sorted by target, then source position. A token
+    that spans several words belongs to the first.
 
     Raises:
         ValueError: as `shares_of_words`.
@@ -66,8 +66,8 @@ def links_between_tokens(
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
 ) -> list[Link]:
-    """Links from every token of a linked source word to every token of its target word, each once, sorted. A token that
-    runs over several words has the links of all of them.
+    """Distinct links from every token of a linked source word to every token of its target word, sorted. A token that
+    spans several words has the links of all of them.
 
     Raises:
         ValueError: as `shares_of_words`.
@@ -83,11 +83,11 @@ def links_between_tokens(
 
 
 def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The share of each token's characters that lie in each word, [tokens, words]. Both are cuts of the same text,
-    matched by their numbers of characters.
+    """The share of each token's characters in each word, [tokens, words]. Both segment the same text and are matched by
+    counting characters.
 
     Raises:
-        ValueError: tokens and words of different numbers of characters.
+        ValueError: the numbers of characters differ.
     """
     token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
@@ -104,7 +104,7 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
 
 
 def _num_characters(text: str) -> int:
-    # Lower-cased and in compatibility form, as tokens may be: a letter can become two then. What has no width, and what
-    # tokenizers take for a blank, counts for nothing.
-    normal = unicodedata.normalize("NFKC", text.lower().replace(_BLANK, ""))
+    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Spaces and characters without
+    # width do not count.
+    normal = unicodedata.normalize("NFKC", text.lower().replace(SPACE, ""))
     return sum(unicodedata.category(character) not in _UNSEEN for character in normal)

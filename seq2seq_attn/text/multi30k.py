@@ -1,6 +1,6 @@
-"""Multi30k, task 1 (Elliott et al. 2016): fetched from the dataset's own repository, every file checked by SHA-256.
+"""Multi30k, task 1 (Elliott et al. 2016): download it from the dataset's repository and verify each file's SHA-256.
 
-Terms of the dataset: non-commercial research and education. So the text is downloaded by who uses it and never shipped.
+The dataset is for non-commercial research and education, so its text is downloaded by each user and never shipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from seq2seq_attn.files import atomic_path, sha256_of
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
-"""An environment variable: a folder that has the published files, used when no other source folder is named."""
+"""Environment variable: a folder with the published files, used when no other source folder is given."""
 SPLITS = {
     "train": "train",
     "valid": "val",
@@ -31,7 +31,7 @@ SPLITS = {
     "test_2017_flickr": "test_2017_flickr",
     "test_2017_mscoco": "test_2017_mscoco",
 }
-"""Our name of a split to the dataset's."""
+"""Our name of each split, and the dataset's."""
 SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
     "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
@@ -61,10 +61,10 @@ _log = logging.getLogger(__name__)
 
 
 def published_splits(source_language: str, target_language: str) -> dict[str, tuple[str, str]]:
-    """The files of each split (source, target) that the dataset publishes in both languages.
+    """The files (source, target) of each split that the dataset publishes in both languages.
 
     Raises:
-        UsageError: a language the dataset does not have, or twice the same.
+        UsageError: the dataset lacks a language, or both are the same.
     """
     languages = sorted({name.split(".")[1] for name in SHA256})
     for language in (source_language, target_language):
@@ -86,14 +86,14 @@ def fetch(
     backoff_s: float = 1.0,
     show_progress: bool = False,
 ) -> Path:
-    """Put the files of a language pair into `data_dir/multi30k/` and return that folder. Files that are there and
-    verify stay; the others are copied from `source_dir` (without one: from the folder that `SEQ2SEQ_MULTI30K_DIR`
-    names, if it exists), else downloaded. Whatever stops it, no wrong file stays under its final name, so running
-    again completes the folder.
+    """Put the files of a language pair into `data_dir/multi30k/` and return that folder. Files that are already there
+    and verify are kept. The others are copied from `source_dir` (default: the folder named by `SEQ2SEQ_MULTI30K_DIR`,
+    if it exists) or downloaded. If it is interrupted, every file under its final name is good, and the next call gets
+    the rest.
 
     Raises:
-        UserError: a file that cannot be had, or whose SHA-256 is not the published one's.
-        UsageError: a language pair that the dataset does not have.
+        UserError: a file cannot be copied or downloaded, or has the wrong SHA-256.
+        UsageError: the dataset lacks the language pair.
     """
     names = [name for pair in published_splits(*languages).values() for name in pair]
     directory = data_dir / "multi30k"
@@ -108,11 +108,11 @@ def fetch(
 
 
 def check_source_dir(source_dir: Path, languages: tuple[str, str]) -> None:
-    """Look whether a folder holds the files of a language pair; their content is checked when they are copied.
+    """Check that a folder holds the files of a language pair. Their content is verified when they are copied.
 
     Raises:
-        UserError: it is no folder, or lacks a file.
-        UsageError: a language pair that the dataset does not have.
+        UserError: a file is missing.
+        UsageError: the dataset lacks the language pair.
     """
     for pair in published_splits(*languages).values():
         for name in pair:
@@ -121,7 +121,7 @@ def check_source_dir(source_dir: Path, languages: tuple[str, str]) -> None:
 
 
 def _missing(path: Path) -> str:
-    return f"{path}: no such file; a source folder holds the published .gz files under their own names"
+    return f"{path}: no such file; a source folder must hold the published .gz files under their original names"
 
 
 def _source_dir_from_environment() -> Path | None:
@@ -158,7 +158,7 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
             error.close()
             if error.code < 500 and error.code not in _TOO_BUSY:
                 break
-        # URLError, timeouts and broken connections are OSErrors; a body cut short is an HTTPException
+        # URLError, timeouts and broken connections are OSErrors; a truncated body is an HTTPException
         except (OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         if attempt < num_tries:
@@ -166,7 +166,7 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
             _log.warning("%s: %s; trying again in %g s (%d of %d)", url, reason, wait_s, attempt, num_tries)
             time.sleep(wait_s)
     raise UserError(
-        f"{url}: cannot be downloaded ({reason}); run again, or give a folder that has the files: "
+        f"{url}: cannot be downloaded ({reason}); run again, or name a folder that has the files: "
         f"`seq2seq prepare multi30k --source-dir FOLDER`, or set {SOURCE_DIR_VARIABLE}=FOLDER"
     )
 
@@ -175,7 +175,7 @@ def _get(url: str, temporary: Path) -> None:
     with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, temporary.open("wb") as stream:
         shutil.copyfileobj(answer, stream)
         expected = answer.headers.get("Content-Length")
-        # reading in pieces, http.client takes an early end of the body for its end
+        # when read in blocks, http.client does not report a truncated body
         if expected is not None and stream.tell() != int(expected):
             raise http.client.IncompleteRead(b"", int(expected) - stream.tell())
 
@@ -183,9 +183,9 @@ def _get(url: str, temporary: Path) -> None:
 def _put(path: Path, write: Callable[[Path], None], *, origin: str) -> None:
     with atomic_path(path) as temporary:
         write(temporary)
-        found = sha256_of(temporary)
-        if found != SHA256[path.name]:
+        digest = sha256_of(temporary)
+        if digest != SHA256[path.name]:
             raise UserError(
-                f"{origin}: wrong SHA-256 {found[:12]}..., the published file has {SHA256[path.name][:12]}...; "
-                "it is damaged or not that file, and was not kept: run again, or use another folder"
+                f"{origin}: wrong SHA-256 {digest[:12]}..., expected {SHA256[path.name][:12]}...; "
+                "the file is damaged or another one and was not kept: run again, or use another folder"
             )

@@ -1,7 +1,7 @@
-"""Which pairs occur twice: within a split, and in the training split too. Counted on 128-bit digests (BLAKE2b), which
-lie on disk, 32 bytes a pair, and are read bit by bit: memory does not grow with the corpus.
+"""Count duplicate pairs within a split and overlap with the training split, by 128-bit digests (BLAKE2b).
 
-Two different texts of the same digest would give a wrong count; among 10^9 pairs that has probability 2^-69.
+The digests are kept on disk, 32 bytes per pair, and read in blocks, so memory does not grow with the corpus. A
+collision would give a wrong count; for 10^9 pairs its probability is 2^-69.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Digests = npt.NDArray[np.uint64]
 
 _SIZE = 16
 _BLANK = bytes(_SIZE)
-"""Instead of the digest of a blank source: it is equal to no other."""
-_ROWS_AT_A_TIME = 1 << 15
+"""The digest of a blank source, which counts as no overlap."""
+_BLOCK_ROWS = 1 << 15
 _ROWS_TO_SORT = 1 << 18
-"""About how many digests are sorted at once: 4 MiB."""
+"""About this many digests, 4 MiB, are sorted at once."""
 
 
 def digest_pairs(sources: Sequence[bytes], targets: Sequence[bytes]) -> Digests:
-    """[pairs, 4]: two words of the source's digest, then two of the pair's.
+    """[pairs, 4]: two 64-bit words of the source's digest, then two of the pair's.
 
     Args:
-        sources: the lines' UTF-8, with no line end in it.
+        sources: the lines in UTF-8, without line ends.
         targets: likewise.
     """
     digests = []
@@ -41,20 +41,20 @@ def digest_pairs(sources: Sequence[bytes], targets: Sequence[bytes]) -> Digests:
 
 
 def count_duplicates(path: Path) -> int:
-    """Pairs that are equal to an earlier one.
+    """Number of pairs equal to an earlier one.
 
     Args:
-        path: rows of `digest_pairs`, one after the other.
+        path: a file with the rows of `digest_pairs`.
     """
     num_parts = max(1, _num_rows(path) // _ROWS_TO_SORT)
     return sum(_num_equal(_part_of_pairs(path, part, num_parts)) for part in range(num_parts))
 
 
 def count_overlap(path: Path, train_path: Path) -> tuple[int, int]:
-    """Pairs of a split that are in the training split: (both sides, source side, which is not blank).
+    """Number of pairs of a split whose (pair, source) is in the training split. Blank sources are not counted.
 
     Args:
-        path: rows of `digest_pairs` of a split; 64 bytes a pair are held in memory.
+        path: rows of `digest_pairs` of a split; 64 bytes per pair are held in memory.
         train_path: those of the training split.
     """
     rows = np.concatenate([np.empty((0, 4), dtype=np.uint64), *_blocks(path)])
@@ -64,18 +64,18 @@ def count_overlap(path: Path, train_path: Path) -> tuple[int, int]:
 
 
 def _are_in(digests: Digests, path: Path, side: slice) -> npt.NDArray[np.bool_]:
-    """[len(digests)], whether each is among the file's, of this side."""
-    found: set[bytes] = set()
+    """[len(digests)], whether each digest occurs in these columns of the file."""
+    known: set[bytes] = set()
     first_words = np.unique(digests[:, 0])
     for block in _blocks(path):
-        # the first words are compared by numpy, the few that are left in full
+        # numpy compares the first words; only the few matches are compared in full
         candidates = block[np.isin(block[:, side.start], first_words), side]
-        found.update(row.tobytes() for row in candidates)
-    return np.array([digest.tobytes() in found for digest in digests], dtype=np.bool_)
+        known.update(row.tobytes() for row in candidates)
+    return np.array([digest.tobytes() in known for digest in digests], dtype=np.bool_)
 
 
 def _part_of_pairs(path: Path, part: int, num_parts: int) -> Digests:
-    """[pairs, 2], those of all pairs' digests that belong to a part; equal ones belong to the same."""
+    """[pairs, 2], the digests of pairs that fall into one part. Equal digests fall into the same part."""
     return np.concatenate([block[block[:, 2] % np.uint64(num_parts) == part, 2:] for block in _blocks(path)])
 
 
@@ -85,12 +85,12 @@ def _num_equal(digests: Digests) -> int:
 
 
 def _blocks(path: Path) -> Iterator[Digests]:
-    """At least one; read, not mapped: mapped pages would count as memory."""
+    """The file's rows, in at least one block. The file is read, not mapped: mapped pages would count as memory."""
     with path.open("rb") as stream:
         while True:
-            rows = np.fromfile(stream, dtype=np.uint64, count=4 * _ROWS_AT_A_TIME).reshape(-1, 4)
+            rows = np.fromfile(stream, dtype=np.uint64, count=4 * _BLOCK_ROWS).reshape(-1, 4)
             yield rows
-            if len(rows) < _ROWS_AT_A_TIME:
+            if len(rows) < _BLOCK_ROWS:
                 return
 
 

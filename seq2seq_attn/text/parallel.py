@@ -1,6 +1,6 @@
-"""Parallel text as people keep it: a prefix of two files, two files by name, tab-separated values, or JSON lines.
+"""Formats of parallel text: a prefix of two files, two files by name, tab-separated values, or JSON lines.
 
-Each may be gzipped. The first two are read in place; a table is one file with both sides.
+Each file may be gzipped. A table (TSV or JSON lines) holds both sides in one file.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class TwoFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that it is read from."""
+        """The files with the text."""
         return self.source, self.target
 
     def count(self) -> int:
-        """About how many pairs there are, cheaply."""
+        """The number of lines of the source."""
         return count_lines(self.source)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Source and target of each pair.
 
         Raises:
-            UserError: a file that is not UTF-8, or files of different numbers of lines.
+            UserError: a file is not UTF-8, or the numbers of lines differ.
         """
         count_pairs(self.source, self.target)
         return zip(iter_lines(self.source), iter_lines(self.target), strict=True)
@@ -52,7 +52,7 @@ class TwoFiles:
 
 @dataclass(frozen=True)
 class Table:
-    """One file with both sides: two columns, or an object per line with a text per language."""
+    """One file with both sides: two columns per line, or a JSON object per line with a text per language."""
 
     path: Path
     source_language: str
@@ -60,18 +60,18 @@ class Table:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that it is read from."""
+        """The file with the text."""
         return (self.path,)
 
     def count(self) -> int:
-        """About how many pairs there are, cheaply."""
+        """The number of lines, a header or blank lines included: a cheap estimate of the number of pairs."""
         return count_lines(self.path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Source and target of each pair.
 
         Raises:
-            UserError: a line that is no pair.
+            UserError: a line is not a sentence pair.
         """
         return self._json_pairs() if self.kind == "jsonl" else self._tab_pairs()
 
@@ -98,18 +98,18 @@ class Table:
                 for language in (self.source_language, self.target_language):
                     if language not in texts:
                         raise UserError(
-                            f"{self.path}, line {number}: no text for {language!r}; its texts are called "
-                            f"{', '.join(texts) or 'nothing'}: name two with --source-language and --target-language"
+                            f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
+                            f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
                         )
                 yield one_line(texts[self.source_language]), one_line(texts[self.target_language])
 
 
 def find_text(spec: Spec, source_language: str, target_language: str) -> TwoFiles | Table:
-    """Where the text of a split is.
+    """Locate the text of a split.
 
     Raises:
-        UsageError: a list that does not name two files; a name that is nearly right, with the right one.
-        UserError: a file that is not there.
+        UsageError: a list does not name two files, or a name is nearly right (the message suggests the right one).
+        UserError: a file does not exist.
     """
     if isinstance(spec, str):
         if _is_table(spec):
@@ -127,35 +127,35 @@ def find_text(spec: Spec, source_language: str, target_language: str) -> TwoFile
 
 
 def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[str, str]:
-    """The source and the target language: as given, the rest from the names or the first line of the files.
+    """The source and target language: as given, otherwise read from the file names or a table's first line.
 
     Raises:
-        UsageError: the files leave it open.
-        UserError: a file that cannot be read.
+        UsageError: the files do not tell.
+        UserError: a file cannot be read.
     """
     if source is not None and target is not None:
         return source, target
-    found, is_ordered = _languages_of(spec)
-    if source is None and target is None and is_ordered and len(found) == 2:
-        return found[0], found[1]
+    codes, is_ordered = _languages_of(spec)
+    if source is None and target is None and is_ordered and len(codes) == 2:
+        return codes[0], codes[1]
     given = source or target
-    rest = [language for language in found if language != given]
+    rest = [language for language in codes if language != given]
     if given is not None and len(rest) == 1:
         return (given, rest[0]) if source is not None else (rest[0], given)
-    what = spec if isinstance(spec, str) else ", ".join(spec)
+    named = spec if isinstance(spec, str) else ", ".join(spec)
     if isinstance(spec, str) and not _is_table(spec):
-        _check_nearly_right(spec, found)
-        if not found:
+        _check_nearly_right(spec, codes)
+        if not codes:
             raise UserError(f"{spec}: no such file, and no {spec}.LANGUAGE; expected {KINDS}")
     missing = " and ".join(
         option for option, known in (("--source-language", source), ("--target-language", target)) if known is None
     )
-    there = f" (there are {', '.join(found)})" if found else ""
-    raise UsageError(f"{what}: its languages are not clear{there}; add {missing}")
+    candidates = f" (found {', '.join(codes)})" if codes else ""
+    raise UsageError(f"{named}: its languages are not clear{candidates}; add {missing}")
 
 
 def _languages_of(spec: Spec) -> tuple[list[str], bool]:
-    """Language codes that the files show, and whether their order tells source from target."""
+    """The language codes in file names or in a table's first line, and whether they come as source, target."""
     if not isinstance(spec, str):
         return [code for path in spec if (code := _language(Path(path)))], True
     if not _is_table(spec):
@@ -170,21 +170,21 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
 
 
 def _of_prefix(prefix: str, *languages: str) -> tuple[Path, Path]:
-    found = [_side(prefix, language) for language in languages]
-    source, target = found
+    sides = [_side(prefix, language) for language in languages]
+    source, target = sides
     if source is not None and target is not None:
         return source, target
     _check_nearly_right(prefix, languages)
-    missing = f"{prefix}.{languages[found.index(None)]}"
-    there = next(filter(None, found), None)
+    missing = f"{prefix}.{languages[sides.index(None)]}"
+    present = next(filter(None, sides), None)
     others, _ = _languages_of(prefix)
-    hint = f", though {there} is there" if there else f"; a prefix is followed by .{languages[found.index(None)]}"
+    hint = f", but {present} exists" if present else f"; a prefix is followed by .{languages[sides.index(None)]}"
     also = f"; there are files for {', '.join(others)}: see --source-language, --target-language" if others else ""
     raise UserError(f"{missing}: no such file, and no {missing}.gz{hint}{also}")
 
 
 def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
-    """Refuse what is there, but is no prefix, and say what would be."""
+    """Reject a path that exists but is not a prefix, and suggest the right name."""
     path = Path(prefix)
     if path.is_dir():
         raise UsageError(f"{prefix}: a folder; name the files in it by {KINDS}{_example(path)}")
@@ -198,7 +198,7 @@ def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
 
 
 def _example(folder: Path) -> str:
-    """The first text in a folder, as one would name it."""
+    """The first parallel text in a folder, as an argument."""
     for path in sorted(folder.iterdir()):
         stem = str(path.with_name(_stem(path)))
         if _is_table(str(path)):
@@ -219,12 +219,12 @@ def _stem(path: Path) -> str:
 
 
 def _suffix(path: Path) -> str:
-    """What follows the last dot of a file's name without `.gz`."""
+    """The file's last suffix, `.gz` ignored."""
     return Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
 
 
 def _language(path: Path) -> str | None:
-    """The language code that a file's name ends in."""
+    """The language code at the end of a file's name."""
     return code if _CODE.fullmatch(code := _suffix(path)) else None
 
 
@@ -241,7 +241,7 @@ def _header(columns: Sequence[str]) -> list[str]:
 
 
 def _json_texts(path: Path, number: int, line: str) -> dict[str, str]:
-    """The strings of an object, or of what it calls `translation`."""
+    """The strings of a JSON object, or of its `translation` object."""
     try:
         value: Any = json.loads(line.strip("\ufeff"))
     except (ValueError, RecursionError):
@@ -255,6 +255,6 @@ def _json_texts(path: Path, number: int, line: str) -> dict[str, str]:
 
 def _wrong_columns(path: Path, number: int, num_columns: int) -> str:
     if num_columns < 2:
-        return f"{path}, line {number}: no tab in it; expected source, tab, target"
+        return f"{path}, line {number}: no tab; expected source, tab, target"
     reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"
     return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {reader} > two.tsv"

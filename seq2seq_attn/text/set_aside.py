@@ -1,7 +1,6 @@
-"""Validation pairs set aside from the training pairs, chosen by a hash of the source.
+"""Set validation pairs aside from the training pairs, chosen by a hash of the source.
 
-The choice does not depend on the order of the lines. A source that is set aside is not in the training part, whatever
-its translation.
+The choice does not depend on the order of the lines. All pairs with a chosen source leave the training split.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from seq2seq_attn.text.normalize import normalize
 
 ONE_IN = 10
 MAX_PAIRS = 1_000
-"""Of the validation part: as many as the well-known validation sets have; more would cost training time."""
+"""Pairs to set aside at most: as many as common validation sets have. More would cost training time."""
 _SIZE = 16
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
-    """The digests of the sources to set aside: a tenth of the different ones, at most 1,000. Empty if there are fewer
+    """The digests of the sources to set aside: a tenth of the distinct sources, at most 1,000; none if there are fewer
     than two. Pairs with a blank side are never chosen."""
     largest_first: list[int] = []
     kept: set[int] = set()
@@ -39,8 +38,8 @@ def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
 
 
 def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tuple[str, str, str | None]]:
-    """Source, target and split of each pair: `train`, `valid` for the first of each chosen source, None for the others
-    with a chosen source."""
+    """Source, target and split of each pair: `valid` for the first pair of each chosen source, None for its other
+    pairs, `train` for the rest."""
     taken: set[bytes] = set()
     for source, target in pairs:
         digest = source_digest(source)
@@ -54,6 +53,6 @@ def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tup
 
 
 def source_digest(source: str) -> bytes | None:
-    """A digest of a sentence as tokenizers see it; None: it is blank."""
+    """The digest of a normalized sentence; None if it is blank."""
     text = normalize(source)
     return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None

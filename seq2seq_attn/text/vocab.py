@@ -1,4 +1,4 @@
-"""The vocabulary: tokens to ids and back. torchtext's `Vocab` counts and cuts here, and only here."""
+"""The vocabulary: tokens to ids and back. The only user of torchtext's `Vocab`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
 class Vocab:
-    """The bijection between tokens and ids. Frozen: looking up an unknown token gives `UNK` and adds nothing.
-
-    A token of the text that is spelled like a special (`<pad>`) is not that special: it has no id of its own and is
-    looked up as `UNK`.
-    """
+    """An immutable bijection between tokens and ids. Unknown tokens map to `UNK`, as does text spelled like a special
+    token (`<pad>`)."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Take the tokens in id order, the specials first.
+        """Take the tokens in order of their ids, specials first.
 
         Raises:
             ValueError: the specials are not the first tokens, or a token occurs twice.
@@ -34,7 +31,7 @@ class Vocab:
         if len(set(self._tokens)) != len(self._tokens):
             twice = Counter(self._tokens).most_common(1)[0][0]
             raise ValueError(f"token {twice!r} occurs twice")
-        # The specials are left out on purpose: only ids lead to them, never text.
+        # without the specials, so that no text maps to them
         self._ids = {token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)}
 
     @property
@@ -56,16 +53,16 @@ class Vocab:
         return f"Vocab({len(self)} tokens)"
 
     def __contains__(self, token: object) -> bool:
-        """Whether a token of the text has an id of its own."""
+        """Whether a token has an id. Always false for the text of a special."""
         return token in self._ids
 
     def id_of(self, token: str) -> int:
-        """The id of a token of the text; `UNK` if it has none."""
+        """The id of a token, or `UNK`."""
         return self._ids.get(token, UNK)
 
     def ids_of(self, tokens: Iterable[str], beyond: dict[str, int] | None = None) -> list[int]:
-        """The ids of tokens of the text. A token without an id is `UNK`; with `beyond` it gets the next id from
-        `len(self)` on instead, which is noted there."""
+        """The ids of tokens. Unknown tokens get `UNK`, or with `beyond` the next id from `len(self)` on, which is added
+        to `beyond`."""
         get = self._ids.get
         if beyond is None:
             return [get(token, UNK) for token in tokens]
@@ -78,7 +75,7 @@ class Vocab:
         return [self._tokens[i] if i < size else beyond[i - size] for i in ids]
 
     def save(self, path: Path) -> None:
-        """Write one token a line, in id order; a token that would not survive as a line is written as a JSON string."""
+        """Write one token per line, by id. A token that would not survive as a line is written as a JSON string."""
         write_text(path, "".join(f"{_escape(token)}\n" for token in self._tokens))
 
     @classmethod
@@ -98,10 +95,10 @@ class Vocab:
 
 
 def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1) -> Vocab:
-    """Give ids to the `max_size` most frequent tokens (None: all; specials not counted) that occur at least
-    `min_frequency` times, ties in code-point order."""
-    # torchtext's `stoi` adds what it is asked for, and a special named other than its own "<unk>" breaks it: so its
-    # names are kept and only the list leaves this function. It removes text spelled like a special from the counts.
+    """A vocabulary of the `max_size` most frequent tokens (None: all; specials not counted) that occur at least
+    `min_frequency` times. Ties are broken by code points."""
+    # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text spelled like a
+    # special from the counts.
     counted = import_torchtext().vocab.Vocab(
         counter, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS)
     )
@@ -109,10 +106,10 @@ def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequ
 
 
 def import_torchtext() -> Any:
-    """The package torchtext with its `vocab` and `data`: loaded on use, as it loads torch.
+    """Import torchtext with its `vocab` and `data`, on first use because it imports torch.
 
     Raises:
-        UserError: it is missing, or is a later release, whose compiled part does not load on a current torch.
+        UserError: it is missing, or a later release whose compiled extension does not load on a current torch.
     """
     try:
         import torchtext

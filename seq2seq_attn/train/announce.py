@@ -1,4 +1,4 @@
-"""Log the device and the sizes that training begins with, and warn of settings that do not do what they seem to."""
+"""Log the device and sizes at the start of training, and warn about settings that have no effect or are risky."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def _warn_of_settings(
     ends = (train.max_epochs, train.max_updates, train.max_minutes, train.validation.patience)
     if all(end is None for end in ends):
         log.warning(
-            "no end is set: training goes on until it is stopped (Ctrl-C saves); set train.max_epochs,"
+            "no limit is set: training continues until it is stopped (Ctrl-C saves); set train.max_epochs,"
             " train.max_updates, train.max_minutes or train.validation.patience"
         )

@@ -1,7 +1,7 @@
-"""The batches of an epoch from any position on, or a rank's share of them, built ahead of time in a thread.
+"""The batches of an epoch, or a rank's share of them, from any position on, built ahead of time in a thread.
 
-What an epoch consists of is known before it begins (`data/buckets.py`), so going on in its middle is a slice, and the
-thread that pads batches ahead decides nothing.
+The pairs of every batch are known before the epoch starts (`data/buckets.py`), so resuming in its middle is a slice,
+and the thread only pads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
-from seq2seq_attn.data.concatenation import stitch_pairs
+from seq2seq_attn.data.concatenation import concatenate_pairs
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.distributed import ALONE, Group
@@ -28,18 +28,18 @@ NO_STITCH: Mapping[int, float] = MappingProxyType({})
 
 
 class UpdateBatches(NamedTuple):
-    """What one update learns from."""
+    """The batches of one update."""
 
     batches: list[Batch]
-    """this rank's share of each micro-batch's rows; left out where a micro-batch has no row for it"""
+    """this rank's share of each micro-batch's rows, if it has any"""
     indices: list[list[int]]
-    """the pairs of each whole micro-batch"""
+    """the pairs of each micro-batch, over all ranks"""
     num_tokens: int
     """target tokens of all ranks, including EOS"""
 
 
 class EpochBatches:
-    """The updates of an epoch: which pairs each of their micro-batches holds."""
+    """The updates of an epoch, with the pairs of their micro-batches."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class EpochBatches:
         group: Group = ALONE,
         prepare: Callable[[Batch], Batch] = lambda batch: batch,
     ) -> None:
-        """`stitch`: K to the probability that an example is K pairs joined; none: every pair is an example. `prepare`:
-        what a device wants done to a batch ahead of time."""
+        """`stitch`: as `data.stitch` in the configuration. `prepare`: applied to each batch ahead of time, for the
+        device."""
         self._group = group
         self._prepare = prepare
-        self._pairs = stitch_pairs(pairs, stitch, seed=seed, epoch=epoch)
+        self._pairs = concatenate_pairs(pairs, stitch, seed=seed, epoch=epoch)
         self._accumulate = config.accumulate
         self._target_lengths = self._pairs.target_lengths
         self._indices = bucketed_batches(
@@ -64,12 +64,12 @@ class EpochBatches:
         )
 
     def __len__(self) -> int:
-        """Micro-batches."""
+        """Number of micro-batches."""
         return len(self._indices)
 
     @property
     def num_updates(self) -> int:
-        """Updates; the last may have fewer micro-batches than the others."""
+        """Number of updates. The last may have fewer micro-batches than the others."""
         return -(-len(self._indices) // self._accumulate)
 
     def updates(self, batches_done: int) -> Generator[UpdateBatches, None, None]:
@@ -80,15 +80,15 @@ class EpochBatches:
         """
         if not 0 <= batches_done < len(self):
             raise UserError(
-                f"micro-batch {batches_done} of an epoch that has {len(self)}: the state to resume is of another "
-                "corpus; start a new run"
+                f"micro-batch {batches_done} of an epoch with {len(self)}: the saved state belongs to another corpus; "
+                "start a new run"
             )
         starts = range(batches_done, len(self._indices), self._accumulate)
         groups = [self._indices[start : start + self._accumulate] for start in starts]
         return built_ahead(self._build, groups)
 
     def _build(self, whole: list[list[int]]) -> UpdateBatches:
-        # rows lie side by side by length: every n-th of them is as long as its neighbours on the other ranks
+        # rows are sorted by length, so every n-th row gives all ranks rows of similar length
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
         return UpdateBatches([self._prepare(self._pairs.batch(share)) for share in shares if share], whole, num_tokens)
@@ -97,7 +97,7 @@ class EpochBatches:
 def built_ahead(
     build: Callable[[ItemT], BuiltT], items: Iterable[ItemT], *, num_ahead: int = NUM_AHEAD
 ) -> Generator[BuiltT, None, None]:
-    """`build(item)` for each item in order, up to `num_ahead` of them built ahead of time, in one thread."""
+    """`build(item)` for each item in order, with up to `num_ahead` built ahead of time in one thread."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
         pending: deque[Future[BuiltT]] = deque()
         for item in items:

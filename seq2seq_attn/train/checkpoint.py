@@ -1,11 +1,11 @@
-"""The last state of a training: everything an exact resume needs, on disk, valid at every moment.
+"""Checkpoints: everything that an exact resume needs, on disk and valid at every moment.
 
     last/CURRENT.json            {"format": 1, "state": "state-000012", "files": {file: SHA-256}, "sha256": its own}
     last/state-000012/           tensors.safetensors, values.json
 
-A new state is written and fsynced beside the current one; replacing `CURRENT.json` (one rename) makes it the current
-one; then the old one goes. A process killed anywhere in between leaves the old state or the new one, whole. `best`
-(`model.safetensors` of the run directory) is another thing: it is for translating, this is for going on.
+A new state is written and fsynced next to the current one, becomes current by replacing `CURRENT.json` (one rename),
+and then the old state is removed. A process killed at any point leaves one complete state. The best model, which is for
+translating, is a separate file (`model.safetensors` of the run directory).
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ CURRENT = "CURRENT.json"
 TENSORS = "tensors.safetensors"
 VALUES = "values.json"
 _STATE = re.compile(r"state-(\d{6,18})", re.ASCII)
-"""The name of a folder that holds a state."""
+"""The name of a state's folder."""
 
 
 def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state, make it the current one and remove the others. Tensors may lie on any device; values must be plain
-    JSON.
+    """Write a state, make it current and remove the others. Tensors may be on any device; values must be JSON.
 
     Raises:
         UserError: `last_dir` is a link.
@@ -68,7 +67,7 @@ def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any
 
 
 def has_state(last_dir: Path) -> bool:
-    """Whether a state was ever saved here."""
+    """Whether a state has been saved here."""
     return (last_dir / CURRENT).exists()
 
 
@@ -88,7 +87,7 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The current state: tensors (on the CPU) and values.
 
     Raises:
-        UserError: there is none, it is of another format, or a file of it is missing or damaged.
+        UserError: there is no state, its format is unknown, or a file is missing or damaged.
     """
     values = read_values(last_dir)
     directory, hashes = _current(last_dir)
@@ -98,28 +97,28 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 @contextmanager
 def refusing_foreign(last_dir: Path) -> Iterator[None]:
-    """Say in one line that a state, whole though it may be, is not one of a training of this version.
+    """Turn errors from a complete but incompatible state into one line.
 
     Raises:
-        UserError: something that a state has is missing, or is of another kind.
+        UserError: a part of the state is missing or has another type.
     """
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"{last_dir}: not a state that this version can resume ({reason}); start a new run") from None
+        raise UserError(f"{last_dir}: this version cannot resume this state ({reason}); start a new run") from None
     except torch.OutOfMemoryError:
         raise
     except (RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{last_dir}: its tensors are not those of a state ({reason}); start a new run") from None
+        raise UserError(f"{last_dir}: the tensors do not fit ({reason}); start a new run") from None
 
 
 RngState = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def rng_state(device: torch.device) -> RngState:
-    """The state of every random number generator, as tensors (torch) and plain values (numpy, Python)."""
+    """The states of all random number generators, as tensors (torch) and plain values (numpy, Python)."""
     tensors = {"rng/torch": torch.get_rng_state()}
     if device.type == "cuda":
         tensors["rng/cuda"] = torch.cuda.get_rng_state(device)
@@ -130,7 +129,7 @@ def rng_state(device: torch.device) -> RngState:
 
 
 def joined_rng_states(states: Sequence[RngState]) -> RngState:
-    """The states of all ranks as one: the first rank's under its own names, the others' under `<name>@<rank>`."""
+    """The states of all ranks together: the first rank's under their plain names, the others' under `<name>@<rank>`."""
     tensors: dict[str, Tensor] = {}
     values: dict[str, Any] = {}
     for rank, (own_tensors, own_values) in enumerate(states):
@@ -140,7 +139,7 @@ def joined_rng_states(states: Sequence[RngState]) -> RngState:
 
 
 def set_rng_state(tensors: dict[str, Tensor], values: dict[str, Any], device: torch.device, *, rank: int = 0) -> None:
-    """Put every generator of a rank back (the GPU's only where the state came from one)."""
+    """Restore all generators of a rank (the GPU's only if the state has one)."""
     torch.set_rng_state(tensors[_of_rank("rng/torch", rank)])
     if device.type == "cuda" and (name := _of_rank("rng/cuda", rank)) in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
@@ -155,16 +154,16 @@ def _of_rank(name: str, rank: int) -> str:
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied parameter once."""
+    """Parameters and buffers by name. A tied parameter appears once."""
     return {f"model/{name}": tensor for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
 
 
 @torch.no_grad()
 def set_model_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Fill parameters and buffers from a state.
+    """Restore parameters and buffers from a state.
 
     Raises:
-        UserError: the state is of another model.
+        UserError: the state belongs to another model.
     """
     own = model_tensors(model)
     saved = {name: tensor for name, tensor in tensors.items() if name.startswith("model/")}
@@ -175,7 +174,7 @@ def set_model_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's moments and step counts by parameter number."""
+    """The optimizer's moments and step counts by parameter index."""
     return {
         f"optimizer/{number}/{key}": value
         for number, state in optimizer.state_dict()["state"].items()
@@ -184,7 +183,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def set_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put moments and step counts back; the settings stay those of the configuration."""
+    """Restore moments and step counts. The settings stay those of the configuration."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimizer/"):
@@ -202,18 +201,18 @@ def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
     _check_no_link(last_dir)
     pointer = read_checked_json(last_dir / CURRENT)
     if pointer.get("format") != FORMAT:
-        raise UserError(f"{last_dir / CURRENT}: state of format {pointer.get('format')!r}, this version reads {FORMAT}")
+        raise UserError(f"{last_dir / CURRENT}: format {pointer.get('format')!r}; this version reads format {FORMAT}")
     state, files = pointer.get("state"), pointer.get("files")
     if not (isinstance(state, str) and _STATE.fullmatch(state) and isinstance(files, dict)):
-        raise UserError(f"{last_dir / CURRENT}: names no state of this run; it is damaged: start a new run")
+        raise UserError(f"{last_dir / CURRENT}: damaged (names no state of this run); start a new run")
     return last_dir / state, files
 
 
 def _check_no_link(last_dir: Path) -> None:
     if last_dir.is_symlink():
         raise UserError(
-            f"{last_dir}: a link to {last_dir.readlink()}, and old states are removed from here; replace the link by "
-            "the folder that it points to, or start a new run"
+            f"{last_dir}: a link to {last_dir.readlink()}, but old states are removed from this folder; replace the "
+            "link by its target, or start a new run"
         )
 
 
@@ -236,7 +235,7 @@ def _read_checked(path: Path, hashes: dict[str, str]) -> bytes:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make renames and new names in a directory durable."""
+    """Make renames and new files in a directory durable."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

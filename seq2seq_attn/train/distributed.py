@@ -1,8 +1,8 @@
-"""Several processes, one training: what they must agree on. `torchrun` starts them; alone, everything here is trivial.
+"""Data-parallel training in several processes, which `torchrun` starts. With one process, everything here is trivial.
 
-Every process ("rank") has the whole model and learns from its share of each batch's pairs. Gradients are sums over
-target tokens, divided by those of all ranks, so the update is the one that a single process would make of the whole
-batch. The ranks read one prepared corpus and one run directory; the first of them writes.
+Every process ("rank") has the whole model and a share of each batch's pairs. Gradients are sums over target tokens,
+divided by the number of tokens of all ranks, so an update equals that of a single process with the whole batch. The
+ranks share a prepared corpus and a run directory, to which only the first rank writes.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ from seq2seq_attn.runtime.device import resolve_device
 
 T = TypeVar("T")
 TIMEOUT = timedelta(hours=12)
-"""The first rank may prepare a large corpus while the others wait."""
+"""long, because the first rank may prepare a large corpus while the others wait"""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The processes of a training, as one of them sees them. What exchanges values must be called by all ranks at the
-    same point."""
+    """The processes of a training run, as seen by one rank. Methods that exchange values must be called by all
+    ranks."""
 
     rank: int = 0
     size: int = 1
     launcher: int | None = None
-    """the process that `torchrun` runs in, None without it"""
+    """process id of `torchrun`; None without it"""
 
     @property
     def is_first(self) -> bool:
-        """Whether this rank writes and speaks for all."""
+        """Whether this is the rank that writes files and messages."""
         return self.rank == 0
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether `torchrun` was killed, which would leave its ranks training with nobody to stop them."""
+        """Whether `torchrun` was killed, so that nobody would stop the ranks."""
         return self.launcher is not None and os.getppid() != self.launcher
 
     def rank_seed(self, seed: int) -> int:
-        """A rank's seed for what must not be the same on all ranks."""
+        """A seed that differs between ranks."""
         return random.Random(f"{seed}/rank {self.rank}").getrandbits(63)
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """This rank's part of what is to be divided: every `size`-th item."""
+        """This rank's share: every `size`-th item."""
         return items[self.rank :: self.size]
 
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
-        """The inverse of `share`, from every rank's part."""
+        """Interleave the ranks' shares, the inverse of `share`."""
         found: list[T | None] = [None] * sum(map(len, shares))
         for rank, part in enumerate(shares):
             found[rank :: self.size] = part
         return found  # type: ignore[return-value]
 
-    def from_first(self, call: Callable[[], T]) -> T:
-        """What the first rank's call returns; the others wait for it.
+    def broadcast(self, call: Callable[[], T]) -> T:
+        """The result of the first rank's call, broadcast to the others.
 
         Raises:
-            UserError: on the first rank, as its call does.
-            SystemExit: then on the others, with the same exit code: one rank complains for all.
+            UserError: on the first rank, if its call raises it.
+            SystemExit: then on the others, with the same exit code, so that the error is printed once.
         """
         if self.size == 1:
             return call()
@@ -88,14 +88,14 @@ class Group:
         return found
 
     def first_before_others(self, call: Callable[[], T]) -> T:
-        """What each rank's own call returns, the first rank's being over before the others begin. Raises as
-        `from_first`."""
+        """The result of each rank's own call, where the first rank's call ends before the others start. Raises as
+        `broadcast`."""
         found: list[T] = []
-        self.from_first(lambda: found.append(call()))
+        self.broadcast(lambda: found.append(call()))
         return found[0] if found else call()
 
     def gather(self, value: T) -> list[T]:
-        """Every rank's value, by rank."""
+        """The values of all ranks, by rank."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -103,15 +103,15 @@ class Group:
         return values
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """Elementwise, in float64."""
+        """The elementwise sum over ranks, in float64."""
         return self._reduced(values, torch.distributed.ReduceOp.SUM)
 
     def elementwise_max(self, values: Sequence[float]) -> list[float]:
-        """Elementwise."""
+        """The elementwise maximum over ranks."""
         return self._reduced(values, torch.distributed.ReduceOp.MAX)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace every gradient by its sum over ranks (a rank without one counts as zeros), in one exchange."""
+        """Replace every gradient by its sum over ranks, in one exchange. Missing gradients count as zeros."""
         if self.size == 1:
             return
         gradients = []
@@ -139,17 +139,17 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """The processes that `torchrun` started, or this one alone. All but the first log errors only.
+    """The group of processes that `torchrun` started, or this process alone. All ranks but the first log errors only.
 
     Raises:
-        UsageError: the environment variables that `torchrun` sets are there, but not as it sets them.
+        UsageError: the environment variables of `torchrun` are incomplete or not valid.
     """
     size = _num_processes()
     if size == 1:
         yield ALONE
         return
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
-    # both, as a GPU's gradients go through nccl, and numbers and Python objects through gloo
+    # gradients on GPUs go through nccl, numbers and Python objects through gloo
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     torch.distributed.init_process_group(backend, timeout=TIMEOUT)
     group = Group(torch.distributed.get_rank(), size, launcher)
@@ -167,7 +167,7 @@ def join_group() -> Iterator[Group]:
 def _num_processes() -> int:
     size = os.environ.get("WORLD_SIZE", "1")
     if not size.isascii() or not size.isdecimal() or int(size) < 1:
-        raise UsageError(f"WORLD_SIZE={size!r}: expected a number of processes, as torchrun sets it; unset it")
+        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
     missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if int(size) > 1 and missing:
         raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
@@ -175,10 +175,10 @@ def _num_processes() -> int:
 
 
 def local_device(name: str) -> torch.device:
-    """The device of a rank: as `resolve_device`, but each rank of a machine takes a GPU of its own.
+    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU.
 
     Raises:
-        UsageError: as `resolve_device`; more ranks than GPUs; one GPU named for several ranks.
+        UsageError: as `resolve_device`, there are more ranks than GPUs, or one GPU is named for several ranks.
     """
     device = resolve_device(name)
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -187,8 +187,8 @@ def local_device(name: str) -> torch.device:
     num_gpus = torch.cuda.device_count()
     if device.index is not None or ranks_here > num_gpus:
         raise UsageError(
-            f"device {name!r} for {ranks_here} processes and {num_gpus} usable CUDA GPUs: each takes one of its own;"
-            " start fewer with --nproc-per-node, and leave the device at auto, or say cpu"
+            f"device {name!r} for {ranks_here} processes and {num_gpus} usable CUDA GPUs: each process needs its own;"
+            " start fewer with --nproc-per-node and keep the device at auto, or use cpu"
         )
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)

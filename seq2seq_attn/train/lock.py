@@ -1,4 +1,4 @@
-"""A lock on a run directory: one training at a time writes there."""
+"""Lock a run directory, so that one training process at a time writes to it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def locked(run_dir: Path) -> Iterator[None]:
-    """Hold the lock of a run directory, made if it is not there. The system takes the lock back when the process ends,
-    however it ends. The file stays: were it removed, two processes could lock two files of the same name.
+    """Hold the lock of a run directory, which is created if needed. The system releases the lock when the process ends.
+    The file stays: if it were removed, two processes could lock two files of the same name.
 
     Raises:
-        UserError: another process holds it.
+        UserError: another process holds the lock.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOCK).open("a+") as file:
@@ -30,11 +30,11 @@ def locked(run_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             raise UserError(
-                f"{run_dir}: another training writes there (process {file.read().strip() or 'unknown'});"
+                f"{run_dir}: in use by another training run (process {file.read().strip() or 'unknown'});"
                 " stop it, or choose another --run-dir"
             ) from None
         except OSError as error:
-            log.warning("%s: cannot be locked (%s); start no second training there", run_dir, error.strerror)
+            log.warning("%s: cannot be locked (%s); do not start another training run there", run_dir, error.strerror)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

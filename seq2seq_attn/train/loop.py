@@ -79,7 +79,7 @@ def train(
     memory = parts.build_memory()
     memory.prepare()
     with parts.join_group() as group:
-        path = group.from_first(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
+        path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
             torch.set_num_threads(config.train.num_threads)

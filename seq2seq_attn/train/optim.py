@@ -1,4 +1,4 @@
-"""The optimiser, the learning rate as a plain function of the update, clipping, and the average of the weights."""
+"""The optimizer, learning rate schedules, gradient clipping, and weight averaging."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from seq2seq_attn.errors import UsageError
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Adam or AdamW over the model's parameters. Decay spares vectors (biases): they do not overfit by growing.
-
-    The update is fused (one pass over each tensor) where torch has it for the device.
+    """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight decay does not apply
+    to vectors (biases), which do not overfit by growing.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
@@ -37,14 +36,14 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 
 
 def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
-    """What the configured learning rate is multiplied by at this update (0 = first).
+    """The factor on the configured learning rate at this update (0 = first).
 
     Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
     section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
-    `constant` and `plateau` stay (the plateau's own factor comes on top: it depends on scores, not on the update).
+    `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
 
     Raises:
-        UsageError: `cosine` with no known end.
+        UsageError: `cosine` without a known end of training.
     """
     warmup = config.warmup_updates
     if update < warmup:
@@ -54,8 +53,8 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
     if config.name == "cosine":
         if total_updates is None:
             raise UsageError(
-                "train.schedule.name='cosine': needs to know where training ends;"
-                " set train.max_epochs or train.max_updates, or take 'inverse_sqrt', 'plateau' or 'constant'"
+                "train.schedule.name='cosine': needs to know when training ends;"
+                " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
             )
         progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
         return config.final_ratio + (1.0 - config.final_ratio) * 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -64,13 +63,13 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
 
 @dataclass
 class Plateau:
-    """The plateau schedule's memory: the learning rate shrinks when the score has not improved for a while."""
+    """The state of the plateau schedule, which lowers the learning rate when the score has not improved for a while."""
 
     factor: float = 1.0
     num_without_better: int = 0
 
     def see(self, is_better: bool, config: ScheduleConfig) -> None:
-        """Take note of a validation."""
+        """Record a validation."""
         if config.name != "plateau":
             return
         self.num_without_better = 0 if is_better else self.num_without_better + 1
@@ -80,20 +79,22 @@ class Plateau:
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
-    """Give every parameter group this learning rate."""
+    """Set the learning rate of every parameter group."""
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
 
 
 def clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
-    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: leave them); the norm before."""
+    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: no clipping). Returns the norm
+    before clipping."""
     return nn.utils.clip_grad_norm_(parameters, math.inf if clip_norm is None else clip_norm)
 
 
 class WeightAverage:
     """The exponential moving average of the weights: average <- d * average + (1 - d) * weights after each update.
 
-    The decay d starts low, as min(decay, (1 + n) / (10 + n)) after n updates: the random start is soon forgotten.
+    The decay d starts low, as min(decay, (1 + n) / (10 + n)) after n updates, so that the random start is soon
+    forgotten.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -104,13 +105,13 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, num_updates: int) -> None:
-        """Move the average towards the weights, which have seen `num_updates` updates."""
+        """Move the average toward the weights after `num_updates` updates."""
         decay = min(self.decay, (1 + num_updates) / (10 + num_updates))
         torch._foreach_lerp_(self.average, [weight.detach() for weight in self._weights], 1.0 - decay)
 
     @contextmanager
     def swapped_in(self) -> Iterator[None]:
-        """Within, the model's weights are the average; after, they are what they were, bit for bit."""
+        """Use the average as the model's weights inside the block; restore the weights, bit for bit, afterwards."""
         backup = [weight.detach().clone() for weight in self._weights]
         self._fill(self.average)
         try:
@@ -129,6 +130,6 @@ class WeightAverage:
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take over a saved average."""
+        """Restore a saved average."""
         for name, average in zip(self.names, self.average, strict=True):
             average.copy_(state[name])

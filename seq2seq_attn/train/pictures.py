@@ -1,4 +1,4 @@
-"""Pictures of attention for TensorBoard, in milliseconds: matplotlib takes longer for one than a small validation."""
+"""Draw attention for TensorBoard in milliseconds. With matplotlib, a picture takes longer than a small validation."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _DARK = np.array([8, 48, 107])
 
 
 def draw_attention(attention: AttentionMap) -> npt.NDArray[np.uint8]:
-    """[height, width, 3]: a row per target token, a column per source token, its label above."""
+    """[height, width, 3]: a row per target token, a column per source token, with labels."""
     left, top = _margin(attention.target_tokens), _margin(attention.source_tokens)
     weights_TS = np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0)
     colors_TSC = np.rint(255 - weights_TS[..., None] * (255 - _DARK)).astype(np.uint8)
     cells = colors_TSC.repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     picture = np.full((top + cells.shape[0], left + cells.shape[1], 3), 255, dtype=np.uint8)
     picture[top:, left:] = cells
-    # source labels are drawn as rows on their side, and turned
+    # source labels are drawn as rows, then rotated
     picture[:top, left:] = np.rot90(_labels(attention.source_tokens, width=top, anchor_right=False))
     picture[top:, :left] = _labels(attention.target_tokens, width=left, anchor_right=True)
     return picture
 
 
 def _labels(tokens: list[str], *, width: int, anchor_right: bool) -> npt.NDArray[np.uint8]:
-    """[cells, width, 3]: a line per token, all at the right edge or all at the left."""
+    """[cells, width, 3]: a line per token, aligned right or left."""
     image = Image.new("RGB", (width, _CELL * len(tokens)), "white")
     draw = ImageDraw.Draw(image)
     for number, token in enumerate(tokens):

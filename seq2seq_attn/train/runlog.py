@@ -1,4 +1,4 @@
-"""What a training writes about itself: `metrics.jsonl`, TensorBoard events, `train.log`, and a bar on the terminal."""
+"""The training log: `metrics.jsonl`, TensorBoard events, `train.log`, and a progress bar."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
     "validation": ("perplexity", "bleu", "num_cut"),
 }
-"""what TensorBoard shows of each event"""
+"""the values of each event that go to TensorBoard"""
 
 log = logging.getLogger(__name__)
 
 
 class RunLog:
-    """The record of one run, as a context manager. `metrics.jsonl` has one JSON object per line, with `event` (`train`,
-    `validation`, `bad_update`, `end`), `update` and `epoch`, both counting what is complete (the log and the bar name
-    the running epoch, from 1); a number that is not finite is null there.
+    """The log of one run, as a context manager. Each line of `metrics.jsonl` is a JSON object with `event` (`train`,
+    `validation`, `bad_update`, `end`), and `update` and `epoch`, the numbers of complete updates and epochs. (The log
+    and the bar show the current epoch, from 1.) Numbers that are not finite are null.
 
-    `position` is None for a new run; for a resumed one the length of `metrics.jsonl` in bytes that belongs to the saved
-    state: later lines describe updates that are about to be made again, so they go.
+    `position` is None for a new run. For a resumed run it is the length of `metrics.jsonl` in bytes that belongs to the
+    saved state; later lines are removed, because their updates are made again.
     """
 
     def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed by training alone
+        from torch.utils.tensorboard import SummaryWriter  # slow to import
 
         self._directory = directory
         path = directory / METRICS
@@ -68,9 +68,9 @@ class RunLog:
         if error is None:
             self._close()
             return
-        with suppress(OSError):  # on a full disk: what led here is the error to tell
+        with suppress(OSError):  # on a full disk, the error that led here matters
             if isinstance(error, Exception):
-                # into the file alone: on the terminal whoever catches it will say so
+                # only to the file; the caller prints it to the terminal
                 self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
         for close in (self._handler.close, self._stream.close, self._writer.close):
             with suppress(OSError):
@@ -83,7 +83,7 @@ class RunLog:
             self._writer.close()
 
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
-        """Add a line; those of its numbers that make a curve go to TensorBoard too, as `event/name`."""
+        """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
         line = {"event": event, "update": update, "epoch": epoch, **values}
         with naming(self._directory / METRICS):
             self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
@@ -95,12 +95,12 @@ class RunLog:
                 self._writer.add_scalar(f"{event}/{name}", value, update)
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
-        """Show a few sentences in TensorBoard, their attention as pictures."""
+        """Show a few sentences in TensorBoard, with their attention as pictures."""
         from seq2seq_attn.train.pictures import draw_attention
 
         for number, sample in enumerate(samples, 1):
             texts = {"source": sample.source, "reference": sample.reference, "hypothesis": sample.hypothesis}
-            # four spaces make it code to Markdown: nothing in a sentence is markup
+            # indented by four spaces, so that Markdown takes sentences as code
             shown = "\n".join(f"    {name:10}  {text}" for name, text in texts.items())
             with naming(self._directory):
                 self._writer.add_text(f"sample {number}", shown, update)
@@ -109,7 +109,7 @@ class RunLog:
                     self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 
     def position(self) -> int:
-        """The length of `metrics.jsonl` in bytes, all of it safely on disk."""
+        """The length of `metrics.jsonl` in bytes, after syncing it to disk."""
         with naming(self._directory / METRICS):
             self._stream.flush()
             os.fsync(self._stream.fileno())
@@ -117,7 +117,7 @@ class RunLog:
 
 
 class _LogFile(logging.FileHandler):
-    """A log file that cannot be written ends training with one line, instead of a traceback per record."""
+    """A log file that ends training with one line if it cannot be written, instead of a traceback per record."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         with naming(Path(self.baseFilename)):
@@ -125,10 +125,10 @@ class _LogFile(logging.FileHandler):
 
 
 class Progress:
-    """The bar on stderr (none where stderr is no terminal): epoch, updates, loss, tokens a second, time left."""
+    """The progress bar on stderr, if that is a terminal: epoch, updates, loss, tokens per second, time left."""
 
     def __init__(self, *, update: int, total_updates: int | None, end_s: float | None, is_shown: bool = True) -> None:
-        """`end_s`: seconds from now until a time limit ends training, None without one."""
+        """`end_s`: seconds from now until a time limit ends training; None without a limit."""
         self._bar: tqdm[Any] = tqdm(
             total=total_updates,
             initial=update,

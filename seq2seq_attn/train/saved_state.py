@@ -71,7 +71,7 @@ class SavedState:
         Raises:
             UserError: the state is damaged, or belongs to another corpus or model.
         """
-        if not self._group.from_first(lambda: checkpoint.has_state(self._run.last_dir)):
+        if not self._group.broadcast(lambda: checkpoint.has_state(self._run.last_dir)):
             return None
         with checkpoint.refusing_foreign(self._run.last_dir):
             tensors, values = checkpoint.load_state(self._run.last_dir)

@@ -59,7 +59,7 @@ class Session:
         Raises:
             UserError: another training holds it.
         """
-        self.group.from_first(lambda: self._lock.enter_context(locked(run_dir)))
+        self.group.broadcast(lambda: self._lock.enter_context(locked(run_dir)))
 
     def close(self) -> None:
         """Release the lock."""

@@ -1,6 +1,6 @@
-"""Before training: which directory, new or resumed, and with which settings.
+"""Before training: choose the run directory, new or resumed, and load the settings.
 
-What loads torch is imported where it is used: a mistake in the settings is answered at once.
+Modules that import torch are imported where they are used, so that mistakes in the settings are reported at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODEL = "model.safetensors"
 LAST = "last"
 
 DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
-"""Settings a resume cannot change: with them the saved state would mean something else."""
+"""Settings that a resume cannot change, because the saved state depends on them."""
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
@@ -35,12 +35,12 @@ log = logging.getLogger(__name__)
 def load_settings(
     sources: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
 ) -> tuple[Config, Path | None]:
-    """The configuration that a command line asks for, and the run directory if that is decided: `multi30k` where
-    nothing is named; for a resume the run's own, with `sources` and `overrides` on top.
+    """The configuration of a command line (default `multi30k`), and the run directory if that is decided. A resumed run
+    has its own configuration, with `sources` and `overrides` on top.
 
     Raises:
-        UsageError: as `load_config`; nothing to resume.
-        UserError: the run's own configuration is damaged.
+        UsageError: as `load_config`, or there is nothing to resume.
+        UserError: the run's configuration is damaged.
     """
     if resume and run_dir is None:
         run_dir = newest_unfinished(RUNS_DIR)
@@ -48,15 +48,15 @@ def load_settings(
     if own is not None and own.exists():
         from seq2seq_attn.run_dir import RunDir
 
-        name = RunDir(own.parent).config().name  # whatever is changed, it stays the same run
+        name = RunDir(own.parent).config().name  # changed settings do not rename the run
         return load_config([str(own), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
     if resume and not sources:
-        raise UsageError(f"{run_dir}: nothing to resume there (no {CONFIG}); name a run, or give -c to begin one")
+        raise UsageError(f"{run_dir}: nothing to resume (no {CONFIG}); name a run, or use -c to start one")
     return load_config(sources or ["multi30k"], overrides), run_dir
 
 
 def newest_unfinished(runs_dir: Path) -> Path:
-    """The run that was last written to among those that have not come to their end.
+    """The unfinished run that was last written to.
 
     Raises:
         UsageError: there is none.
@@ -65,7 +65,7 @@ def newest_unfinished(runs_dir: Path) -> Path:
 
     runs = [path.parent for path in runs_dir.glob(f"*/{CONFIG}") if not RunDir(path.parent).is_finished()]
     if not runs:
-        raise UsageError(f"--resume: no unfinished run under {runs_dir}/; name one with --run-dir")
+        raise UsageError(f"--resume: no unfinished run in {runs_dir}/; name one with --run-dir")
     return max(runs, key=_last_written_at)
 
 
@@ -73,12 +73,12 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     """The directory to train in: as named, or `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken.
 
     Raises:
-        UsageError: it is taken, by a run that is neither to be resumed nor overwritten, or by something else; a run to
-            be resumed has lost its state.
-        UserError: another training writes there, or it holds links to elsewhere.
+        UsageError: the directory holds a run that is neither resumed nor overwritten, or something else; or the run to
+            be resumed has no saved state.
+        UserError: another process trains there, or the directory contains links.
     """
     if resume and overwrite:
-        raise UsageError("--resume and --overwrite: one goes on with the run, the other replaces it; choose one")
+        raise UsageError("--resume and --overwrite: one continues the run, the other replaces it; choose one")
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.lock import locked
@@ -91,7 +91,7 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     except UnicodeEncodeError:
         raise UsageError(f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it") from None
     if run_dir.exists() and not run_dir.is_dir():
-        raise UsageError(f"{run_dir}: a file; --run-dir takes a directory")
+        raise UsageError(f"{run_dir}: a file; --run-dir expects a directory")
     if resume and not (run_dir / CONFIG).exists():
         _clear_leftovers(run_dir)
     if resume:
@@ -101,18 +101,18 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     if not (run_dir / CONFIG).exists():
         raise UsageError(f"{run_dir}: not empty and not a run directory (it has no {CONFIG}); choose another --run-dir")
     if not (resume or overwrite):
-        raise UsageError(f"{run_dir}: holds a run already; --resume goes on with it, --overwrite replaces it")
+        raise UsageError(f"{run_dir}: already holds a run; --resume continues it, --overwrite replaces it")
     if resume and (run_dir / MODEL).exists() and not has_state(run_dir / LAST):
         raise UsageError(
-            f"{run_dir}: has a model, but no saved state to go on from (no {LAST}/); --overwrite starts it again"
+            f"{run_dir}: has a model, but no saved state to resume (no {LAST}/); --overwrite starts it over"
         )
-    with locked(run_dir):  # a training that still writes there is named before data is prepared
+    with locked(run_dir):  # report another process before data is prepared
         return run_dir
 
 
 def with_length_limit(config: Config, pairs: PairStore) -> Config:
-    """The configuration with a number for `search.max_length_ratio`, from the training pairs if it has none: a run
-    needs nothing but itself to translate."""
+    """The configuration with `search.max_length_ratio` set, if necessary from the training pairs, so that a run is
+    self-contained."""
     from seq2seq_attn.data.length_ratios import limiting_ratio
 
     if config.search.max_length_ratio is not None:
@@ -123,11 +123,11 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 
 
 def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
-    """The directory to train in, after all checks that need no data.
+    """Make all checks that need no data, and return the directory to train in.
 
     Raises:
-        UsageError: settings that cannot train, or a directory that is taken; settings that a resume cannot change.
-        UserError: the state to be resumed is damaged; word vectors that cannot be read.
+        UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
+        UserError: the state to be resumed is damaged, or word vectors cannot be read.
     """
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
@@ -143,31 +143,31 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
 
 def check_same_run(saved: Config, config: Config) -> None:
-    """Compare a run's settings with those of its resume.
+    """Check the settings of a resume against those of the run.
 
     Raises:
-        UsageError: one that decides the run differs.
+        UsageError: a setting differs that a resume cannot change.
     """
     changes = _differences(saved.model_dump(mode="json"), config.model_dump(mode="json"))
     for key, (old, new) in changes.items():
         if key == "search.max_length_ratio" and new is None:
-            continue  # chosen from the same training pairs again
+            continue  # will be chosen again from the same training pairs
         if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
             raise UsageError(
-                f"{key}={new!r}: the run was begun with {old!r}, and a resume cannot change that; start a new run"
+                f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
         log.warning("%s: %r in this session, %r before", key, new, old)
 
 
 def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_processes: int) -> None:
-    """Warn where this session computes otherwise than the one that saved `values`."""
+    """Warn about differences between this session and the one that saved `values`."""
     import torch
 
     if device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
         text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
         log.warning(text, torch.get_num_threads(), values["num_threads"])
     if (before := values.get("num_processes", 1)) != num_processes:
-        text = "%d processes in this session, %d before: dropout will drop other numbers than it would have"
+        text = "%d processes in this session, %d before: dropout masks will differ"
         log.warning(text, num_processes, before)
 
 
@@ -186,7 +186,7 @@ def _last_written_at(run_dir: Path) -> tuple[float, str]:
 
 
 def _clear_leftovers(run_dir: Path) -> None:
-    """A process killed while it wrote the very first file leaves its temporary one."""
+    """Remove the temporary file of a process that was killed while it wrote the first file."""
     for leftover in run_dir.glob(f".{CONFIG}.*.tmp"):
         leftover.unlink()
 

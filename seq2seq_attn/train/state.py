@@ -1,4 +1,4 @@
-"""Where a training stands, apart from its tensors: plain numbers, saved as JSON and taken up again by a resume."""
+"""The state of training apart from tensors: plain numbers, saved as JSON for a resume."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seq2seq_attn.train.optim import Plateau
 
 @dataclass
 class Window:
-    """What has happened since the last line of the log: sums, so that a resume goes on adding."""
+    """Sums since the last line of the log."""
 
     num_updates: int = 0
     num_tokens: int = 0
@@ -31,16 +31,17 @@ class Window:
 
 @dataclass
 class TrainState:
-    """The counters of a training. Epochs and updates count what is complete: `update` 7 means seven were made."""
+    """The counters of a training run. `update` and `epoch` count complete ones: `update` 7 means that seven were
+    made."""
 
     update: int = 0
     epoch: int = 0
     batches_done: int = 0
-    """micro-batches of the running epoch that are behind us"""
+    """complete micro-batches of the current epoch"""
     num_tokens: int = 0
-    """target tokens learned from, with EOS"""
+    """target tokens trained on, with EOS"""
     elapsed_s: float = 0.0
-    """time spent training, validations and earlier sessions included"""
+    """training time, including validations and earlier sessions"""
     num_bad: int = 0
     """updates skipped for a non-finite loss or gradient"""
     num_bad_in_row: int = 0
@@ -48,10 +49,10 @@ class TrainState:
     """the update of the last validation"""
     best_score: float | None = None
     best_rank: list[float] | None = None
-    """what validations are compared by, higher is better"""
+    """the key by which validations are compared; higher is better"""
     best_update: int | None = None
     best_num_cut: int = 0
-    """hypotheses of the best validation that the length limit cut"""
+    """hypotheses cut at the length limit in the best validation"""
     num_without_better: int = 0
     """validations since the best one"""
     plateau: Plateau = field(default_factory=Plateau)
@@ -75,7 +76,7 @@ class TrainState:
         gradient_norm: float,
         terms: Mapping[str, tuple[float, float]],
     ) -> None:
-        """Note an update that was made."""
+        """Record an applied update."""
         self.update += 1
         self.num_tokens += num_tokens
         self.num_bad_in_row = 0
@@ -90,13 +91,14 @@ class TrainState:
             window.terms[name] = [before[0] + total, before[1] + count]
 
     def take_batches(self, num_batches: int, *, num_batches_of_epoch: int) -> None:
-        """Note that micro-batches are behind us, whether an update came of them or not."""
+        """Record complete micro-batches, whether their update was applied or skipped."""
         self.batches_done += num_batches
         if self.batches_done >= num_batches_of_epoch:
             self.epoch, self.batches_done = self.epoch + 1, 0
 
     def is_validation_due(self, config: ValidationConfig) -> bool:
-        """A validation belongs to this update and has not been made (a resume may begin with one)."""
+        """Whether a validation after this update is due and has not been made. (A resume may start with a
+        validation.)"""
         if self.update == self.validated_at:
             return False
         if config.every_updates is None:
@@ -104,7 +106,7 @@ class TrainState:
         return self.update % config.every_updates == 0
 
     def take_validation(self, *, bleu: float, perplexity: float, num_cut: int, config: ValidationConfig) -> bool:
-        """Note a validation; whether it is the best so far. Perplexity decides between equal BLEUs (0, early on)."""
+        """Record a validation and return whether it is the best so far. Perplexity breaks ties of BLEU (0 early on)."""
         self.validated_at = self.update
         is_bleu = config.metric == "bleu"
         rank = [bleu if is_bleu else -perplexity, -perplexity]
@@ -118,7 +120,7 @@ class TrainState:
         return is_better
 
     def stop_reason(self, config: TrainConfig) -> str | None:
-        """Why training is over, or None."""
+        """The reason to stop training, or None."""
         if config.max_updates is not None and self.update >= config.max_updates:
             return f"train.max_updates={config.max_updates} reached"
         if config.max_epochs is not None and self.epoch >= config.max_epochs:

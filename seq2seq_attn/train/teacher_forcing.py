@@ -1,8 +1,8 @@
 """Scheduled sampling: how often a decoder step sees the reference token, as a function of the update.
 
 Bengio, Vinyals, Jaitly and Shazeer (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks",
-section 2.4. Their curves run for ever between 1 and 0; ours go from `start` to `end` in `num_updates` and stay there,
-so each shape is scaled to meet both ends exactly.
+section 2.4. Their schedules approach 0 without end; ours are scaled to go from `start` to `end` in `num_updates`, and
+stay there.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable
 
 EXPONENTIAL_FLOOR = 0.01
-"""what is left of the paper's k^i when our exponential schedule ends"""
+"""value of the paper's k^i at the end of our exponential schedule"""
 
 
 def teacher_forcing_ratio(update: int, *, schedule: str, start: float, end: float, num_updates: int) -> float:
     """The probability in [0, 1] that a step of this update (0 = first) sees the reference token.
 
     Raises:
-        KeyError: a schedule that is not one of `SHAPES`.
+        KeyError: the schedule is not in `SHAPES`.
     """
     shape = SHAPES[schedule]
     if update <= 0 or schedule == "constant":
@@ -37,13 +37,13 @@ def _linear(update: int, num_updates: int) -> float:
 
 
 def _exponential(update: int, num_updates: int) -> float:
-    """k^i, with k such that `EXPONENTIAL_FLOOR` is left at the end; scaled to end at 0."""
+    """k^i, with k such that it ends at `EXPONENTIAL_FLOOR`; scaled to end at 0."""
     power: float = EXPONENTIAL_FLOOR ** (update / num_updates)
     return (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
 
 
 def _inverse_sigmoid(update: int, num_updates: int) -> float:
-    """k / (k + exp(i / k)), with the middle half way (k ln k = num_updates / 2), scaled to run from 1 to 0."""
+    """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from 1 to 0."""
     k = _inverse_sigmoid_k(num_updates)
     first, last = k / (k + 1.0), 1.0 / (k + 1.0)
     value = 1.0 / (1.0 + math.exp((update - num_updates / 2) / k))
@@ -64,4 +64,4 @@ SHAPES: dict[str, Callable[[int, int], float]] = {
     "exponential": _exponential,
     "inverse_sigmoid": _inverse_sigmoid,
 }
-"""from 1 to 0 between the first update and `num_updates`; `constant` stays"""
+"""schedules from 1 to 0 between the first update and `num_updates`; `constant` stays at 1"""

@@ -25,38 +25,38 @@ from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
 _NUM_LINES_AT_ONCE = 512
-"""lines translated between two looks at whether to stop"""
+"""lines translated between checks for a stop request"""
 
 log = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):
-    """Training was asked to stop: a validation is not worth finishing, as the resume makes it again."""
+    """Training was asked to stop during a validation, which a resume makes again."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One sentence, for a human to look at."""
+    """A sample translation for people to read."""
 
     source: str
     reference: str
     hypothesis: str
     attention: AttentionMap | None = None
-    """None for a model that has none over source positions"""
+    """None for a model without attention over source positions"""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What a validation found."""
+    """The results of a validation."""
 
     perplexity: float
     """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
     bleu: float
     signature: str
     num_pairs: int
-    """pairs that BLEU is over"""
+    """pairs in BLEU"""
     num_cut: int
-    """of these, hypotheses that the length limit cut"""
+    """hypotheses of these cut at the length limit"""
     samples: list[Sample]
 
 
@@ -73,7 +73,7 @@ class Validator:
         should_stop: Callable[[], bool],
         group: Group = ALONE,
     ) -> None:
-        """`should_stop` is asked between batches: true raises `Interrupted` out of `validate`, on all ranks."""
+        """`should_stop` is called between batches; if it returns true, `validate` raises `Interrupted` on all ranks."""
         self._prepared = prepared
         self._config = config
         self._device = device
@@ -82,7 +82,7 @@ class Validator:
         self._group = group
         pairs = prepared.pairs(SPLIT)
         if not len(pairs):
-            raise UserError(f"{prepared.directory}: the validation split is empty; give data.valid at least one pair")
+            raise UserError(f"{prepared.directory}: the validation split is empty; data.valid needs at least one pair")
         self._pairs = pairs
         limit = config.train.validation.num_pairs
         sources, references = prepared.text(SPLIT)
@@ -91,11 +91,11 @@ class Validator:
         self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
 
     def validate(self, model: Seq2Seq) -> Validation:
-        """Perplexity and BLEU of a model as it is now; its training mode and random numbers are untouched. Each rank
-        takes its share of the sentences; all return the same, but the samples are the first rank's.
+        """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
+        Each rank takes a share of the sentences; all return the same, except that the samples are the first rank's.
 
         Raises:
-            Interrupted: `should_stop` said so to one of the ranks.
+            Interrupted: `should_stop` returned true on a rank.
         """
         was_training = model.training
         model.eval()
@@ -120,12 +120,12 @@ class Validator:
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:
-        """Of this rank's share, in nats, summed over target tokens with EOS."""
+        """The negative log-likelihood of this rank's share, in nats, summed over target tokens with EOS."""
         nll_sum = 0.0
         size = self._config.search.batch_size
         batches = self._group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
-        # pairs longer than those of training are scored whole, in batches no larger than those of training pairs
+        # longer pairs than in training are scored whole, in batches no larger than in training
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._look()
             batch = self._pairs.batch(indices).to(self._device)
@@ -146,7 +146,7 @@ class Validator:
         )
 
     def _translate(self, translator: Translator) -> list[tuple[str, bool]]:
-        """Translations of this rank's share, each with whether the length limit cut it."""
+        """The translations of this rank's share, and whether the length limit cut each."""
         beam_size = self._config.train.validation.beam_size
         sources = self._group.share(self._sources)
         found: list[tuple[str, bool]] = []
@@ -158,7 +158,7 @@ class Validator:
         return found
 
     def _samples(self, translator: Translator) -> list[Sample]:
-        """The same sentences each time, spread over the split; translated once more, with attention."""
+        """Sample translations with attention, always of the same sentences, spread over the split."""
         num_lines = len(self._sources)
         num_samples = min(self._config.train.validation.num_samples, num_lines)
         indices = [number * num_lines // num_samples for number in range(num_samples)]

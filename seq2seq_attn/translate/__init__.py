@@ -1,1 +1,1 @@
-"""Strings to translations, scores and attention."""
+"""Translate and score text, with attention maps."""

@@ -1,4 +1,4 @@
-"""The attention of one translation with its tokens: what heat maps, pages and notebooks show."""
+"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and notebooks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from seq2seq_attn.translate.snippet import html_map
 
 EOS_LABEL = "<eos>"
 MAP_NOTE = (
-    "Each row is a token of the translation, in the order it was written; the stronger the shade of a cell, the more "
-    "the model looked at that source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
+    "Each row is a token of the translation, in order. The darker a cell, the more attention the model paid to that "
+    "source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
 )
 
 
@@ -33,11 +33,11 @@ class AttentionMap:
     source_tokens: list[str]
     """as the model saw the source, `<eos>` last"""
     target_tokens: list[str]
-    """`<eos>` last, where the translation ended by itself"""
+    """`<eos>` last, if the translation ended with it"""
     weights_TS: npt.NDArray[np.floating[Any]]
-    """[target tokens, source tokens]; each row sums to 1: where the model looked when it wrote that token"""
+    """[target tokens, source tokens]: each token's attention; rows sum to 1"""
     unknown: tuple[int, ...] = ()
-    """the positions of source tokens that the model does not know"""
+    """positions of source tokens outside the vocabulary"""
 
     @classmethod
     def of(
@@ -47,7 +47,7 @@ class AttentionMap:
         weights_TS: npt.NDArray[np.floating[Any]],
         unknown: tuple[int, ...] = (),
     ) -> AttentionMap:
-        """Put labels and weights together; a row or column beyond the tokens is that of EOS.
+        """Combine labels and weights. A row or column more than there are tokens belongs to EOS.
 
         Raises:
             ValueError: the shape fits neither with EOS nor without.
@@ -65,5 +65,5 @@ class AttentionMap:
         return f"AttentionMap({num_target} target x {num_source} source tokens)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The table that a notebook shows."""
         return html_map(self.weights_TS, self.source_tokens, self.target_tokens, self.unknown)

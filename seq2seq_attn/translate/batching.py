@@ -1,4 +1,4 @@
-"""Lines on their way through a model: in chunks, in batches of neighbours in length, without dropout."""
+"""Batch lines for inference: in chunks, sorted by length."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 from torch import nn
 
-# Lines are sorted by length and batched inside a chunk of this size, whichever limit comes first.
+# Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
 _CHUNK_LINES = 2_048
 _CHUNK_CHARACTERS = 1 << 20
-# A batch of long sentences holds fewer of them: this many source positions per sentence of the batch size.
+# A batch has at most this many source positions per sentence of the batch size, so fewer long sentences fit.
 _POSITIONS_PER_SENTENCE = 40
 
 
 @contextmanager
 def eval_mode(model: object) -> Iterator[None]:
-    """Without dropout; a model in training is put back into training."""
+    """Put a model into evaluation mode for the block (no dropout), then back into its former mode."""
     was_training = isinstance(model, nn.Module) and model.training
     if isinstance(model, nn.Module) and was_training:
         model.eval()
@@ -28,7 +28,7 @@ def eval_mode(model: object) -> Iterator[None]:
 
 
 def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Consecutive lines, as many as are sorted and batched together."""
+    """Consecutive lines in chunks that are sorted and batched together."""
     chunk: list[str] = []
     num_characters = 0
     for line in lines:
@@ -42,13 +42,13 @@ def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Places of all segments, neighbours in length together."""
+    """Indices of all segments, sorted by length, in batches."""
     batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         is_full = len(batch) >= batch_size
-        if batch and (is_full or (len(batch) + 1) * lengths[place] > batch_size * _POSITIONS_PER_SENTENCE):
+        if batch and (is_full or (len(batch) + 1) * lengths[index] > batch_size * _POSITIONS_PER_SENTENCE):
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch

@@ -18,12 +18,11 @@ from seq2seq_attn.text.vocab import Vocab
 
 
 def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precision) -> Seq2Seq | Ensemble:
-    """The best model of one run, or of several runs their ensemble, ready to translate.
+    """The best model of a run, or the ensemble of several runs, ready to translate.
 
     Raises:
-        UserError: a run whose files are missing, damaged or of another version.
-        UsageError: no run, runs that cannot form an ensemble, or a precision that one of several models does not
-            support.
+        UserError: a run's files are missing, damaged or of another version.
+        UsageError: there are no runs, they cannot form an ensemble, or a model does not support the precision.
     """
     configs = [run.config() for run in runs]
     check_alike(runs)
@@ -35,10 +34,10 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:
-    """Check that runs are different ones and share their output, tokenizers and vocabularies.
+    """Check that runs are distinct and share their output, tokenizers and vocabularies.
 
     Raises:
-        UsageError: they do not, or there is none.
+        UsageError: they do not, or there are none.
         UserError: a file of a run is missing or damaged.
     """
     if not runs:
@@ -61,7 +60,7 @@ def check_alike(runs: Sequence[RunDir]) -> None:
 
 
 def _difference(first: RunDir, other: RunDir) -> str | None:
-    """The first difference in the text processing of two runs; None: there is none."""
+    """The first difference in the text processing of two runs, or None."""
     for side in SIDES:
         settings, others = (saved_settings(run.path, side) for run in (first, other))
         if settings != others:

@@ -1,4 +1,4 @@
-"""Figures by matplotlib's objects (no pyplot: no global state, no display), saved as PNG, SVG or PDF."""
+"""Make and save matplotlib figures without pyplot, which would need global state and a display."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 150
 _MAX_PIXELS = 9_000
-"""of a side; larger figures get fewer pixels per inch"""
+"""per side; larger figures get fewer pixels per inch"""
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that many inches."""
+    """An empty figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -31,14 +31,14 @@ def new_figure(width: float, height: float) -> Figure:
 
 @contextmanager
 def any_script() -> Iterator[None]:
-    """Draw a token in a script that the font lacks as boxes: no reason to stop or to fill stderr."""
+    """Suppress warnings about scripts that the font lacks; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
         yield
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure in the format that the file's name ends in."""
+    """Write the figure in the format of the file's suffix."""
     width, height = figure.get_size_inches()
     with atomic_path(path) as temporary, any_script():
         figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=min(_DPI, _MAX_PIXELS / max(width, height)))

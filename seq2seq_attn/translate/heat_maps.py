@@ -1,6 +1,6 @@
-"""Heat maps of attention: sentences in a grid, cells of one size, one colour scale from 0 to 1.
+"""Heat maps of attention: a grid of sentences, with cells of one size and one color scale from 0 to 1.
 
-Every map is drawn in a corner first and measured with its labels; then the maps are put into columns.
+Each map is first drawn in a corner and measured with its labels; then the maps are arranged in columns.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CELL = 0.21
-"""inches: a label of 8 points fits"""
+"""inches; fits a label of 8 points"""
 _GAP = 0.3
 _BAR_WIDTH, _BAR_HEIGHT, _BAR_ROOM = 0.12, 1.6, 0.75
 _CHARACTERS_PER_INCH = 15.5
-"""of text of 8 points, on average"""
+"""average for text of 8 points"""
 _ASPECT = 1.4
-"""width / height that the grid comes near to"""
+"""target width / height of the grid"""
 
 
 class _Box(NamedTuple):
-    """A map in inches: its cells, and the room for labels at the left, above, at the right and below."""
+    """The size of a map in inches: its cells, and the margins for labels on the left, top, right and bottom."""
 
     width: float
     height: float
@@ -42,7 +42,7 @@ class _Box(NamedTuple):
 
 
 class _Grid(NamedTuple):
-    """The edges of columns and rows in inches, from the top left corner of the first."""
+    """The edges of columns and rows in inches, from the top left corner."""
 
     num_columns: int
     boxes: Sequence[_Box]
@@ -55,13 +55,13 @@ class _Grid(NamedTuple):
         return [list(self.boxes[start : start + self.num_columns]) for start in starts]
 
     def widths(self) -> list[tuple[float, float]]:
-        """Of each column: room for labels at the left, and the rest."""
+        """For each column, the left margin and the rest."""
         return [
             (max(box.left for box in column), max(box.width + box.right for box in column)) for column in self.columns()
         ]
 
     def heights(self) -> list[tuple[float, float]]:
-        """Of each row: room for labels above, and the rest."""
+        """For each row, the top margin and the rest."""
         return [(max(box.top for box in row), max(box.height + box.bottom for box in row)) for row in self.rows()]
 
     def size(self) -> tuple[float, float]:
@@ -70,19 +70,19 @@ class _Grid(NamedTuple):
 
 
 def plot_attention(path: Path, maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> None:
-    """Write `attention_figure` in the format that the file's name ends in.
+    """Write `attention_figure` in the format of the file's suffix.
 
     Raises:
-        ValueError: no map at all.
+        ValueError: there are no maps.
     """
     save_figure(attention_figure(maps, titles), path)
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
-    """Heat maps: source tokens on top, target tokens at the left, the title (the sentence) above each.
+    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above each.
 
     Raises:
-        ValueError: no map at all.
+        ValueError: there are no maps.
     """
     if not maps:
         raise ValueError("no attention to draw")
@@ -108,7 +108,7 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.imshow(attention.weights_TS, cmap=colors, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    # A token may hold `$`, which would start a formula: hence parse_math.
+    # parse_math=False: a `$` in a token would start a formula
     axes.set_xticks(range(num_source), attention.source_tokens, rotation=90, fontsize=8, parse_math=False)
     axes.set_yticks(range(num_target), attention.target_tokens, fontsize=8, parse_math=False)
     axes.set_xlabel("source", fontsize=8, color="0.35")
@@ -124,7 +124,7 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
 
 
 def _mark_unknown(axes: Axes, unknown: Sequence[int]) -> None:
-    """Show which source tokens the model does not know, and say so."""
+    """Mark the source tokens outside the vocabulary, with a legend."""
     for position in unknown:
         axes.get_xticklabels()[position].set(color=UNKNOWN_COLOR, fontstyle="italic")
     if unknown:
@@ -135,13 +135,13 @@ def _measure(figure: Figure, axes: Axes) -> _Box:
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
     if whole is None:
-        raise ValueError("a map that cannot be seen")
+        raise ValueError("the map is not visible")
     edges = (cells.x0 - whole.x0, whole.y1 - cells.y1, whole.x1 - cells.x1, cells.y0 - whole.y0)
     return _Box(*(inches / figure.dpi for inches in (cells.width, cells.height, *edges)))
 
 
 def _arrange(figure: Figure, every: Sequence[Axes], grid: _Grid) -> None:
-    """Put the maps into the grid, the colour bar at its right and the explanation under it."""
+    """Arrange the maps in the grid, with the color bar on its right and the explanation below."""
     room, height = grid.size()
     width = max(room, 4.0) + _BAR_ROOM
     note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))

@@ -1,4 +1,4 @@
-"""Attention maps small enough to travel by the thousand inside one HTML file: 8 bits a weight, runs of zeros counted.
+"""Compressed attention maps for HTML files with thousands of them: 8 bits per weight, run-length-encoded zeros.
 
 Shapes: T target positions, S source positions.
 """
@@ -20,16 +20,16 @@ LEVELS = 255
 
 @dataclass(frozen=True)
 class PackedMap:
-    """An attention map in 8 bits, row by row: a weight 1 to 255 as itself, n zeros in a row as the two bytes 0, n."""
+    """An attention map in 8 bits, row by row: weights 1 to 255 as one byte, a run of n zeros as the two bytes 0, n."""
 
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
     packed: bytes
     unknown: tuple[int, ...] = ()
-    """the positions of source tokens that the model does not know"""
+    """positions of source tokens outside the vocabulary"""
 
     def levels_TS(self) -> npt.NDArray[np.uint8]:
-        """The weights times 255, whole numbers."""
+        """The weights times 255, rounded."""
         values: list[int] = []
         position = 0
         while position < len(self.packed):
@@ -39,7 +39,7 @@ class PackedMap:
         return np.array(values, dtype=np.uint8).reshape(len(self.target_tokens), len(self.source_tokens))
 
     def without_below(self, level: int) -> PackedMap:
-        """The same map with every weight under level / 255 set to 0."""
+        """The map with every weight below level / 255 set to 0."""
         levels_TS = self.levels_TS()
         levels_TS[levels_TS < level] = 0
         return replace(self, packed=_pack(levels_TS))
@@ -50,14 +50,14 @@ class PackedMap:
 
 
 def pack_map(attention: AttentionMap) -> PackedMap:
-    """Round the weights to 255ths and pack them; what rounds to 0 is not stored."""
+    """Round the weights to multiples of 1/255 and pack them."""
     levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(np.uint8)
     tokens = tuple(attention.source_tokens), tuple(attention.target_tokens)
     return PackedMap(*tokens, _pack(levels_TS), attention.unknown)
 
 
 def pack_translation(translation: Translation) -> PackedMap | None:
-    """The packed map of a translation; None where there is nothing to show."""
+    """The packed map of a translation; None if it has no attention."""
     found = translation.attention_map()
     return None if found is None else pack_map(found)
 

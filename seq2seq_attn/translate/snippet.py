@@ -1,4 +1,4 @@
-"""Attention maps as a piece of HTML for notebooks: one table, without scripts, styles or files of its own.
+"""Attention maps as self-contained HTML tables for notebooks.
 
 Shapes: T target positions, S source positions.
 """
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_CELLS = 10_000
-"""of a table: larger ones make a notebook slow"""
+"""per table; larger tables make a notebook slow"""
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
-"""of weight 0 and 1 in every picture of attention, as on the HTML pages; linear between them"""
+"""of weight 0 and 1 in all pictures of attention, with linear interpolation"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 
@@ -26,10 +26,10 @@ def html_map(
     target_tokens: Sequence[str],
     unknown: Collection[int] = (),
 ) -> str:
-    """The weights as a table: source tokens on top, target tokens at the left; a cell's title is its weight."""
+    """The weights as a table: source tokens on top, target tokens on the left, each weight as its cell's title."""
     if weights_TS.size > MAX_CELLS:
         num_target, num_source = weights_TS.shape
-        return f"<p>{num_target} x {num_source} weights are too many for a table; plot() draws them.</p>"
+        return f"<p>{num_target} x {num_source} weights are too many for a table; use plot().</p>"
     upright = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:2px;font-weight:normal;"
     head = "".join(
         f'<th style="{upright}{_UNKNOWN if position in unknown else ""}">{html.escape(token)}</th>'

@@ -1,4 +1,4 @@
-"""What comes out of translating one line, and how an over-long line is cut up and put together again.
+"""The translation of a line, and how over-long lines are split into segments and their translations joined.
 
 Shapes: T target positions, S source positions.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.text.tokenizers.base import SPACE
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -21,46 +22,46 @@ if TYPE_CHECKING:
 
 EOS_TOKEN = SPECIALS[EOS]
 MAX_ATTENTION_CELLS = 1_000_000
-"""a line cut into segments gets no attention matrix above this size (4 MB); its links stay"""
+"""above this size (4 MB), a line of several segments has links but no attention matrix"""
 _MAX_REPR = 60
 """characters of the text in `repr`"""
 _SENTENCE_ENDS = tuple(".!?…。！？")
-_WORD_START = "▁"
 
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One translation of one line. A notebook shows its text and its attention."""
+    """A translation of a line. A notebook shows its text and its attention."""
 
     text: str
     """detokenized; never holds a line break or another control character"""
     tokens: list[str]
-    """target tokens, without EOS; UNKs already replaced where that was asked for"""
+    """target tokens without EOS; with `unk="copy"`, UNKs are already replaced"""
     score: float
-    """what hypotheses are ranked by: log_prob / length ** length_penalty, length in target tokens with EOS; of a line
-    translated in segments, the sum of theirs"""
+    """the score that ranks hypotheses, log_prob / length ** length_penalty, with the length in target tokens including
+    EOS; for a line translated in segments, the sum over segments"""
     log_prob: float
-    """natural log of the model's probability, EOS included"""
+    """natural logarithm of the translation's probability, EOS included"""
     source_tokens: list[str]
     """the source as the model saw it, `<eos>` last"""
     attention: npt.NDArray[np.float32] | None
-    """weights [T, S]: a row for each of `tokens` and, where the translation ended by itself, one for EOS; a column for
-    each of `source_tokens`. None for a model whose attention has no source positions, or above `MAX_ATTENTION_CELLS`"""
+    """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it; a column for each
+    of `source_tokens`. None for a model without attention over source positions, or above `MAX_ATTENTION_CELLS`"""
     is_finished: bool
-    """it ended by itself"""
+    """it ended with EOS"""
     heaviest: list[int] | None
-    """for each of `tokens`, the source position with the highest weight; None where there are no weights"""
+    """argmax of the attention: the source position with the highest weight for each of `tokens`; None without
+    attention"""
     is_cut: bool = False
-    """the length limit decided: the translation was cut there, or a hypothesis that scored higher was"""
+    """the length limit cut the translation, or a hypothesis with a higher score"""
     unknown: tuple[int, ...] = ()
-    """the positions in `source_tokens` of those that the run's vocabulary lacks"""
+    """positions of the source tokens outside the run's vocabulary"""
 
     def links(self) -> list[tuple[int, int]]:
-        """Hard alignment (source position, target position): each token's heaviest source position, in the order of the
-        target. A token that looks at EOS most has no link.
+        """The hard alignment: (source position, target position) of each token's highest weight, in target order.
+        Tokens with their highest weight on EOS have no link.
 
         Raises:
-            ValueError: there are no weights.
+            ValueError: there is no attention.
         """
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
@@ -68,28 +69,28 @@ class Translation:
         return [(source, target) for target, source in enumerate(self.heaviest) if source != eos]
 
     def attention_map(self) -> AttentionMap | None:
-        """The attention with its tokens; None where there is nothing to show."""
+        """The attention with its tokens as labels; None without attention or tokens."""
         if self.attention is None or not self.tokens:
             return None
         return AttentionMap.of(self.source_tokens, self.tokens, self.attention, self.unknown)
 
     def plot(self) -> Figure:
-        """The attention as a heat map; `plot().savefig("map.pdf")` writes it.
+        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`.
 
         Raises:
             ValueError: there is no attention to draw.
         """
         from seq2seq_attn.translate.heat_maps import attention_figure
 
-        found = self.attention_map()
-        return attention_figure([] if found is None else [found], [self.text])
+        map = self.attention_map()
+        return attention_figure([] if map is None else [map], [self.text])
 
     def __repr__(self) -> str:
         shape = "none" if self.attention is None else " x ".join(map(str, self.attention.shape))
         return f"Translation({_shortened(self.text)!r}, log_prob={self.log_prob:.2f}, attention: {shape})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The text and the attention, for a notebook."""
         map = self.attention_map()
         return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
 
@@ -99,14 +100,14 @@ def _shortened(text: str) -> str:
 
 
 def empty_translation(has_attention: bool) -> Translation:
-    """Of a blank line."""
+    """The translation of a blank line."""
     attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
     return Translation("", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None)
 
 
 def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """Segments of at most `max_length` tokens, each as long as may be: it ends after the last sentence end in its
-    second half, else before the last token there that starts a word, else where it is full."""
+    """Split tokens into segments of at most `max_length`. A segment ends after the last sentence end in its second
+    half, else before the last token there that starts a word, else at its maximum length."""
     segments = []
     start = 0
     while len(tokens) - start > max_length:
@@ -119,13 +120,13 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
 def _break(tokens: Sequence[str], start: int, full: int) -> int:
     stops = range(full, start + (full - start) // 2, -1)
     after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
-    before_word = (stop for stop in stops if tokens[stop].startswith(_WORD_START))
+    before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
     return next(after_sentence, None) or next(before_word, full)
 
 
 def join_translations(parts: Sequence[Translation]) -> Translation:
-    """The translation of a line from those of its segments: texts joined by a blank, scores added, attention
-    block-diagonal with one common EOS column."""
+    """Join the translations of a line's segments: texts separated by spaces, scores added, attention block-diagonal
+    with one common EOS column."""
     if len(parts) == 1:
         return parts[0]
     offsets = np.cumsum([0, *(len(part.source_tokens) - 1 for part in parts)]).tolist()
@@ -153,7 +154,7 @@ def join_translations(parts: Sequence[Translation]) -> Translation:
 
 
 def join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
-    """A line's translations from those of its segments: the i-th from the i-th of each, or its last."""
+    """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or its last."""
     num_translations = max(len(translations) for translations in segments)
     return [
         join_translations([translations[min(rank, len(translations) - 1)] for translations in segments])
@@ -163,7 +164,7 @@ def join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
 
 def _join_attention(parts: Sequence[Translation], offsets: Sequence[int]) -> npt.NDArray[np.float32] | None:
     blocks = [part.attention for part in parts if part.attention is not None]
-    # the EOS row of the last segment is the line's; those of the others have no token to belong to
+    # only the last segment's EOS row is kept, as the line's
     heights = [len(part.tokens) for part in parts[:-1]] + [len(block) for block in blocks[-1:]]
     shape = (sum(heights), offsets[-1] + 1)
     if len(blocks) < len(parts) or shape[0] * shape[1] > MAX_ATTENTION_CELLS:

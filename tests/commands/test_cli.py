@@ -68,7 +68,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Exit codes: 0: done. 2: the command line or the configuration is wrong; change it. 1: something else" in out
+    assert "Exit codes: 0: success. 2: a mistake in the command line or the configuration. 1: something else" in out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []])
@@ -129,8 +129,8 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
             ],
             "model.attention.name='aditive': no such variant; did you mean 'additive'?",
         ),
-        (["train", "--resume"], "no unfinished run under runs/"),
-        (["prepare", "wmt14"], "corpus 'wmt14': known by name are multi30k, captions"),
+        (["train", "--resume"], "no unfinished run in runs/"),
+        (["prepare", "wmt14"], "corpus 'wmt14': expected multi30k, captions"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
         (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
     ],
@@ -225,7 +225,7 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
     assert run(["train", "--resume", "--run-dir", path]) == 0
     assert "finished" in capsys.readouterr().err
     code, error = fails(capsys, "train", *settings(corpus), "--run-dir", path)
-    assert (code, "holds a run already" in error) == (2, True)
+    assert (code, "already holds a run" in error) == (2, True)
 
 
 def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,6 +408,6 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
 def test_prepare_looks_into_the_source_folder_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong").mkdir()
     code, error = fails(capsys, "prepare", "multi30k", "--source-dir", "wrong")
-    assert (code, "wrong/train.de.gz: no such file; a source folder holds the published" in error) == (1, True)
+    assert (code, "wrong/train.de.gz: no such file; a source folder must hold the published" in error) == (1, True)
     code, error = fails(capsys, "prepare", "captions", "--source-dir", "wrong")
     assert (code, "--source-dir wrong: for multi30k only, not captions" in error) == (2, True)

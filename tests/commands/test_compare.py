@@ -76,8 +76,8 @@ def test_without_variation_the_seeds_of_one_configuration() -> None:
         ("hidden_size=1,2", "unknown configuration key 'hidden_size'; did you mean '.*hidden_size'"),
         ("model.atention.name=dot", "did you mean 'model.attention'"),
         ("model.hidden_size=one", "model.hidden_size='one': expected a whole number"),
-        ("seed=1,2", "--vary seed=1,2: no setting of an arm; say --seeds"),
-        ("attention=additive,additive", "two arms are called additive; name each value once"),
+        ("seed=1,2", "--vary seed=1,2: not a setting of an arm; use --seeds"),
+        ("attention=additive,additive", "two arms are named additive; give each value once"),
         ("train.device=cpu,auto", "train the same; vary a setting that decides what is trained"),
     ],
 )
@@ -155,7 +155,7 @@ def test_stopped_taken_up_and_kept(
     assert "2 runs, 0 of them finished before; 2 at a time, one thread each\n" in err
     until(lambda: not any(is_locked(path) for path in runs))
     if number == signal.SIGTERM:
-        assert "stopping 2 training runs, which save their state; the same command goes on" in err
+        assert "stopping 2 training runs, which save their state; the same command resumes them" in err
         assert all("saved; go on with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
     assert not any(RunDir(path).is_finished() for path in runs)
 

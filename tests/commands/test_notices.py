@@ -32,7 +32,7 @@ def test_unknown_words_of_each_sentence_are_told(
     translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
     assert caplog.messages[:3] == [
         "line 1: 2 of 3 words unknown to this run: Hallo, Welt",
-        "line 3: blank, and so is its translation",
+        "line 3: blank, so its translation is blank",
         f"line 4: 1 of 1 words unknown to this run: {'x' * 29}…",
     ]
     assert "unknown" not in capfd.readouterr().out
@@ -60,7 +60,7 @@ def test_copying_says_when_there_is_nothing_to_copy(
     run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     translate(["Hund"], run=run.path, output=tmp_path / "out", unk="copy")
-    assert caplog.messages[0].startswith("--unk copy: changes nothing, because this run never writes <unk>")
+    assert caplog.messages[0].startswith("--unk copy: no effect, because this run never writes <unk>")
     caplog.clear()
     other = make_toy_run(tmp_path / "run", toy_config(vocab={"min_frequency": 2}))
     translate(["Hund"], run=other.path, output=tmp_path / "out", unk="copy")

@@ -70,7 +70,7 @@ def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> N
     )
     assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
     assert "languages: de -> en, from the training text" in err
-    assert "settings: own-tiny, which suits 160 sentence pairs" in err
+    assert "settings: own-tiny, for 160 sentence pairs" in err
     assert "set aside" not in err
     config = own.config()
     assert (config.data.train, config.data.valid, config.data.test) == (
@@ -177,22 +177,22 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
         (
             ["--train=corpus/train", "--source-language=fr", "--target-language=en"],
             1,
-            "though corpus/train.en is there",
+            "but corpus/train.en exists",
         ),
-        (["--train=corpus/train"], 2, "its languages are not clear (there are de, en); add --source-language and"),
+        (["--train=corpus/train"], 2, "its languages are not clear (found de, en); add --source-language and"),
         (
             ["--train=a", "--train=b", "--train=c"],
             2,
             "--train: 3 values; give one prefix or table, or the option twice",
         ),
-        (["--valid=corpus/valid"], 2, "--valid corpus/valid: goes with --train TEXT"),
+        (["--valid=corpus/valid"], 2, "--valid corpus/valid: needs --train TEXT"),
         (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone.de: no such file"),
         (
             ["--train=three.tsv", *LANGUAGES],
             1,
             "three.tsv, line 1: 3 columns, expected two; keep source and target: cut",
         ),
-        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two different sentence pairs"),
+        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two distinct sentence pairs"),
         (["--train=empty", "--valid=corpus/valid", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
         (["--train=blank", "--valid=corpus/valid", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
         (["--train=empty", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),

@@ -61,7 +61,7 @@ def test_two_thousand_hostile_lines(
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
     num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
     assert [message for message in caplog.messages if "UTF-8" in message] == [
-        f"standard input: {num_invalid} of 2000 lines held invalid UTF-8; the bytes in question were replaced by U+FFFD"
+        f"standard input: {num_invalid} of 2000 lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_picture_shows_the_first_lines_only(
 ) -> None:
     monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_HEAT_MAPS", 2)
     translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
-    assert caplog.messages[0] == f"{tmp_path / 'a.png'}: shows the first 2 lines; a .npz file takes all of them"
+    assert caplog.messages[0] == f"{tmp_path / 'a.png'}: shows only the first 2 lines; a .npz file holds them all"
 
 
 def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
     (tmp_path / "in.de").touch()
     translate([str(tmp_path / "in.de"), "Hund", "x" * 5000], run=run.path, output=tmp_path / "out")
     name = str(tmp_path / "in.de")
-    hint = f"{name}: translated as text; to translate the lines of that file, say -i {name}"
+    hint = f"{name}: translated as text; to translate the lines of this file, use -i {name}"
     assert [message for message in caplog.messages if "as text" in message] == [hint]
 
 
@@ -285,7 +285,7 @@ def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
 
 def test_closed_streams_are_named(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(UserError, match="standard input is closed; give a text, or -i FILE"):
+    with pytest.raises(UserError, match="standard input is closed; give a text or -i FILE"):
         translate(run=run.path)
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(UserError, match="standard output is closed; give -o FILE"):
@@ -293,7 +293,7 @@ def test_closed_streams_are_named(run: RunDir, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give one of them"):
+    with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give only one of them"):
         translate(["Hund"], input="lines.txt", run=run.path)
     same = str(tmp_path / "x.npz")
     with pytest.raises(UsageError, match=r"-o and --alignment: both to .*x.npz; name two"):
@@ -351,7 +351,7 @@ def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None
 @pytest.mark.parametrize("option", ["output", "alignment", "attention"])
 def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> None:
     path = tmp_path / "nowhere" / "out.npz"
-    with pytest.raises(UserError, match=rf"{path}: there is no folder {path.parent}; make it first"):
+    with pytest.raises(UserError, match=rf"{path}: there is no folder {path.parent}; create it first"):
         translate(["Hund"], run=tmp_path / "no run", **{option: path})  # type: ignore[arg-type]
     assert not path.parent.exists()
 

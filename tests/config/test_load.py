@@ -107,7 +107,7 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n", "\ufeff"])
 def test_an_empty_file_is_a_mistake(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match=r"empty\.yaml': holds no setting; write at least `name: empty`"):
+    with pytest.raises(UsageError, match=r"empty\.yaml': no settings; write at least `name: empty`"):
         load_config([write(tmp_path, "empty.yaml", text)])
 
 

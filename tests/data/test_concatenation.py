@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.concatenation import StitchedPairs, stitch_pairs
+from seq2seq_attn.data.concatenation import ConcatenatedPairs, concatenate_pairs
 from seq2seq_attn.data.store import IdStore, PairStore
 
 
@@ -17,7 +17,7 @@ def pairs(tmp_path):
 
 
 def test_a_group_reads_as_one_pair(pairs):
-    stitched = StitchedPairs(pairs, [(3, 0), (1,), (2,)])
+    stitched = ConcatenatedPairs(pairs, [(3, 0), (1,), (2,)])
     assert len(stitched) == 3
     assert stitched.source_lengths.tolist() == [4, 1, 0]
     assert stitched.target_lengths.tolist() == [2, 1, 1]
@@ -28,14 +28,14 @@ def test_a_group_reads_as_one_pair(pairs):
 
 
 def test_without_probabilities_pairs_stay_as_they_are(pairs):
-    assert stitch_pairs(pairs, {}, seed=1, epoch=0) is pairs
-    assert stitch_pairs(pairs, {2: 0.0}, seed=1, epoch=0) is pairs
+    assert concatenate_pairs(pairs, {}, seed=1, epoch=0) is pairs
+    assert concatenate_pairs(pairs, {2: 0.0}, seed=1, epoch=0) is pairs
 
 
 def test_every_epoch_joins_others(tmp_path):
     IdStore.write(tmp_path / "s", np.arange(200), np.full(100, 2))
     pairs = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "s"))
-    epochs = [stitch_pairs(pairs, {1: 0.5, 2: 0.5}, seed=1, epoch=epoch) for epoch in (0, 1, 1)]
+    epochs = [concatenate_pairs(pairs, {1: 0.5, 2: 0.5}, seed=1, epoch=epoch) for epoch in (0, 1, 1)]
     assert [len(epoch) for epoch in epochs] == [67, 67, 67]
     firsts = [epoch.batch(range(67)).source.ids_BS.tolist() for epoch in epochs]
     assert firsts[0] != firsts[1]
@@ -44,9 +44,9 @@ def test_every_epoch_joins_others(tmp_path):
 
 
 def test_links_of_a_group_move_with_its_tokens(pairs, tmp_path):
-    assert StitchedPairs(pairs, [(3, 0)]).batch([0]).links_L3 is None
+    assert ConcatenatedPairs(pairs, [(3, 0)]).batch([0]).links_L3 is None
     flat = [0, 0, 1, 0, 0, 0, 1, 0]  # pair 0: 0-0 1-0, pair 1: 0-0, pair 3: 1-0
     IdStore.write(tmp_path / "l", np.array(flat), np.array([4, 2, 0, 2]))
     linked = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "t"), IdStore(tmp_path / "l"))
-    batch = StitchedPairs(linked, [(3, 0), (2,), (2, 1)]).batch([0, 1, 2])
+    batch = ConcatenatedPairs(linked, [(3, 0), (2,), (2, 1)]).batch([0, 1, 2])
     assert batch.links_L3.tolist() == [[0, 1, 0], [0, 2, 1], [0, 3, 1], [2, 0, 1]]

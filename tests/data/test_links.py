@@ -103,8 +103,11 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0-0\n", r"train\.links has 1 lines and the training text 4 pairs: line i must align pair i"),
-        ("0-0\n\n4-0\n\n", r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; number the words"),
+        ("0-0\n", r"train\.links has 1 lines, but there are 4 training pairs; line i must align pair i"),
+        (
+            "0-0\n\n4-0\n\n",
+            r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; split words at spaces",
+        ),
         ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1 lies outside a pair of 1 and 1 words"),
         ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0': expected SOURCE-TARGET positions"),
     ],

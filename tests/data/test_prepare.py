@@ -14,7 +14,7 @@ import pytest
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import prepare
 from seq2seq_attn.data.pipeline import chunks
-from seq2seq_attn.data.pipeline.numericalize import Draft
+from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_checked_json, write_checked_json
@@ -205,7 +205,7 @@ def damage_empty(directory):
 def damage_swapped(directory):
     path = directory / "meta.json"
     write_checked_json(path, {**read_checked_json(path), "hash": "0"})
-    return "holds another corpus"
+    return "not the corpus that its name says"
 
 
 @pytest.mark.parametrize("damage", [damage_remove, damage_cut, damage_meta, damage_empty, damage_swapped])
@@ -227,7 +227,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Draft, "finish", interrupted)
+    monkeypatch.setattr(CorpusBuilder, "finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare_corpus(make_config())
     assert list((tmp_path / "data" / "prepared").iterdir()) == []
@@ -244,7 +244,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
 
 
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
-    real = Draft.finish
+    real = CorpusBuilder.finish
     others = []
 
     def overtaken(*arguments):
@@ -253,7 +253,7 @@ def test_two_at_once_give_one_folder(make_config, monkeypatch):
             others.append(prepare_corpus(make_config()))
         real(*arguments)
 
-    monkeypatch.setattr(Draft, "finish", overtaken)
+    monkeypatch.setattr(CorpusBuilder, "finish", overtaken)
     mine = prepare_corpus(make_config())
     assert mine.directory == others[1].directory
     assert [path.name for path in mine.directory.parent.iterdir()] == [mine.directory.name]
@@ -354,7 +354,7 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
 def test_what_a_configuration_must_say(make_config, tmp_path):
     with pytest.raises(UsageError, match=r"data\.train is not set: with data\.corpus=files, name your text by --train"):
         prepare_corpus(make_config(train=None))
-    with pytest.raises(UsageError, match=r"data\.test\.train: that name is taken"):
+    with pytest.raises(UsageError, match=r"data\.test\.train: this name is taken"):
         prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))
     with pytest.raises(UsageError, match=r"data\.test: 'a/b' names a file"):
         prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
@@ -389,7 +389,7 @@ def test_an_empty_test_set(make_config, tmp_path):
 
 
 def test_nothing_left_to_train_on(make_config):
-    with pytest.raises(UserError, match=r"train: none of its 8 pairs is left .* raise data\.max_length=1"):
+    with pytest.raises(UserError, match=r"train: all 8 pairs are blank, .* raise data\.max_length=1"):
         prepare_corpus(make_config(max_length=1))
 
 
@@ -399,7 +399,7 @@ def test_bars_only_on_request(make_config, capsys):
     prepare_corpus(make_config(max_length=6), show_progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "tokenising: 100%" in err
+    assert "tokenizing: 100%" in err
     assert "24/24" in err
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from seq2seq_attn.model.dropout import Dropout, keep_factors
+from seq2seq_attn.model.dropout import Dropout, dropout_mask
 
 CPU = torch.device("cpu")
 
@@ -11,7 +11,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_as_many_are_dropped_as_asked_and_the_mean_stays(rate):
     torch.manual_seed(0)
-    factors = keep_factors((500, 401), rate, CPU)
+    factors = dropout_mask((500, 401), rate, CPU)
     assert factors.unique().tolist() == pytest.approx([0.0, 1.0 / (1.0 - rate)], rel=1e-4)
     assert (factors == 0.0).float().mean().item() == pytest.approx(rate, abs=0.005)
     assert factors.mean().item() == pytest.approx(1.0, abs=0.03)
@@ -19,7 +19,7 @@ def test_as_many_are_dropped_as_asked_and_the_mean_stays(rate):
 
 def test_neighbours_are_dropped_independently():
     torch.manual_seed(0)
-    dropped = (keep_factors((400_001,), 0.3, CPU) == 0.0).float()
+    dropped = (dropout_mask((400_001,), 0.3, CPU) == 0.0).float()
     for distance in (1, 2, 3, 4):  # four numbers come from one draw of 64 bits
         both = (dropped[:-distance] * dropped[distance:]).mean().item()
         assert both == pytest.approx(0.09, abs=0.003)

@@ -96,14 +96,16 @@ def test_an_objective_of_a_module_is_one_too(folder):
         build_objectives(settings)
     import_variants("mine")
     assert [type(one).__name__ for one in build_objectives(settings).values()] == ["Fertility", "Fertility"]
-    with pytest.raises(UsageError, match=r"train\.objectives\.mine:dict_of: built dict, which is no Objective"):
+    with pytest.raises(
+        UsageError, match=r"train\.objectives\.mine:dict_of: built dict; expected an instance of Objective"
+    ):
         build_objectives({"mine:dict_of": ObjectiveConfig()})
 
 
 def test_what_a_variant_builds_is_checked(folder):
     write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
     import_variants("wrong")
-    with pytest.raises(UsageError, match="'wrong': built int, which is no Attention"):
+    with pytest.raises(UsageError, match="'wrong': built int; expected an instance of Attention"):
         attention("wrong")
     with pytest.raises(UsageError, match=r"options\.width: not an option of 'wrong', which has depth"):
         attention("wrong", width=2)
@@ -112,7 +114,7 @@ def test_what_a_variant_builds_is_checked(folder):
 def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
     write(folder, "dot", DOT)
     import_variants("dot")
-    with pytest.raises(UsageError, match="'dot': both a variant of this package and your module; call yours 'dot:"):
+    with pytest.raises(UsageError, match="'dot': both a variant of the package and your module; name yours 'dot:"):
         attention("dot")
     assert type(attention("dot:build")).__name__ == "ScaledDot"
 
@@ -140,8 +142,8 @@ def test_a_typing_error_gets_the_nearest_name():
     ("name", "text", "error", "message"),
     [
         ("absent", None, UsageError, "--import absent: no such module, neither in .* nor installed"),
-        ("needy.py", "", UsageError, "--import needy.py: expected the name of a module, for example my_module"),
-        ("./mine", None, UsageError, "--import ./mine: expected the name of a module, for example my_module"),
+        ("needy.py", "", UsageError, "--import needy.py: expected a module name, for example my_module"),
+        ("./mine", None, UsageError, "--import ./mine: expected a module name, for example my_module"),
         ("needy", "import absent_too\n", UserError, r"--import needy: cannot be imported \(No module .*absent_too"),
         ("broken", "1 / 0\n", UserError, r"--import broken: cannot be imported \(ZeroDivisionError: division"),
         ("unfinished", "def (\n", UserError, r"--import unfinished: cannot be imported \(SyntaxError"),

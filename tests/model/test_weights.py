@@ -90,7 +90,7 @@ def test_metadata_of_another_shape_is_refused(tmp_path: Path, values: object) ->
 def test_values_that_are_no_weights_are_refused(tmp_path: Path, dtype: torch.dtype) -> None:
     path = tmp_path / "model.safetensors"
     save_file({"a": torch.ones(2, dtype=dtype)}, path, metadata=METADATA_V1)
-    with pytest.raises(UserError, match=r"a holds (I64|BOOL|U8) values, and weights are F64, F32, F16, BF16"):
+    with pytest.raises(UserError, match=r"a holds (I64|BOOL|U8) values; weights must be F64, F32, F16, BF16"):
         read_tensors(path)
 
 

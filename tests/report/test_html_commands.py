@@ -99,6 +99,6 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)
         translate([""], attention=tmp_path / "blank.html", **to)
-    assert f"{tmp_path / 'b.html'}: shows the first 2 lines; a .npz file takes all of them" in caplog.messages
+    assert f"{tmp_path / 'b.html'}: shows only the first 2 lines; a .npz file holds them all" in caplog.messages
     assert len(payload((tmp_path / "b.html").read_text(encoding="utf-8"))["lines"]) == 2
     assert not (tmp_path / "blank.html").exists()

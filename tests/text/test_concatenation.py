@@ -6,26 +6,26 @@ from collections import Counter
 
 import pytest
 
-from seq2seq_attn.text.concatenation import mixed_groups, stitch_groups, stitch_lines, stitch_links
+from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups, mixed_groups
 
 
 def test_groups_are_disjoint_and_seeded() -> None:
-    groups = stitch_groups(20, 3, seed=1)
+    groups = equal_groups(20, 3, seed=1)
     flat = [index for group in groups for index in group]
     assert [len(group) for group in groups] == [3] * 6
     assert len(set(flat)) == 18
     assert set(flat) <= set(range(20))
-    assert stitch_groups(20, 3, seed=1) == groups
-    assert stitch_groups(20, 3, seed=2) != groups
+    assert equal_groups(20, 3, seed=1) == groups
+    assert equal_groups(20, 3, seed=2) != groups
 
 
 def test_groups_of_one_are_the_pairs_in_order() -> None:
-    assert stitch_groups(4, 1, seed=7) == [(0,), (1,), (2,), (3,)]
+    assert equal_groups(4, 1, seed=7) == [(0,), (1,), (2,), (3,)]
 
 
 def test_groups_of_none_are_refused() -> None:
     with pytest.raises(ValueError, match="0 pairs joined: expected at least 1"):
-        stitch_groups(4, 0, seed=1)
+        equal_groups(4, 0, seed=1)
 
 
 def test_mixed_groups_hold_every_pair_once() -> None:
@@ -54,6 +54,6 @@ def test_probabilities_that_are_none(probabilities: dict[int, float]) -> None:
 
 def test_lines_and_links_of_a_group() -> None:
     groups = [(2, 0)]
-    assert stitch_lines(["a b", "c", "d e f"], groups) == ["d e f a b"]
-    links = stitch_links(["0-1 1-0", "", "2-2"], groups, source_lengths=[2, 1, 3], target_lengths=[2, 1, 4])
+    assert concatenate_lines(["a b", "c", "d e f"], groups) == ["d e f a b"]
+    links = concatenate_links(["0-1 1-0", "", "2-2"], groups, source_lengths=[2, 1, 3], target_lengths=[2, 1, 4])
     assert links == ["2-2 3-5 4-4"]

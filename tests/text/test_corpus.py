@@ -12,9 +12,9 @@ from seq2seq_attn.text.corpus import (
     SideAudit,
     SplitAudit,
     audit_lines,
+    check_pairs,
     count_lines,
     count_pairs,
-    find_faults,
     iter_lines,
     read_lines,
     read_pairs,
@@ -87,7 +87,7 @@ def test_different_line_counts_name_both(tmp_path):
 def test_faults_by_length():
     source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
     target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
-    faults = find_faults(source, target, 10, 3.0)
+    faults = check_pairs(source, target, 10, 3.0)
     assert faults.is_blank.tolist() == [True, True, False, False, False, False, False, True]
     assert faults.is_over_long.tolist() == [False, False, True, False, False, False, True, False]
     assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]

@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
 @given(pairs=PAIRS, train=PAIRS)
 def test_as_with_sets_of_strings(folder, pairs, train):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overlap, "_ROWS_AT_A_TIME", 3)
+        patch.setattr(overlap, "_BLOCK_ROWS", 3)
         patch.setattr(overlap, "_ROWS_TO_SORT", 4)
         split, of_train = write(folder / "split", pairs), write(folder / "train", train)
         assert count_duplicates(split) == len(pairs) - len(set(pairs))

@@ -79,10 +79,10 @@ def test_a_line_end_in_json_ends_no_line() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab in it; expected source, tab, target"),
+        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab; expected source, tab, target"),
         ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns, .*: cut -f1,2 a.tsv > two.tsv"),
         ("a.tsv.gz", "c\td\tby me\n", r"line 1: 3 columns, .*: zcat a.tsv.gz \| cut -f1,2 > two.tsv"),
-        ("a.jsonl", '{"en": "a"}\n', "line 1: no text for 'fr'; its texts are called en: name two"),
+        ("a.jsonl", '{"en": "a"}\n', "line 1: no text for 'fr'; its keys with text are en: name two"),
         ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "line 2: not a JSON object; expected one per line"),
         ("a.jsonl", "[" * 100_000, "line 1: not a JSON object"),
         ("a.jsonl", '["a", "b"]\n', "line 1: expected an object such as"),
@@ -104,7 +104,7 @@ def test_names_that_are_nearly_right() -> None:
         ("corpus/train.fr.gz", "drop the '.fr.gz' to name both: corpus/train"),
         ("corpus", "corpus: a folder; name the files in it by a prefix .*, for example corpus/train"),
         ("tables", "tables: a folder; .*, for example tables/b.tsv"),
-        ("half", r"half.fr: no such file, and no half.fr.gz, though half.en is there; there are files for en"),
+        ("half", r"half.fr: no such file, and no half.fr.gz, but half.en exists; there are files for en"),
         ("corpus/train.txt", "corpus/train.txt: expected a prefix"),
         ("c.tsv", "c.tsv: no such file"),
         ("gone", "gone.en: no such file, and no gone.en.gz; a prefix is followed by .en"),
@@ -134,8 +134,8 @@ def test_languages_that_are_not_clear_are_asked_for() -> None:
     write_two("train")
     write("plain.tsv", "Hello.\tBonjour.\n")
     for spec, given, message in (
-        ("train", (None, None), r"train: its languages are not clear \(there are en, fr\); add --source-language and"),
-        ("train", ("de", None), r"\(there are en, fr\); add --target-language"),
+        ("train", (None, None), r"train: its languages are not clear \(found en, fr\); add --source-language and"),
+        ("train", ("de", None), r"\(found en, fr\); add --target-language"),
         ("plain.tsv", (None, None), "plain.tsv: its languages are not clear; add --source-language and --target-lang"),
         ("train.en", (None, None), "drop the '.en' to name both: train"),
         (".", (None, None), "a folder; name the files in it"),

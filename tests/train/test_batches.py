@@ -47,7 +47,7 @@ def test_the_middle_of_an_epoch_goes_on_where_it_was() -> None:
 
 @pytest.mark.parametrize("batches_done", [-1, 10**6])
 def test_a_place_that_the_epoch_does_not_have_is_refused(batches_done: int) -> None:
-    with pytest.raises(UserError, match=rf"micro-batch {batches_done} of an epoch that has \d+"):
+    with pytest.raises(UserError, match=rf"micro-batch {batches_done} of an epoch with \d+"):
         epoch().updates(batches_done)
 
 

@@ -30,15 +30,15 @@ def test_alone_nothing_is_exchanged() -> None:
         assert group == ALONE
     assert ALONE.sum([1.5, 2.0]) == ALONE.elementwise_max([1.5, 2.0]) == [1.5, 2.0]
     assert ALONE.gather("x") == ["x"]
-    assert ALONE.from_first(lambda: 3) == ALONE.first_before_others(lambda: 3) == 3
+    assert ALONE.broadcast(lambda: 3) == ALONE.first_before_others(lambda: 3) == 3
     assert ALONE.is_first
 
 
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        ("x", "WORLD_SIZE='x': expected a number of processes"),
-        ("0", "WORLD_SIZE='0': expected a number"),
+        ("x", "WORLD_SIZE='x': expected the number of processes"),
+        ("0", "WORLD_SIZE='0': expected the number"),
         ("2", "WORLD_SIZE=2 without RANK, MASTER_ADDR, MASTER_PORT: start with torchrun, or unset WORLD_SIZE"),
     ],
 )

@@ -28,14 +28,14 @@ def test_one_training_at_a_time_writes_to_a_run(toy_config: ConfigMaker, tmp_pat
     before = written_at(run)
     with locked(run.path):
         for how in ({"resume": True}, {"overwrite": True}):
-            with pytest.raises(UserError, match=rf"another training writes there \(process {os.getpid()}\); stop it"):
+            with pytest.raises(UserError, match=rf"in use by another training run \(process {os.getpid()}\); stop it"):
                 train(more, run_dir=run.path, **how)
     assert written_at(run) == before
     assert train(more, run_dir=run.path, resume=True).is_finished()
 
 
 def test_two_that_begin_one_run_at_once(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    with locked(tmp_path / "run"), pytest.raises(UserError, match="another training writes there"):
+    with locked(tmp_path / "run"), pytest.raises(UserError, match="in use by another training run"):
         train(toy_config(), run_dir=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == [".train.lock"]
     assert RunDir.create(tmp_path / "run").is_empty()
@@ -56,4 +56,4 @@ def test_a_file_system_without_locks_is_told(
 
     monkeypatch.setattr("fcntl.flock", refuse)
     with locked(tmp_path):
-        assert "cannot be locked (No locks available); start no second training there" in caplog.text
+        assert "cannot be locked (No locks available); do not start another training run there" in caplog.text

@@ -351,7 +351,7 @@ def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: 
 def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config("train.max_updates=2")
     run = train(config, run_dir=tmp_path / "run")
-    with pytest.raises(UsageError, match="holds a run already"):
+    with pytest.raises(UsageError, match="already holds a run"):
         train(config, run_dir=run.path)
     again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=run.path, overwrite=True)
     assert again.config().seed == 5
@@ -422,7 +422,7 @@ def test_a_training_without_an_end_is_told(
     toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     train_and_die(0, toy_config("train.max_epochs=null"), run_dir=tmp_path / "run")
-    assert "no end is set: training goes on until it is stopped (Ctrl-C saves)" in caplog.text
+    assert "no limit is set: training continues until it is stopped (Ctrl-C saves)" in caplog.text
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(

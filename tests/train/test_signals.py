@@ -43,7 +43,7 @@ def test_a_signal_that_was_ignored_stays_ignored(number: int, caplog: pytest.Log
             assert not stop.is_set
     finally:
         signal.signal(number, former)
-    told = f"to stop: kill -TERM {os.getpid()}" in caplog.text
+    told = f"to stop, run: kill -TERM {os.getpid()}" in caplog.text
     assert told is (number == signal.SIGINT)
 
 

@@ -41,7 +41,7 @@ def test_a_new_run_gets_a_name_of_its_own() -> None:
 
 def test_a_taken_directory_needs_a_word() -> None:
     path = begin("a")
-    with pytest.raises(UsageError, match=r"runs/a: holds a run already; --resume .* --overwrite"):
+    with pytest.raises(UsageError, match=r"runs/a: already holds a run; --resume .* --overwrite"):
         choose(path)
     assert choose(path, resume=True) == choose(path, overwrite=True) == path
     with pytest.raises(UsageError, match="--resume and --overwrite"):
@@ -58,7 +58,7 @@ def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
     path = begin("a")
     (path / "model.safetensors").touch()
     for named in (path, None):
-        with pytest.raises(UsageError, match=r"runs/a: has a model, but no saved state to go on from \(no last/\)"):
+        with pytest.raises(UsageError, match=r"runs/a: has a model, but no saved state to resume \(no last/\)"):
             choose(named, resume=True)
     assert choose(path, overwrite=True) == path
 
@@ -68,7 +68,7 @@ def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
     for how in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(UsageError, match=r"not empty and not a run directory \(it has no config.yaml\)"):
             choose(tmp_path, **how)
-    with pytest.raises(UsageError, match=r"thesis.txt: a file; --run-dir takes a directory"):
+    with pytest.raises(UsageError, match=r"thesis.txt: a file; --run-dir expects a directory"):
         choose(tmp_path / "thesis.txt")
 
 
@@ -79,7 +79,7 @@ def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path: Pat
 
 
 def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
-    with pytest.raises(UsageError, match="no unfinished run under runs/"):
+    with pytest.raises(UsageError, match="no unfinished run in runs/"):
         newest_unfinished(Path("runs"))
     begin("old", written_at=100)
     begin("newest", written_at=300)
@@ -119,7 +119,7 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
     where = Path("not/there")
     config, run_dir = load_settings(["tutorial"], [], run_dir=where, resume=True)
     assert (config.name, run_dir) == ("tutorial", where)
-    with pytest.raises(UsageError, match="not/there: nothing to resume there"):
+    with pytest.raises(UsageError, match="not/there: nothing to resume"):
         load_settings([], ["seed=3"], run_dir=where, resume=True)
 
 
@@ -128,7 +128,7 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
     key = change.partition("=")[0]
-    with pytest.raises(UsageError, match=rf"{re.escape(key)}=.*a resume cannot change that"):
+    with pytest.raises(UsageError, match=rf"{re.escape(key)}=.*which a resume cannot change"):
         check_same_run(load_config(), load_config((), [change]))
 
 

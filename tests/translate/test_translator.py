@@ -404,7 +404,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -
     tensors = run.load_best()
     tensors["output.projection.bias"][3] = value
     run.save_best(tensors, {})
-    with pytest.raises(UserError, match=r"model.safetensors: output.projection.bias holds values that are no numbers"):
+    with pytest.raises(UserError, match=r"model.safetensors: output.projection.bias holds values that are not finite"):
         load(run.path)
 
 

@@ -1,7 +1,7 @@
 """The command line. Each command parses its options, then calls one function.
 
-Nothing heavy is imported before a command runs, so that help answers at once. Results go to stdout. `__main__.py`
-decides what becomes of errors and signals.
+Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout. `__main__.py` handles
+errors and signals.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from seq2seq_attn.commands.cli.translate import translate
 
 PROGRAM = "seq2seq"
 _EXIT_CODES = (
-    "Exit codes: 0: done. 2: the command line or the configuration is wrong; change it. 1: something else failed (a "
-    "file, a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP; train saves its state first."
+    "Exit codes: 0: success. 2: a mistake in the command line or the configuration. 1: something else failed (a file, "
+    "a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP; train saves its state first."
 )
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-    help="Neural machine translation with recurrent networks and attention: train, measure, translate.",
+    help="Neural machine translation with recurrent networks and attention: train, evaluate, translate.",
     epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'\n\n"
     + _EXIT_CODES,
 )

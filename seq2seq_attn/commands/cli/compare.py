@@ -26,16 +26,16 @@ Vary = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE,...",
-        help="A setting and its values, for example attention=additive,bilinear; of several, all combinations.",
+        help="A setting and its values, for example attention=additive,bilinear; may be repeated for combinations.",
     ),
 ]
 Seeds = Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every arm.")]
 Output = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where runs and report go.", show_default="runs/compare-<config>")
+    Path | None, typer.Option(metavar="DIR", help="Folder for runs and report.", show_default="runs/compare-<config>")
 ]
 AtOnce = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Runs trained at a time.", show_default="one per core, one on a GPU"),
+    typer.Option(min=1, metavar="N", help="Runs trained in parallel.", show_default="one per core, one on a GPU"),
 ]
 
 
@@ -58,7 +58,7 @@ def compare(
 ) -> None:
     """Train every arm with every seed, evaluate, and compare; print the path of the report.
 
-    Finished runs are kept and interrupted ones resumed: after Ctrl-C the same command goes on.
+    Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same command continues.
     """
     from seq2seq_attn.commands.compare import compare as run_comparison
     from seq2seq_attn.commands.own_text import OwnText, with_own_text

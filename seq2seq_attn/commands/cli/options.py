@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ByLength = Annotated[
     str | None,
     typer.Option(
         metavar="EDGES",
-        help="First lengths of the buckets, as 9,12,15, or quantiles:N.",
-        show_default="as fits the corpus",
+        help="Lower edges of the length buckets, for example 9,12,15, or quantiles:N.",
+        show_default="chosen for the corpus",
     ),
 ]
 LengthOf = Annotated[LengthSide, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
@@ -54,8 +54,8 @@ Stitch = Annotated[
     typer.Option(
         min=1,
         metavar="K",
-        help="Join K sentence pairs into one; may be repeated, each K on its own.",
-        show_default="as they are",
+        help="Concatenate K sentence pairs into one; may be repeated, for one test set per K.",
+        show_default="no",
     ),
 ]
 Metrics = Annotated[
@@ -63,7 +63,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         metavar="|".join(Metric),
-        help="Measure to score by; may be repeated.",
+        help="Metric; may be repeated.",
         show_default="all but ter",
     ),
 ]
@@ -87,20 +87,20 @@ class UnkMode(StrEnum):
 Config = Annotated[
     list[str] | None,
     typer.Option(
-        "--config", "-c", metavar="NAME|FILE", help="Packaged configuration or YAML file; of several, later wins."
+        "--config", "-c", metavar="NAME|FILE", help="Packaged configuration or YAML file; of several, the last wins."
     ),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One setting, for example model.hidden_size=256; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting, for example model.hidden_size=256; may be repeated."),
 ]
 Train = Annotated[
     list[str] | None,
     typer.Option(
         "--train",
         metavar="TEXT",
-        help="Your own text: a prefix (corpus/train for corpus/train.en and corpus/train.fr), a .tsv or a .jsonl; "
-        "two files: the option twice, source first. Without -c, the settings suit its size (configs/own*.yaml).",
+        help="Your own text: a prefix (corpus/train for corpus/train.en and corpus/train.fr), a .tsv or a .jsonl; or "
+        "the option twice: source file, target file. Without -c, its size decides the settings (configs/own*.yaml).",
     ),
 ]
 Valid = Annotated[
@@ -123,7 +123,7 @@ Links = Annotated[
     typer.Option(
         "--links",
         metavar="FILE|ibm1",
-        help="Word alignments of the training pairs, for guided attention: a line per pair, as 0-0 1-2 (Pharaoh).",
+        help="Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
     ),
 ]
 
@@ -142,7 +142,7 @@ Import = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="Import a module of your own; its name is its variant's name; may be repeated.",
+        help="Import your own module, whose name is then the name of its variant; may be repeated.",
         callback=_import_variants,
     ),
 ]
@@ -171,7 +171,7 @@ LengthPenalty = Annotated[
         min=-MAX_LENGTH_PENALTY,
         max=MAX_LENGTH_PENALTY,
         metavar="A",
-        help="Scores are log P / length ** A.",
+        help="Exponent A of the score log P / length ** A.",
         show_default="the run's",
     ),
 ]
@@ -207,7 +207,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 def as_settings(named: Mapping[str, object]) -> list[str]:
-    """Options that are settings by another name, as `--set` takes them (JSON is YAML: nothing is reinterpreted)."""
+    """Options that stand for settings, in the form of `--set`. Values are JSON, which YAML reads back unchanged."""
     import json
 
     values = {key: str(value) if isinstance(value, Path) else value for key, value in named.items()}
@@ -234,7 +234,7 @@ def check_runs(runs: list[Path] | None) -> list[Path] | None:
 
 
 def only_newest_run() -> list[Path]:
-    """The run that finished last, where none is named. Raises UserError if there is none."""
+    """The run that finished last, as a list. Raises UserError if there is none."""
     from seq2seq_attn.run_dir import newest_run
 
     return [newest_run().path]

@@ -24,7 +24,7 @@ from seq2seq_attn.commands.cli.options import (
 from seq2seq_attn.errors import UsageError
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
-"""the corpora `prepare` takes by name, each with the packaged configuration that says how to prepare it"""
+"""corpora that `prepare` takes by name, each with the packaged configuration for preparing it"""
 
 
 def prepare(
@@ -39,17 +39,17 @@ def prepare(
     target_language: TargetLanguage = None,
     config: Config = None,
     settings: Set = None,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Where data lies.", show_default="data")] = None,
+    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for data.", show_default="data")] = None,
     source_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="A folder that holds the published .gz files: same checksums, no network."),
+        typer.Option(metavar="DIR", help="Folder with the published .gz files, instead of downloading them."),
     ] = None,
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Fetch, check and number a corpus; print an audit.
+    """Fetch, check, tokenize and numericalize a corpus; print an audit.
 
-    Without arguments: multi30k. A corpus that was prepared the same way before is reused.
+    The default corpus is multi30k. A corpus that was prepared the same way before is reused.
     """
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import load_config
@@ -64,7 +64,7 @@ def prepare(
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     sources, overrides = with_own_text(text, config or [], overrides)
     resolved = load_config(_prepare_sources(corpus, sources), overrides)
-    split_names(resolved.data)  # refuses a corpus that cannot be
+    split_names(resolved.data)  # rejects an invalid corpus
     if source_dir is not None:
         if resolved.data.corpus != "multi30k":
             raise UsageError(f"--source-dir {source_dir}: for multi30k only, not {resolved.data.corpus}")
@@ -77,5 +77,5 @@ def _prepare_sources(corpus: str | None, config: list[str] | None) -> list[str]:
     if corpus is not None and config:
         raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
     if corpus is not None and corpus not in CORPUS_CONFIGS:
-        raise UsageError(f"corpus {corpus!r}: known by name are {', '.join(CORPUS_CONFIGS)}; for others give -c CONFIG")
+        raise UsageError(f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG")
     return config or [CORPUS_CONFIGS[corpus or "multi30k"]]

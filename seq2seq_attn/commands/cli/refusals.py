@@ -1,4 +1,4 @@
-"""Words for what the parser refuses: the option, the value, what is allowed, where to read on."""
+"""Messages for errors of the parser: the option, the value, what is allowed, where to find help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_VALUE = 100
 
 
 def is_from_parser(error: Exception) -> bool:
-    """Whether Typer's parser refused the command line (its exception's home differs from version to version)."""
+    """Whether the error comes from Typer's parser (the module of its exceptions differs between versions)."""
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
@@ -25,14 +25,14 @@ def explain_refusal(error: Any, arguments: Sequence[str], *, program: str, comma
 
 
 def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
-    """The option, the value and what is allowed, where that is what the parser found wrong."""
+    """The option, the value and what is allowed; None for other errors."""
     parameter = getattr(error, "param", None)
     if parameter is None or not hasattr(error, "param_hint"):
         return None
     given = {argument.partition("=")[0] for argument in arguments}
     name = next((one for one in parameter.opts if one in given), parameter.opts[0])
     problems: Any = getattr(error.__cause__, "errors", None)
-    if problems is None:  # a Typer that has messages of its own
+    if problems is None:  # a Typer with its own messages
         return f"{name} {_value_of(parameter.opts, arguments)}: {error.message.rstrip('.')}"
     from seq2seq_attn.config.explain import expected, shorten
 
@@ -43,7 +43,7 @@ def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
 
 
 def _value_of(names: Sequence[str], arguments: Sequence[str]) -> str:
-    """The value of an option that was given once; the parser names the option only."""
+    """The value of an option that was given once, which the parser's error does not name."""
     found = []
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")

@@ -12,7 +12,7 @@ from seq2seq_attn.commands.cli.options import Alignment, Attention, BatchSize, D
 Pairs = Annotated[
     str | None, typer.Argument(metavar="TEXT", help="A prefix (two files), a .tsv or a .jsonl.", show_default=False)
 ]
-Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Or: source sentences, one per line,")]
+Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Instead: source sentences, one per line,")]
 Target = Annotated[Path | None, typer.Option(metavar="FILE", help="and the translation of each.")]
 Run = Annotated[
     list[Path] | None,
@@ -22,10 +22,12 @@ Run = Annotated[
 ]
 Links = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Gold word links, one line per pair: 0-0 1-2; report AER, precision, recall."),
+    typer.Option(
+        metavar="FILE", help="Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."
+    ),
 ]
 ScoreFormat = Annotated[
-    Format, typer.Option(metavar="text|json", help="json: an object per line, with tokens and links.")
+    Format, typer.Option(metavar="text|json", help="json: one object per line, with tokens and links.")
 ]
 
 
@@ -43,10 +45,10 @@ def score(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Score given translations: how probable does the model find them?
+    """Score given translations by their log-probability (forced decoding).
 
-    Forced decoding. Line i is the log-probability (natural logarithm) of pair i, a tab, and its number of target tokens
-    with <eos>. The perplexity of all pairs goes to stderr.
+    Line i is the natural logarithm of the probability of pair i, a tab, and its number of target tokens with <eos>. The
+    perplexity of all pairs goes to stderr.
     """
     from seq2seq_attn.commands.score import ScoringRequest
     from seq2seq_attn.commands.score import score as run_scoring

@@ -28,11 +28,11 @@ RunDirectory = Annotated[
     typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on exactly where --run-dir, or the newest unfinished run, was interrupted.")
+    bool, typer.Option("--resume", help="Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --run-dir.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in --run-dir.")]
 Seed = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Decides weights, batches and dropout.", show_default="1")
+    int | None, typer.Option(min=0, metavar="N", help="Seed of weights, batches and dropout.", show_default="1")
 ]
 DumpConfig = Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")]
 
@@ -56,10 +56,10 @@ def train(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Train a model, preparing the data if need be.
+    """Train a model; prepare the data first if needed.
 
-    Without options: the multi30k configuration; with --train, a translator from your own text. Ctrl-C saves a state
-    that --resume takes up, bit for bit on a CPU.
+    The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state from which --resume
+    continues, on a CPU bit for bit.
     """
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump

@@ -29,7 +29,7 @@ Runs = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="RUN",
-        help="Run directory; several (the option repeated) translate as one model, an ensemble.",
+        help="Run directory; repeat the option for an ensemble of several runs.",
         show_default="the run that finished last",
         callback=check_runs,
     ),
@@ -39,12 +39,14 @@ Input = Annotated[
 ]
 Output = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")]
 TranslationFormat = Annotated[
-    Format, typer.Option(metavar="text|json", help="json: an object per line, with score, tokens, links.")
+    Format, typer.Option(metavar="text|json", help="json: one object per line, with score, tokens, links.")
 ]
 NBest = Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")]
 UnkHandling = Annotated[
     UnkMode,
-    typer.Option(metavar="keep|copy|forbid", help="Unknown words: keep <unk>, copy by attention, or never choose one."),
+    typer.Option(
+        metavar="keep|copy|forbid", help="Unknown words: keep <unk>, copy the source word, or never write it."
+    ),
 ]
 
 
@@ -67,9 +69,9 @@ def translate(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Translate texts, a file or standard input: line i out is line i in.
+    """Translate texts, a file or standard input: output line i translates input line i.
 
-    A blank line gives a blank line; memory does not grow with the file.
+    A blank line gives a blank line. Memory does not grow with the file.
     """
     from seq2seq_attn.commands.translate import TranslationRequest
     from seq2seq_attn.commands.translate import translate as run_translation

@@ -1,1 +1,1 @@
-"""What the worker processes of `prepare` run."""
+"""The code that `prepare` runs in worker processes."""

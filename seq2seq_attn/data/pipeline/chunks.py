@@ -1,6 +1,6 @@
-"""A corpus in chunks of some thousand pairs, each tokenized, checked and digested on its own: the work of one process.
+"""Split a corpus into chunks of a few thousand pairs; tokenize, check and digest each chunk by itself.
 
-Nothing here loads torch: a process that does this work starts fast and stays small.
+This module does not import torch, so that worker processes start fast and stay small.
 """
 
 from __future__ import annotations
@@ -20,53 +20,53 @@ from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 
 MAX_PAIRS = 4_096
 MAX_BYTES = 1 << 20
-"""Of one side: long lines make chunks of fewer pairs."""
+"""per side of a chunk: chunks with long lines have fewer pairs"""
 
 
 class Chunk(NamedTuple):
-    """Pairs of one split that follow each other."""
+    """Consecutive pairs of one split."""
 
     split: str
     num_pairs: int
     text: tuple[bytes, bytes]
-    """lines of the source and of the target, joined by line ends"""
+    """the lines of source and target, joined by line ends"""
 
 
 class TokenizedSide(NamedTuple):
     """One side of a chunk."""
 
     tokens: list[str]
-    """the different tokens, in order of appearance"""
+    """the distinct tokens, in order of appearance"""
     counts: npt.NDArray[np.int64]
-    """[tokens], how often each occurs in all pairs"""
+    """[tokens], occurrences in all pairs"""
     kept_counts: npt.NDArray[np.int64]
-    """[tokens], how often each occurs in the pairs to keep"""
+    """[tokens], occurrences in the kept pairs"""
     longest: int
-    """tokens of the longest line"""
+    """number of tokens of the longest line"""
     positions: npt.NDArray[np.int32]
-    """the pairs to keep, one after the other: each token's position in `tokens`"""
+    """the kept pairs, concatenated: each token's index in `tokens`"""
     lengths: npt.NDArray[np.int32]
-    """tokens of each pair to keep"""
+    """number of tokens of each kept pair"""
 
 
 class TokenizedChunk(NamedTuple):
-    """What becomes of a chunk."""
+    """A chunk after tokenization."""
 
     sides: tuple[TokenizedSide, TokenizedSide]
     keep: npt.NDArray[np.bool_]
-    """[pairs], which belong to the prepared corpus"""
+    """[pairs], True = part of the prepared corpus"""
     faults: dict[str, int]
-    """`Faults.counts` of all pairs"""
+    """`PairFilter.counts` of all pairs"""
     first_faults: dict[str, int]
-    """`Faults.first` of all pairs"""
+    """`PairFilter.first` of all pairs"""
     digests: Digests
 
 
 class ChunkTokenizer:
-    """The tokenizers of both sides, at work on chunks. Pickled, it says where they lie: each process loads its own."""
+    """Tokenizes chunks. When pickled it carries only the tokenizers' folder, and each process loads its own copy."""
 
     def __init__(self, directory: Path, *, max_length: int, max_length_ratio: float) -> None:
-        """Take the folder that the tokenizers were saved in, and what a good pair is (`corpus.find_faults`)."""
+        """Take the folder of the saved tokenizers, and the limits of `corpus.check_pairs`."""
         self._directory = directory
         self._max_length = max_length
         self._max_length_ratio = max_length_ratio
@@ -76,7 +76,7 @@ class ChunkTokenizer:
         return {**self.__dict__, "_tokenizers": None}
 
     def __call__(self, chunk: Chunk) -> TokenizedChunk:
-        """Tokenize both sides; of the training split, leave out the faulty pairs.
+        """Tokenize both sides. Faulty pairs of the training split are dropped.
 
         Raises:
             UserError: the tokenizers cannot be loaded.
@@ -88,7 +88,7 @@ class ChunkTokenizer:
             for tokenizer, text in zip(self._tokenizers, chunk.text, strict=True)
         ]
         lengths = [np.fromiter(map(len, lines), dtype=np.int64, count=chunk.num_pairs) for lines in tokenized]
-        faults = corpus.find_faults(lengths[0], lengths[1], self._max_length, self._max_length_ratio)
+        faults = corpus.check_pairs(lengths[0], lengths[1], self._max_length, self._max_length_ratio)
         keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
         source, target = (_side(*of_side, keep) for of_side in zip(tokenized, lengths, strict=True))
         return TokenizedChunk(
@@ -119,7 +119,7 @@ def _side(
 
 
 def read_chunks(files: Mapping[str, tuple[Path, Path]]) -> Iterator[Chunk]:
-    """The pairs of each split, in order. The files were checked (`corpus.count_pairs`).
+    """The pairs of each split, in order. The files must have been checked (`corpus.count_pairs`).
 
     Raises:
         UserError: a file can no longer be read.

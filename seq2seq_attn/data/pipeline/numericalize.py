@@ -1,7 +1,7 @@
-"""From tokenized chunks to ids on disk. What grows in memory is the list of different tokens, nothing else.
+"""Write tokenized chunks as ids on disk. Memory grows with the number of distinct tokens only.
 
-The vocabulary is known only after the last training pair. Until then a token is its position in the list of different
-tokens seen so far, 4 bytes in a file; `Draft.finish` replaces these by open ids (`data/surface.py`).
+The vocabulary is known only after the last training pair. Until then a token is stored as its index in the list of
+distinct tokens seen so far; `CorpusBuilder.finish` replaces these by open ids (`data/surface.py`).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from seq2seq_attn.text.vocab import SPECIALS, Vocab
 _VALUES_AT_A_TIME = 1 << 18
 
 
-class Draft:
-    """The splits of a corpus on their way to ids: every chunk in order, then `finish`, then `audit`."""
+class CorpusBuilder:
+    """Builds the splits of a corpus: `add` every chunk in order, then `finish`, then `audit`."""
 
     def __init__(self, directory: Path, draft_dir: Path, splits: Sequence[str]) -> None:
-        """Take the folder of the prepared corpus, and one for what is needed only on the way."""
+        """Take the folder of the prepared corpus, and one for temporary files."""
         self._directory = directory
-        self.splits = {split: SplitDraft(split, directory, draft_dir) for split in splits}
+        self.splits = {split: SplitBuilder(split, directory, draft_dir) for split in splits}
         self._tokens: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        """of each side, the different tokens seen so far, with their positions"""
+        """for each side, the distinct tokens seen so far, with their indices"""
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
-        """Write a chunk's pairs, count what is in it."""
+        """Write and count a chunk's pairs."""
         positions = []
         for seen, side in zip(self._tokens, tokenized.sides, strict=True):
             in_list = [seen.setdefault(token, len(seen)) for token in side.tokens]
@@ -44,7 +44,7 @@ class Draft:
         self.splits[chunk.split].add(chunk, tokenized, positions)
 
     def counts(self, split: str) -> list[Counter[str]]:
-        """Of each side, how often each token occurs in the pairs of a split that are kept."""
+        """For each side, the number of occurrences of each token in the kept pairs of a split."""
         counts = []
         for tokens, side in zip(self._tokens, self.splits[split].sides, strict=True):
             of_side = side.kept_counts.up_to(len(tokens)).tolist()
@@ -52,7 +52,7 @@ class Draft:
         return counts
 
     def finish(self, vocabs: Sequence[Vocab]) -> None:
-        """Replace positions by open ids; write which source and target tokens are spelled alike."""
+        """Replace token indices by open ids; write which source and target tokens are spelled alike."""
         beyond: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for i, (tokens, vocab) in enumerate(zip(self._tokens, vocabs, strict=True)):
             by_position = np.array(vocab.ids_of(tokens, beyond[i]), dtype=np.int32)
@@ -63,7 +63,7 @@ class Draft:
         np.save(self._directory / SURFACES_NAME, np.array(surfaces, dtype=np.int32))
 
     def audit(self, vocabs: Sequence[Vocab]) -> dict[str, SplitAudit]:
-        """What was found in each split."""
+        """The audit of each split."""
         is_unknown = [
             np.array([token not in vocab for token in tokens], dtype=np.bool_)
             for tokens, vocab in zip(self._tokens, vocabs, strict=True)
@@ -72,11 +72,11 @@ class Draft:
         return {name: split.audit(is_unknown, None if split is train else train) for name, split in self.splits.items()}
 
 
-class SplitDraft:
-    """One split of a `Draft`."""
+class SplitBuilder:
+    """One split of a `CorpusBuilder`."""
 
     def __init__(self, split: str, directory: Path, draft_dir: Path) -> None:
-        self.sides = tuple(SideDraft(split, side, directory, draft_dir) for side in SIDES)
+        self.sides = tuple(SideBuilder(split, side, directory, draft_dir) for side in SIDES)
         self.pairs_read = 0
         self.pairs_kept = 0
         self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
@@ -87,7 +87,7 @@ class SplitDraft:
             path.touch()
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk, positions: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Write a chunk's pairs; `positions` of its tokens in the list of each side."""
+        """Write a chunk's pairs. `positions` are the indices of the chunk's tokens in each side's list."""
         for side, text, of_side, in_list in zip(self.sides, chunk.text, tokenized.sides, positions, strict=True):
             side.add(text, tokenized.keep, of_side, in_list)
         append_raw(self._digests_path, tokenized.digests)
@@ -98,12 +98,12 @@ class SplitDraft:
         self._first_faults.update(tokenized.first_faults)
 
     def kept(self) -> Iterator[bool]:
-        """Of each pair that was read, whether it is kept."""
+        """For each pair that was read, whether it is kept."""
         for keep in read_raw(self._keep_path, np.bool_, _VALUES_AT_A_TIME):
             yield from keep.tolist()
 
-    def audit(self, is_unknown: Sequence[npt.NDArray[np.bool_]], train: SplitDraft | None) -> SplitAudit:
-        """What was found; `train` to look for overlap, None if this is the training split."""
+    def audit(self, is_unknown: Sequence[npt.NDArray[np.bool_]], train: SplitBuilder | None) -> SplitAudit:
+        """The audit of the split. `train` is the split to check for overlap; None for the training split itself."""
         overlap = count_overlap(self._digests_path, train._digests_path) if train is not None else (0, 0)
         source, target = (side.audit(unknown) for side, unknown in zip(self.sides, is_unknown, strict=True))
         return SplitAudit(
@@ -119,7 +119,7 @@ class SplitDraft:
         )
 
 
-class SideDraft:
+class SideBuilder:
     """One side of a split."""
 
     def __init__(self, split: str, side: Side, directory: Path, draft_dir: Path) -> None:
@@ -136,7 +136,7 @@ class SideDraft:
     def add(
         self, text: bytes, keep: npt.NDArray[np.bool_], tokenized: TokenizedSide, in_list: npt.NDArray[np.int32]
     ) -> None:
-        """Write the lines to keep, count the tokens of all."""
+        """Write the kept lines and count the tokens of all."""
         lines = text if keep.all() else b"\n".join(compress(text.split(b"\n"), keep.tolist()))
         if keep.any():
             with self._text_path.open("ab") as stream:
@@ -149,13 +149,13 @@ class SideDraft:
         self._longest = max(self._longest, tokenized.longest)
 
     def finish(self, ids: npt.NDArray[np.int32]) -> None:
-        """Write the ids, given those of the list of tokens."""
+        """Write the ids, given the ids of the list of tokens."""
         for positions in read_raw(self._positions_path, np.int32, _VALUES_AT_A_TIME):
             self._writer.add_ids(ids[positions])
         self._writer.finish()
 
     def audit(self, is_unknown: npt.NDArray[np.bool_]) -> SideAudit:
-        """Token figures of all lines that were read."""
+        """Token counts of all lines that were read."""
         counts = self._counts.up_to(len(is_unknown))
         return SideAudit(
             tokens=int(counts.sum()),
@@ -166,13 +166,13 @@ class SideDraft:
 
 
 class TokenCounts:
-    """How often each token of a growing list occurs."""
+    """Occurrences of each token of a growing list."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(1024, dtype=np.int64)
 
     def add(self, positions: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> None:
-        """Add to the counts at these positions, all different."""
+        """Add to the counts at these distinct indices."""
         self._grow(int(positions.max(initial=-1)) + 1)
         self._counts[positions] += counts
 

@@ -1,4 +1,4 @@
-"""A function over many items in several processes, results in the order of the items."""
+"""Map a function over many items in several processes, with results in order."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _AHEAD = 2
-"""Items per process that are under way: one at work, one waiting for it."""
+"""Items per process in flight: one at work, one waiting."""
 
 _function: Callable[[Any], Any]
-"""What a worker process does; set once in each."""
+"""the function of a worker process, set once in each"""
 
 
 def num_available_cpus() -> int:
-    """CPUs that this process may use."""
+    """Number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -36,12 +36,12 @@ def num_available_cpus() -> int:
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Each item with `function(item)`. Only a few are read ahead, so that memory does not grow with their number.
+    """Each item with `function(item)`, in order. Few items are read ahead, so memory does not grow with their number.
 
     Args:
         function: pickled once for each process; an exception it raises is raised here.
         items: pickled if there are several processes.
-        num_processes: 1: here, in this process.
+        num_processes: 1 runs in this process.
 
     Raises:
         UserError: a process died.
@@ -49,7 +49,7 @@ def map_in_order(
     if num_processes == 1:
         yield from ((item, function(item)) for item in items)
         return
-    # "spawn": a fork would copy whatever threads and memory this process has
+    # "spawn": a fork would copy this process's memory, and locks that its threads hold
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin, initargs=(function,))
     try:
@@ -62,8 +62,8 @@ def map_in_order(
             yield _first(pending)
     except BrokenProcessPool:
         raise UserError(
-            f"one of {num_processes} worker processes died (out of memory, or it could not start: a script that calls "
-            'this needs `if __name__ == "__main__":`); data.num_processes=1 works without them'
+            f"one of {num_processes} worker processes died: out of memory, or a script without "
+            '`if __name__ == "__main__":`; data.num_processes=1 needs no worker processes'
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
@@ -77,13 +77,13 @@ def _first(pending: deque[tuple[ItemT, Future[ResultT]]]) -> tuple[ItemT, Result
 def _begin(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    # Ctrl-C reaches every process of the terminal: the parent answers it
+    # Ctrl-C reaches every process of the terminal; the parent handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot tell its workers, and they would wait for ever."""
+    """Exit when the parent dies: if it is killed, its workers would wait forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -93,5 +93,5 @@ def _end_with_parent() -> None:
 def _work(item: Any) -> Any:
     result = _function(item)
     if not gc.get_freeze_count():
-        gc.freeze()  # what the function loaded stays: the collector need not look through it again and again
+        gc.freeze()  # what the function loaded stays, so the collector need not traverse it
     return result

@@ -1,8 +1,8 @@
-"""The contract of attention variants, and the tail that most of them share.
+"""The contract of attention variants, and the last step that most of them share.
 
-A variant is a file of this folder with one final class and a function `build(*, query_size, memory_size, normalizer,
-**options)`. Its two phases keep nothing on `self`: `prepare` does what does not depend on the query, once per source
-batch; `step` is asked at each decoder step. Memory and state are any batch-first named tuples.
+A variant is a file in this folder with one final class and a function `build(*, query_size, memory_size, normalizer,
+**options)`. `prepare` does what does not depend on the query, once per source batch; `step` runs at each decoder step.
+Neither keeps anything on `self`. Memory and state are any batch-first named tuples.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only; in evaluation mode, which is that of
 search, the same query, memory and state give the same result. In both the weights are a distribution.
@@ -62,8 +62,8 @@ class Stateless(NamedTuple):
 class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
-    `context_size` is the width of the context, which a variant may choose. `is_positional` says whether weight j
-    belongs to source position j; the fixed-vector arms have no such weights.
+    `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
+    to source position j; false for the fixed-vector arms.
     """
 
     is_positional: bool = True
@@ -74,7 +74,7 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
-        """The memory of a source batch and the state before the first step. Padded values are never read."""
+        """The memory of a source batch, and the state before the first step. Padded values are never read."""
 
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:

@@ -2,8 +2,8 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-W_a h_s is projected once per sentence, as `keys`. The query is whatever the decoder asks with: h_t in the decoder
-`luong`, the previous state in `bahdanau`.
+W_a h_s is projected once per sentence, as `keys`. The query is the decoder's choice: the current state h_t in the
+decoder `luong`, as in the paper, and the previous state in `bahdanau`.
 """
 
 from __future__ import annotations

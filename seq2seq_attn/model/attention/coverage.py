@@ -1,4 +1,4 @@
-"""Attention with coverage: each source position remembers how it has been translated so far (Tu et al. 2016,
+"""Attention with coverage: the score sees how much attention each source position has had so far (Tu et al. 2016,
 section 3).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j})
@@ -51,7 +51,7 @@ class Coverage(Attention):
 
     Args:
         attention_size: A, the size of the hidden layer.
-        coverage_size: D, numbers per source position of the neural coverage; None is the linguistic one.
+        coverage_size: D, the size of a position's neural coverage; None for linguistic coverage.
         max_fertility: N; None for linguistic coverage without fertility.
     """
 

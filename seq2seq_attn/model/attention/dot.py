@@ -2,8 +2,9 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The source state h_s is our value; there are no parameters, so query and values need one size. The query is whatever
-the decoder asks with: h_t in the decoder `luong`, the previous state in `bahdanau`.
+The source state h_s is our value. There are no parameters, so query and values must have the same size. The query is
+the decoder's choice: the current state h_t in the decoder `luong`, as in the paper, and the previous state in
+`bahdanau`.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class Dot(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Dot:
-    """Raises UsageError where the sizes differ."""
+    """No options. Raises UsageError if the sizes differ."""
     if query_size != memory_size:
         raise UsageError(
             f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but "
-            f"the encoder gives {memory_size}; set model.hidden_size=null (as wide as that) or take 'bilinear'"
+            f"the encoder gives {memory_size}; set model.hidden_size=null (the encoder's size) or use 'bilinear'"
         )
     return Dot(memory_size, normalizer)

@@ -1,4 +1,4 @@
-"""No attention, one fixed vector: the decoder sees the encoder's summary at every step and in the readout.
+"""No attention, a fixed vector: the decoder sees the encoder's summary at every step and in the readout.
 
     c = [h->_last ; h<-_first]
 
@@ -21,8 +21,7 @@ class Fixed(Attention):
     """A memory of one position, the summary; its weight is always 1.
 
     Args:
-        dropout: rate at which numbers of the summary are dropped in training; other variants see values to which the
-            encoder has applied its own.
+        dropout: rate on the summary. (The encoder applies its dropout to the values that other variants see.)
     """
 
     is_positional = False
@@ -42,5 +41,5 @@ class Fixed(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer, dropout: DropoutRate = 0.0) -> Fixed:
-    """There is nothing to normalize."""
+    """The normalizer is not used."""
     return Fixed(memory_size, dropout)

@@ -1,6 +1,6 @@
-"""No attention, first state only: the decoder sees the source through the state it starts from, and never again.
+"""No attention, initial state only: the decoder sees the source through its initial state, and never again.
 
-(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so nothing of the source enters a step or the readout.
+(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so the source enters neither steps nor readout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class InitialOnly(Attention):
-    """A memory of one position that holds nothing."""
+    """A memory of one empty position."""
 
     is_positional = False
 
@@ -23,10 +23,10 @@ class InitialOnly(Attention):
         return SameContext(context_BM, encoded.final_BM.new_ones(len(context_BM), 1)), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """Nothing, whatever the query."""
+        """The empty context, whatever the query."""
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> InitialOnly:
-    """No options; the context's size is 0 whatever the encoder gives."""
+    """No options. The normalizer is not used."""
     return InitialOnly(context_size=0)

@@ -1,4 +1,4 @@
-"""Location-aware attention: the score sees where the last step looked (Chorowski et al. 2015, section 2.1, eq. 8
+"""Location-aware attention: the score sees the previous step's weights (Chorowski et al. 2015, section 2.1, eq. 8
 and 9).
 
     f_i = F * alpha_{i-1}      e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)
@@ -21,17 +21,17 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """Where the last step looked."""
+    """The previous step's weights."""
 
     weights_BS: Tensor
 
 
 class Location(Attention):
-    """Additive attention with features of the last weights around each position.
+    """Additive attention with features of the previous weights around each position.
 
     Args:
         attention_size: A, the size of the hidden layer.
-        num_filters: K, convolution filters over the last weights.
+        num_filters: K, convolution filters over the previous weights.
         radius: positions on either side that a filter sees.
     """
 

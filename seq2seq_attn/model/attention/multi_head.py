@@ -85,7 +85,7 @@ def build(
     score: Literal["additive", "scaled_dot"] = "additive",
     attention_size: Size | None = None,
 ) -> MultiHead:
-    """`attention_size` defaults to the memory size. Raises UsageError where heads cannot share it or the memory."""
+    """`attention_size` defaults to the memory size. Raises UsageError unless `num_heads` divides both sizes."""
     size = attention_size or memory_size
     for key, value in (("the encoder's size", memory_size), ("attention_size", size)):
         if value % num_heads:

@@ -1,8 +1,8 @@
-"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1), here with a recurrent decoder's state as query.
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1) with a recurrent decoder's state as query.
 
     score = (W_q q) . (W_k h_s) / sqrt(A)
 
-The paper's W^Q is `query_projection`, W^K is `key_projection`; one head, and the values are averaged as they are.
+The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one head, and values are not projected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ScaledDot(Attention):
     """Projected query times projected values, divided by the root of their size.
 
     Args:
-        attention_size: A, the size both are projected to.
+        attention_size: A, the size that both are projected to.
     """
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:

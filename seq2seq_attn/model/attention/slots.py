@@ -1,11 +1,10 @@
-"""Attention over K pooled vectors: the dial between one fixed vector and full attention.
+"""Attention over K pooled vectors, between one fixed vector (K = 1) and full attention.
 
     A = softmax(W_2 tanh(W_1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
 
 The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`,
-W_2 is `pool_scores`), the decoder attends to the K results additively (Cifka and Bojar 2018, section 3.2, "attentive
-pooling with compound attention"). K = 1 is a fixed vector that was chosen; the size of the memory does not depend on
-the sentence's length.
+W_2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka and Bojar 2018, section 3.2, "attentive
+pooling with compound attention"). The size of the memory does not depend on the sentence's length.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Slots(Attention):
-    """A memory of K positions, none of which is a source position.
+    """A memory of K slots. Weights are over slots, not over source positions.
 
     Args:
         num_slots: K, the pooled vectors.

@@ -1,4 +1,4 @@
-"""No choice: every real position has the same weight, so the context is the mean of the encoder states.
+"""Uniform weights: the context is the mean of the encoder states.
 
 A control: it separates "the decoder sees more states" from "the decoder chooses among them".
 """

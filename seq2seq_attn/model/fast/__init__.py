@@ -1,6 +1,6 @@
-"""Quicker versions of plain functions of `model/`, for the combinations that they know.
+"""Fast paths: quicker versions of plain functions of `model/` for some combinations of variants.
 
-Each file offers its own through `model/speed.py`. Deleting this folder costs speed and nothing else.
+Each file registers its own with `model/speed.py`. Without this folder, everything works more slowly.
 """
 
 from seq2seq_attn.model.fast import cross_entropy, recurrence, step, unroll

@@ -1,14 +1,14 @@
-"""The teacher-forced unroll of an attention GRU, with a backward pass written by hand.
+"""The teacher-forced unroll of an attention GRU, with a hand-written backward pass.
 
-It computes what the plain loop of `unroll.py` computes; what can leave the recurrence has left it:
+It computes the same as the plain loop of `unroll.py`, with less work inside the recurrence:
 
 - the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
   (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
 - the state's projection to the gates and to the query is one product per step;
 - contexts and their gradients, and every weight gradient, are single products over all steps.
 
-The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores what is common to all positions, so the score of
-position j is -2 v . sigmoid(-2 (k_j + q)), and on CPUs a sigmoid costs a seventh of a tanh.
+The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all positions, so the score of
+position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of a tanh.
 
 Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
 """
@@ -25,7 +25,7 @@ from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
 
 
 class _Additive:
-    """-2 v . r with r = sigmoid(-2 (keys + q)). `penalty_BS` is added, here and below: minus infinity on padding."""
+    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding."""
 
     def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_steps: int) -> None:
         self.keys = keys_BSA * -2.0
@@ -45,7 +45,7 @@ class _Additive:
         self.grad_weight = torch.zeros_like(self.weight)
 
     def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
-        # d score / d x = 4 v r (1 - r), x = k + q; the factor 4 v waits for the end
+        # d score / d x = 4 v r (1 - r), x = k + q; `finish` applies the factor 4 v
         sigmoid_BSA = self.sigmoids_TBSA[step]
         torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
         self.grad_weight.addmv_(sigmoid_BSA.flatten(0, 1).t(), grad_scores_BS.view(-1), alpha=-2)
@@ -192,9 +192,9 @@ def unroll_attention_gru(
     """All states and weights of a decoder whose query is its previous state.
 
     Args:
-        score: what the variant's score is.
-        gates_TBP: the projected inputs, all steps.
-        hidden_BH: the first state; the recurrence runs in its dtype, matrix products in autocast's where that is on.
+        score: the variant's score function.
+        gates_TBP: the projected inputs of all steps.
+        hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in autocast's if that is on.
         keys_BSA: the variant's keys.
         projected_BSP: the values projected to the gates.
         mask_BS: True = real position.

@@ -1,9 +1,9 @@
-"""The softmax output's loss with its gradient made on the way, in chunks of rows.
+"""The softmax output's loss and its gradient in one pass, in chunks of rows.
 
-No tensor of all tokens times the vocabulary is made: each chunk's logits become their own gradient in place. Cached
-logits (`unroll.CachedOutputs`) are used.
+Logits of all tokens never exist at once: each chunk's logits are replaced in place by their gradient. Cached logits
+(`unroll.CachedOutputs`) are used.
 
-Shapes: N target tokens, rounded up, G of them with cached logits, F features, V target vocabulary.
+Shapes: N target tokens, padded to a multiple, G of them with cached logits, F features, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from seq2seq_attn.model.speed import offer
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits alive at once on a CPU: 32 MB in float32; smaller products are slower"""
+"""logits in memory at once on a CPU: 32 MB in float32; smaller products are slower"""
 BLOCK_CELLS = 128 * 1024
-"""of these, what becomes probabilities and a gradient at once: 512 KB, which stay in a core's own cache"""
+"""of these, logits that are normalized and differentiated at once: 512 KB, which fit into a core's cache"""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
 """on a GPU: 256 MB, for fewer, larger products"""
 
@@ -49,8 +49,8 @@ def chunked_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
 
-    Rows whose target is PAD do not count. `logits_GV` are those of the first G rows, in the dtype of products, where
-    they are known; what they hold is lost.
+    Rows with target PAD are ignored. `logits_GV`, if given, are the logits of the first G rows in the dtype of
+    products; they are overwritten.
     """
     needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
@@ -124,15 +124,15 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
 
 def _chunks(num_known: int, num_rows: int, most: int) -> Iterator[slice]:
-    """All rows in order, at most so many at once, those with known logits apart from the others."""
+    """All rows in order, in slices of at most `most`; rows with cached logits are separate from the others."""
     for begin, end in ((0, num_known), (num_known, num_rows)):
         for first in range(begin, end, most):
             yield slice(first, min(first + most, end))
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:
-    """Loss sum and nll sum of some rows. With `grad_bias`, the logits' gradient takes their place, and its sum is added
-    there."""
+    """Loss sum and nll sum of some rows. With `grad_bias`, the logits are replaced by their gradient, whose sum is
+    added to `grad_bias`."""
     num_ids = logits.shape[1]
     wide_logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     targets_1 = targets.unsqueeze(1)
@@ -141,7 +141,7 @@ def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor 
     target_logits_1, mean_1 = wide_logits.gather(1, targets_1), None
     if smoothing:
         mean_1 = wide_logits.mean(dim=1, keepdim=True)
-    # in place where the logits are wide: without a gradient nobody reads them again
+    # in place if the logits are float32 or wider: without a gradient they are not needed again
     exponentials = wide_logits.sub_(largest_1).exp_()
     total_1 = exponentials.sum(dim=1, keepdim=True)
     log_norm_1 = total_1.log().add_(largest_1)

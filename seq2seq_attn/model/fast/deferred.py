@@ -1,9 +1,9 @@
-"""Linear layers in a loop, whose weight gradients wait for the loop's end.
+"""Defer the weight gradients of linear layers in a loop until its end.
 
-Autograd makes a small product and an add for every use of a weight. Inside `deferred_weight_gradients` each use only
-notes its input and its output's gradient; once the backward pass has been through all uses of a weight, its gradient
-is one product over them: the same sum in another order. Any module that calls `torch.nn.functional.linear` gains from
-it without knowing.
+Autograd makes a small product and an add for every use of a weight. Inside `deferred_weight_gradients`, each use only
+stores its input and its output's gradient. After the backward pass of the last use, the weight's gradient is one
+product over all of them: the same sum in another order. It works for every module that calls
+`torch.nn.functional.linear`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def deferred_weight_gradients() -> Iterator[None]:
 
 
 class _Tape:
-    """What the uses of one weight leave for its gradient."""
+    """The stored inputs and gradients of the uses of one weight."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         low = compute_dtype(weight)
@@ -37,7 +37,7 @@ class _Tape:
         self.bias_low = None if bias is None else bias.detach().to(low)
         self.inputs: list[Tensor] = []
         self.grads: list[Tensor] = []
-        # uses depend on it, so that its backward comes after all of theirs
+        # all uses depend on it, so that its backward runs after theirs
         self.anchor: Tensor = _Anchor.apply(self, weight, bias)  # type: ignore[no-untyped-call]
 
 
@@ -83,7 +83,7 @@ class _Use(torch.autograd.Function):
 class _Mode(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
-        self._tapes: dict[int, tuple[Tensor, _Tape]] = {}  # with the weight, so that its id stays its own
+        self._tapes: dict[int, tuple[Tensor, _Tape]] = {}  # holds the weight, so that its id is not reused
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

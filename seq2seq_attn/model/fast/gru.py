@@ -1,11 +1,11 @@
-"""A gated recurrent unit over all time steps, with a backward pass written by hand.
+"""A gated recurrent unit over all time steps, with a hand-written backward pass.
 
     r = sigmoid(x_r + U_r h + d_r)      z = sigmoid(x_z + U_z h + d_z)
     n = tanh(x_n + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
 
-(Cho et al. 2014, section 2.3, with the reset gate applied after the product, as cuDNN and PyTorch's `nn.GRU` do.) The
-x's are projections of the inputs, made for all steps at once by the caller. Autograd over such a loop would do a small
-product and an add per step for each weight gradient; here every weight gradient is one product over all steps.
+(Cho et al. 2014, section 2.3, with the reset gate applied after the product, as in cuDNN and PyTorch's `nn.GRU`.) The
+x's are projections of the inputs, which the caller makes for all steps at once. Autograd over the loop would make a
+small product and an add per step for each weight gradient; here every weight gradient is one product over all steps.
 
 Shapes: T steps, D directions, B sentence pairs, H hidden size, P = 3 * H: the gates r, z, n side by side.
 """
@@ -19,7 +19,7 @@ from torch import Tensor
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """The dtype of matrix products: autocast's where it is on and the tensor is float32, else the tensor's own."""
+    """The dtype of matrix products: autocast's if it is on and the tensor is float32, else the tensor's."""
     device_type = tensor.device.type
     if torch.is_autocast_enabled(device_type) and tensor.dtype != torch.float64:
         return torch.get_autocast_dtype(device_type)
@@ -27,7 +27,7 @@ def compute_dtype(tensor: Tensor) -> torch.dtype:
 
 
 def low_copy(states: Tensor, low: torch.dtype) -> Tensor:
-    """Where a loop keeps its states in the dtype of matrix products: the states themselves if that is theirs."""
+    """A buffer for the states in the dtype of matrix products: the states themselves if they have that dtype."""
     return states if states.dtype == low else torch.empty_like(states, dtype=low)
 
 
@@ -65,7 +65,7 @@ def cell_backward(
 
 
 def tanh_(inputs: Tensor) -> Tensor:
-    """tanh in place; on CPUs as 2 sigmoid(2 x) - 1: these four passes take a third of the time of a tanh there."""
+    """tanh in place. On CPUs as 2 sigmoid(2 x) - 1, whose four passes take a third of the time of a tanh."""
     if inputs.device.type != "cpu":
         return inputs.tanh_()
     return inputs.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)

@@ -1,15 +1,15 @@
-"""Products with a weight that does not change, for translating: the weight is prepared once and used at every step.
+"""Products with constant weights, for translation: each weight is prepared once and used at every step.
 
 Three kinds of arithmetic, results always in the input's dtype:
 
-- `fp32`: the weights' own;
+- `fp32`: the weights as they are;
 - `bf16`: weight and input rounded to bfloat16;
-- `int8`: whole numbers of -127 to 127, a scale for each row of the weight and one for each row of the input, found as
-  it comes ("dynamic"). A row's result thus does not depend on the rows beside it, as it would with a scale for the
-  whole input, which is what `torch.ao`'s dynamic quantisation (deprecated) takes.
+- `int8`: integers from -127 to 127, with a scale for each row of the weight and one for each row of the input, computed
+  at run time ("dynamic"). So a row's result does not depend on other rows, unlike with the single scale of the
+  (deprecated) dynamic quantization of `torch.ao`.
 
-On CPUs oneDNN's own layout of the weight is used where this PyTorch offers it: the plain product arranges the weight
-anew at every call, which costs up to half of a product with few rows.
+On CPUs the weight is kept in oneDNN's layout if PyTorch offers it. The plain product converts the weight at every call,
+which takes up to half the time of a product with few rows.
 
 Shapes: N rows, I input size, O output size.
 """
@@ -28,19 +28,19 @@ Product = Callable[[Tensor], Tensor]
 """inputs_NI to outputs_NO"""
 
 _EXPECTED_ROWS = 64
-"""oneDNN's hint when it arranges a weight; any number of rows may come"""
+"""hint for oneDNN's layout; any number of rows is allowed"""
 _FEW_ROWS = 2
-"""up to so many, the packed int8 product's overhead is more than what it saves"""
+"""up to this many rows, the overhead of the packed int8 product exceeds its gain"""
 _ROW_STEP = 8
-"""oneDNN compiles a product for every number of rows it meets and keeps it, up to a MiB each. As sentences leave a
-batch one by one that would be hundreds: above this number rows are filled up to a multiple of it"""
+"""oneDNN compiles and caches a primitive of up to a MiB for every number of rows. As sentences leave a batch one by
+one, there would be hundreds, so above this number rows are padded to a multiple of it"""
 
 
 def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
-    """The product inputs W^T + b. The result holds its own copy of the weight where it can."""
+    """The product inputs W^T + b, with its own copy of the weight if possible."""
     weight_OI = weight_OI.detach()
     bias_O = None if bias_O is None else bias_O.detach()
-    if weight_OI.shape[1] == 0:  # nothing to multiply: no library wants this
+    if weight_OI.shape[1] == 0:  # empty: no library accepts this
         return _Plain(weight_OI, bias_O)
     if precision == "int8":
         return (_PackedInt8 if _has_packed_int8() else _Int8)(weight_OI, bias_O)
@@ -76,25 +76,25 @@ class _Packed:
 
 class _Int8:
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        quantised_OI, scale_O1 = _quantise(weight_OI)
-        self._weight_IO, self._scale_O = quantised_OI.t(), scale_O1.squeeze(1)
+        quantized_OI, scale_O1 = _quantize(weight_OI)
+        self._weight_IO, self._scale_O = quantized_OI.t(), scale_O1.squeeze(1)
         self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
 
     def __call__(self, inputs_NI: Tensor) -> Tensor:
-        quantised_NI, scale_N1 = _quantise(inputs_NI)
-        whole_NO = torch._int_mm(_fill_up(quantised_NI), self._weight_IO)[: len(inputs_NI)]
+        quantized_NI, scale_N1 = _quantize(inputs_NI)
+        whole_NO = torch._int_mm(_fill_up(quantized_NI), self._weight_IO)[: len(inputs_NI)]
         return torch.addcmul(self._bias_O, torch.mul(whole_NO, self._scale_O), scale_N1)
 
 
 class _PackedInt8:
-    """The same numbers from a weight in oneDNN's layout. Its instructions multiply bytes without a sign by bytes with
-    one: inputs are moved up by 128, which oneDNN takes off again. Few rows go the plain way, with equal results."""
+    """The same results from a weight in oneDNN's layout. Its instructions multiply unsigned by signed bytes, so inputs
+    are shifted by 128, which oneDNN subtracts again. Few rows use the plain product, with equal results."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        quantised_OI, scale_O1 = _quantise(weight_OI)
+        quantized_OI, scale_O1 = _quantize(weight_OI)
         self._few = _Int8(weight_OI, bias_O)
         rows = [_EXPECTED_ROWS, weight_OI.shape[1]]
-        self._packed = torch.ops.onednn.qlinear_prepack(quantised_OI, rows)
+        self._packed = torch.ops.onednn.qlinear_prepack(quantized_OI, rows)
         self._scale_O = scale_O1.squeeze(1)
         self._zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
         self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
@@ -106,7 +106,7 @@ class _PackedInt8:
         moved_NI = _fill_up(torch.div(inputs_NI, scale_N1).round_().add_(128.0).to(torch.uint8))
         scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
             moved_NI,
-            1.0,  # the rows' own scales come after
+            1.0,  # the scales of rows are applied afterwards
             128,
             self._packed,
             self._scale_O,
@@ -123,25 +123,25 @@ class _PackedInt8:
 
 
 def _fill_up(inputs_NI: Tensor) -> Tensor:
-    """With rows of zeros below where their number is not a whole multiple."""
+    """Pad the number of rows to a multiple with rows of zeros."""
     missing = -len(inputs_NI) % _ROW_STEP if len(inputs_NI) > _ROW_STEP else 0
     return functional.pad(inputs_NI, (0, 0, 0, missing)) if missing else inputs_NI
 
 
-def _quantise(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
-    """int8 numbers and the scale of each row: rows = numbers * scale."""
+def _quantize(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
+    """Quantized rows (int8) and the scale of each: rows = quantized * scale."""
     scale_N1 = _row_scales(rows_NI)
     return torch.div(rows_NI, scale_N1).round_().to(torch.int8), scale_N1
 
 
 def _row_scales(rows_NI: Tensor) -> Tensor:
     largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    return (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # a row of zeros stays one
+    return (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # keeps rows of zeros
 
 
 def _has_packed_layout(dtype: torch.dtype) -> bool:
-    """Whether oneDNN is here and multiplies this dtype. Its operators are PyTorch's own but not documented: without
-    them the plain product does the same."""
+    """Whether oneDNN is available and multiplies this dtype. PyTorch does not document these operators; without them
+    the plain product does the same."""
     operators = torch.ops.mkldnn
     if dtype not in (torch.float32, torch.bfloat16) or not torch._C._has_mkldnn:
         return False
@@ -151,8 +151,8 @@ def _has_packed_layout(dtype: torch.dtype) -> bool:
 
 
 def _has_packed_int8() -> bool:
-    """Whether oneDNN is here and the processor has its byte instructions (without them it is slower than `_int_mm`).
-    Undocumented operators, as above."""
+    """Whether oneDNN is available and the processor has its byte instructions, without which it is slower than
+    `_int_mm`. The operators are undocumented, as above."""
     operators = torch.ops.onednn
     if not torch._C._has_mkldnn or not all(hasattr(operators, n) for n in ("qlinear_prepack", "qlinear_pointwise")):
         return False

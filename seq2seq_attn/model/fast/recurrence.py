@@ -1,4 +1,4 @@
-"""GRUs that run side by side as one batched recurrence, with the backward pass of `gru.py`."""
+"""Run several GRUs as one batched recurrence, with the backward pass of `gru.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention scores in the form that the quick versions need.
+"""Attention scores in the form that fast paths need.
 
 Shapes: H query size, A scoring size.
 """
@@ -44,7 +44,7 @@ Score = AdditiveScore | DotScore | FixedContext
 
 
 def known_score(attention: Attention) -> Score | None:
-    """The score of a variant; None for one that is not known here, or not normalized by softmax."""
+    """The score of a variant; None if there is no fast path for it, or its normalizer is not softmax."""
     if isinstance(attention, Fixed | InitialOnly | Uniform):
         return FixedContext()
     if getattr(attention, "normalizer", None) is not softmax.weights:

@@ -1,18 +1,18 @@
-"""The decoder's step as search wants it: fast, with weights that do not change.
+"""The decoder's step for search, with constant weights.
 
-It computes what `Bahdanau.step` and the output compute (`search.steps.PlainSteps` is the reference), rearranged:
+It computes the same as `Bahdanau.step` and the output (`search.steps.PlainSteps` is the reference), rearranged:
 
-- what the embedding of the previous token adds to gates and readout is looked up in a table over the vocabulary;
+- the contribution of the previous token to gates and readout is looked up in a table over the vocabulary;
 - the state's projections to the gates and to the query are one product;
-- keys and values are kept once per sentence, whatever number of beams reads them;
-- with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j): K products with the context
-  at each step become one with each value. With one beam it would be a product per source position instead of one per
-  target token, so there the context is projected;
-- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `fast_unroll.py`; the factors are in the weights.
+- keys and values are stored once per sentence, for all its beams;
+- with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j), instead of K contexts at each
+  step. With one beam that would be a product per source position instead of one per target token, so the context is
+  projected;
+- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the factors are in the weights.
 
 Shapes: B sentences in the batch, K rows (beams) of a sentence, R = B * K, S source positions, H hidden size, M memory
-size, A scoring size, E embedding size, F readout features, V target vocabulary, P = 3 * H, X = P + what the readout
-takes besides.
+size, A scoring size, E embedding size, F readout features, V target vocabulary, P = 3 * H, X = P + the width of the
+readout's part.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision
 
 _MAX_TABLE_NUMBERS = 1 << 26
-"""of the table over the vocabulary: 256 MiB; with larger vocabularies embeddings are projected as they come"""
+"""size of the table over the vocabulary, 256 MiB; with larger vocabularies, embeddings are projected at each step"""
 _CPU_ROWS = 32
-"""rows whose logits are made and looked through together on a CPU: with 8,000 tokens a mebibyte, which stays in the
-cache, and which the C library keeps instead of asking the system for new pages at each step"""
+"""rows whose logits are computed and searched together on a CPU: with 8,000 tokens 1 MiB, which stays in the cache, and
+which the C library reuses instead of requesting new pages at each step"""
 
 
 @offer("steps")
@@ -54,7 +54,7 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.hypothesis.NextTokens` whose logits are made a few rows at a time."""
+    """`search.hypothesis.NextTokens` that computes logits for a few rows at a time."""
 
     def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None) -> None:
         self._features_RF, self._output = features_RF, output
@@ -82,15 +82,15 @@ class FastTokens:
 
 
 class Shared(NamedTuple):
-    """Memory that all rows of a sentence share."""
+    """The memory of a sentence, shared by all its rows."""
 
     values_BSX: Tensor
-    """the values: with one beam as they are, [B, S, M], with several projected; for a context that is the same at every
-    step that context, projected, as the one position"""
+    """the values: with one beam as they are, [B, S, M], with several beams projected; for a fixed context, the
+    projected context as a single position"""
     keys_BSA: Tensor | None
-    """times what the score multiplies them by; None for a context that is the same at every step"""
+    """the keys, times the score's factor; None for a fixed context"""
     padding_BS: Tensor
-    """bool, True = padding; for a context that is the same at every step, its weights instead"""
+    """bool, True = padding; for a fixed context, its weights instead"""
 
 
 class FastState(NamedTuple):
@@ -102,9 +102,9 @@ class FastState(NamedTuple):
 
 
 class FastStep:
-    """A `search.hypothesis.StepModel` of a model that `offer_steps` knows.
+    """A `search.hypothesis.StepModel` for the models that `offer_steps` supports.
 
-    It holds the weights as they are when it is made. The encoder is the model's own.
+    It holds a copy of the weights at its creation. The encoder is the model's own.
     """
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
@@ -170,7 +170,7 @@ class FastStep:
     # ---- parts ----
 
     def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
-        """The attention's memory in the form that steps read."""
+        """Convert the attention's memory for the steps."""
         if isinstance(self._score, FixedContext):
             fixed_BX = self._project(self._from_context, memory.context_BM.to(hidden_BH.dtype))
             return Shared(fixed_BX.unsqueeze(1), None, memory.weights_BS)
@@ -207,8 +207,8 @@ class FastStep:
         return self._project(self._from_embedding, self._embedding_VE.index_select(0, ids_R))
 
     def _project(self, product: Product, inputs: Tensor) -> Tensor:
-        """What rows of contexts, values or embeddings add to the gates and to the readout, side by side; without a
-        readout layer the output layer takes them as they are."""
+        """The contributions of contexts, values or embeddings to the gates and to the readout, side by side. Without a
+        readout layer, the output layer reads them as they are."""
         projected = product(inputs)
         return projected if self._readout is not None else torch.cat([projected, inputs], dim=1)
 
@@ -219,15 +219,15 @@ class _Weights(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The decoder's weights by what they multiply."""
+    """The decoder's weights, grouped by their input."""
 
     state: _Weights
-    """to the gates and the query (an additive score's times -2)"""
+    """from the state to gates and query (times -2 for an additive score)"""
     context: _Weights
-    """to the gates and the readout; so too the embedding"""
+    """from the context to gates and readout, and likewise from the embedding"""
     embedding: _Weights
     readout: _Weights | None
-    """the state's part of it"""
+    """from the state to the readout"""
 
 
 def _split(decoder: Bahdanau, score: Score) -> _Parts:
@@ -254,13 +254,13 @@ def _split(decoder: Bahdanau, score: Score) -> _Parts:
 
 
 def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
-    """For what is not a prepared product, the encoder above all: with int8 in bf16 too, where the CPU has it."""
+    """Autocast for everything except prepared products, mainly the encoder. With int8 it is bf16 if the CPU has it."""
     has_bf16 = precision == "int8" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16" or has_bf16)
 
 
 def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:
-    """The step of `cell/gru.py`, in place in both projections."""
+    """The step of `cell/gru.py`, in place on both projections."""
     size = hidden_RH.shape[1]
     both = inputs_RP[:, : 2 * size].add_(recurrent_RP[:, : 2 * size]).sigmoid_()
     new_RH = tanh_(inputs_RP[:, 2 * size :].addcmul_(both[:, :size], recurrent_RP[:, 2 * size :]))

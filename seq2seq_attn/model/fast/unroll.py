@@ -1,11 +1,11 @@
-"""The training pass of the decoder `bahdanau` with a GRU, with all work outside the recurrence that can leave it.
+"""The training pass of the decoder `bahdanau` with a GRU, with as much work as possible outside the recurrence.
 
-Scheduled sampling takes two passes: the first, without gradient, finds the tokens that are fed back; the second is
-teacher-forced on the mixed inputs. That is the same function as a loop that feeds back as it goes. The logits of the
-tokens that were fed back are kept for the loss.
+Scheduled sampling takes two passes: the first, without gradients, chooses the tokens that are fed back; the second is
+teacher-forced on the mixed inputs. This computes the same function as one loop with feedback. The logits of the tokens
+that were fed back are reused in the loss.
 
 Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, F features, S source positions,
-V target vocabulary, N target tokens, rounded up, G of them with cached logits.
+V target vocabulary, N target tokens, padded to a multiple, G of them with cached logits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seq2seq_attn.data.batch import ROW_MULTIPLE, Batch
 from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau, State
 from seq2seq_attn.model.decoder.base import Memory
-from seq2seq_attn.model.dropout import keep_factors
+from seq2seq_attn.model.dropout import dropout_mask
 from seq2seq_attn.model.fast.aligned import aligned_empty
 from seq2seq_attn.model.fast.attention_gru import unroll_attention_gru
 from seq2seq_attn.model.fast.deferred import deferred_weight_gradients
@@ -35,20 +35,20 @@ from seq2seq_attn.model.unroll import unroll as plain_unroll
 from seq2seq_attn.text.vocab import PAD
 
 MAX_CACHED_CELLS = 32 * 1024 * 1024
-"""logits cached by the first pass for the loss: 128 MB in float32"""
+"""max. number of logits cached from the first pass for the loss: 128 MB in float32"""
 
 Unroll = Callable[[Seq2Seq, Batch, float], Outputs]
 
 
 class CachedOutputs(Outputs):
-    """`Outputs`, the rows with cached logits first."""
+    """`Outputs` with the rows that have cached logits first."""
 
     logits_GV: Tensor
-    """of the first G rows, without gradient"""
+    """logits of the first G rows, without gradient"""
 
 
 class _FedBack(NamedTuple):
-    """The steps whose choice is the next input, and their logits."""
+    """The steps whose choice is fed back, and their logits."""
 
     positions_G: Tensor
     """int64, in a flattened [T, B]"""
@@ -57,7 +57,7 @@ class _FedBack(NamedTuple):
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq) -> Unroll | None:
-    """For known decoders the quick pass; for others the plain one, with each weight's gradient made once."""
+    """The fast pass for supported decoders; for others the plain pass with deferred weight gradients."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
     is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
     if is_known and known_score(decoder.attention) is not None:
@@ -75,7 +75,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     decoder = cast(Bahdanau, model.decoder)
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t().contiguous()
-    embedding_factors = model.embedding.draw_factors(tgt_in_TB)
+    embedding_factors = model.embedding.draw_mask(tgt_in_TB)
     feature_factors = _feature_factors(decoder, tgt_in_TB)
     positions_N, targets_N, logits_GV = batch.positions_N, batch.targets_N, None
     keep_TB = draw_forcing(tgt_in_TB, teacher_forcing_ratio)
@@ -129,7 +129,7 @@ def unroll_decoder(
 
 
 class _FirstPass:
-    """The pass that feeds back its own choices."""
+    """The first pass of scheduled sampling, which feeds back its own choices."""
 
     def __init__(
         self,
@@ -142,11 +142,11 @@ class _FirstPass:
         self._embedding_weight, self._decoder, self._memory = model.embedding.weight, decoder, memory
         self._embedding_factors, self._feature_factors = embedding_factors, feature_factors
         projection = cast(Softmax, model.output).projection
-        # cast once, not at every step: without gradient, autocast keeps no cast weights, and this is the largest matrix
+        # cast once: without gradients, autocast does not cache cast weights, and this is the largest matrix
         self._weight, self._bias = (t.to(compute_dtype(t)) for t in (projection.weight, projection.bias))
 
     def mix_inputs(self, tgt_in_TB: Tensor, keep_TB: Tensor, state: State) -> tuple[Tensor, _FedBack | None]:
-        """The inputs, and what the loss can use of this pass: nothing on a GPU, or where it would take much memory."""
+        """The mixed inputs, and the logits for the loss (None on a GPU, or if they would take too much memory)."""
         mixed_TB = tgt_in_TB.clone()
         rows_by_step = _feeding_back(keep_TB)
         cached_GV = _memory_for_logits(sum(map(len, rows_by_step)), self._weight)
@@ -164,11 +164,11 @@ class _FirstPass:
         if cached_GV is None:
             return mixed_TB, None
         positions_G = torch.cat([t * tgt_in_TB.shape[1] + rows_R for t, rows_R in enumerate(rows_by_step)])
-        num_whole = num_done - num_done % ROW_MULTIPLE  # the others are made again: products of few shapes
+        num_whole = num_done - num_done % ROW_MULTIPLE  # the rest is recomputed, for few shapes of products
         return mixed_TB, _FedBack(positions_G[:num_whole], cached_GV[:num_whole])
 
     def _step(self, t: int, ids_B: Tensor, state: State, rows_R: Tensor) -> tuple[Tensor, State]:
-        """The features of some rows, and the next state of all."""
+        """The features of some rows, and the next state of all rows."""
         decoder = self._decoder
         embedded_BE = nn.functional.embedding(ids_B, self._embedding_weight)
         embedded_BE = _times(embedded_BE, None if self._embedding_factors is None else self._embedding_factors[t])
@@ -186,7 +186,7 @@ def _feature_factors(decoder: Bahdanau, ids_TB: Tensor) -> Tensor | None:
     rate = decoder.readout.dropout.rate
     if not decoder.training or rate == 0.0:
         return None
-    return keep_factors((*ids_TB.shape, decoder.feature_size), rate, ids_TB.device)
+    return dropout_mask((*ids_TB.shape, decoder.feature_size), rate, ids_TB.device)
 
 
 def _times(embedded: Tensor, factors: Tensor | None) -> Tensor:
@@ -194,26 +194,26 @@ def _times(embedded: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _feeding_back(keep_TB: Tensor) -> list[Tensor]:
-    """For each step but the last, the rows that go through the output layer, which is most of its work: on a CPU those
-    whose choice is the next input; on a GPU all, as to know which would be to wait for it."""
+    """The rows that go through the output layer, which is most of the work, at each step but the last: on a CPU those
+    whose choice is fed back; on a GPU all rows, since selecting them would synchronize."""
     if keep_TB.device.type == "cpu":
         return [(~keep_B).nonzero().squeeze(1) for keep_B in keep_TB[1:]]
     return [torch.arange(keep_TB.shape[1], device=keep_TB.device)] * (len(keep_TB) - 1)
 
 
 def _memory_for_logits(num_rows: int, weight: Tensor) -> Tensor | None:
-    """Space for the logits of that many rows, [num_rows, V]; None: there are none, or too many, or they lie on a GPU,
-    which would have to be waited for to know which they are."""
+    """Memory for the logits, [num_rows, V]; None if there are none or too many, or on a GPU, where selecting the rows
+    would synchronize."""
     if num_rows == 0 or num_rows * len(weight) > MAX_CACHED_CELLS or weight.device.type != "cpu":
         return None
     return aligned_empty(num_rows, len(weight), like=weight)
 
 
 def _brought_forward(positions_G: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """`batch.positions_N` and `batch.targets_N` with these positions first."""
+    """`batch.positions_N` and `batch.targets_N`, reordered to start with these positions."""
     targets = batch.tgt_out_BT.t().flatten()
     is_first = torch.zeros_like(targets, dtype=torch.bool).index_fill_(0, positions_G, True)
-    # the rows that round N up stay, whatever position they have
+    # padding rows stay, whatever their position is
     is_other_N = (batch.targets_N == PAD) | ~is_first[batch.positions_N]
     positions = torch.cat([positions_G, batch.positions_N[is_other_N]])
     return positions, torch.cat([targets[positions_G], batch.targets_N[is_other_N]])

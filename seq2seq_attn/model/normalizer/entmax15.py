@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 OUTSIDE = -2.0
-"""below the largest halved score by more than 1, so with weight 0"""
+"""more than 1 below the largest halved score, which is 0, so its weight is 0"""
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:

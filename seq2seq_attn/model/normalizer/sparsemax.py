@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 OUTSIDE = -2.0
-"""below the largest score by more than 1, so with weight 0"""
+"""more than 1 below the largest score, which is 0, so its weight is 0"""
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:

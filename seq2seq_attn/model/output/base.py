@@ -1,8 +1,9 @@
-"""The contract of outputs: from what decoder steps give to probabilities of tokens, and the loss of a batch.
+"""The contract of outputs: token probabilities from decoder steps, and the loss of a batch.
 
-A variant is a file of this folder with one final class and a function `build`, which `output/__init__.py` calls.
+A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 
-Shapes: B rows, T steps, N target tokens of a batch, rounded up, S source positions, F features, V target vocabulary.
+Shapes: B rows, T steps, N target tokens of a batch, padded to a multiple, S source positions, F features, V target
+vocabulary.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.rows import select_rows
 
 ROWS_AT_ONCE = 1024
-"""target tokens whose log-probabilities over the vocabulary exist at once"""
+"""target tokens whose log-probabilities over the vocabulary are in memory at once"""
 
 
 class Outputs(NamedTuple):
-    """All decoder steps of a batch: the fields of their `StepOutput`s, and which of them predict a token."""
+    """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens are."""
 
     features_NF: Tensor
     """one row per target token, in the order of `positions_N`"""
     positions_N: Tensor
-    """int64, where those tokens are in a flattened [T, B]; 0 in the rows that round N up"""
+    """int64, the positions of those tokens in a flattened [T, B]; 0 in padding rows"""
     targets_N: Tensor
-    """int64, their ids; PAD in the rows that round N up, which the loss ignores"""
+    """int64, their ids; PAD in padding rows, which the loss ignores"""
     hidden_TBH: Tensor
     contexts_TBM: Tensor
     embedded_TBE: Tensor
@@ -37,7 +38,7 @@ class Outputs(NamedTuple):
     memory: Memory
 
     def rows(self, chosen: slice) -> tuple[StepOutput, Memory]:
-        """The steps that predict some of the target tokens, and the memory of their sentences, row by row."""
+        """The steps that predict the chosen target tokens, and the memory of their sentences, row by row."""
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
@@ -66,11 +67,11 @@ class Output(nn.Module, ABC):
         """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source positions."""
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """int64 [N], the target tokens as columns of `log_probs`; PAD in the rows that round N up."""
+        """int64 [N], the target tokens as columns of `log_probs`; PAD in padding rows."""
         return outputs.targets_N
 
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """`log_probs_N` of the target tokens themselves, without gradient."""
+        """`log_probs_N` of the target tokens, without gradient."""
         targets_N = self.targets(outputs, batch)
         found = []
         with torch.no_grad():

@@ -20,11 +20,11 @@ from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, wide
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits made at once by the loss: 32 MB in float32"""
+"""logits in memory at once: 32 MB in float32"""
 
 
 class Softmax(Output):
-    """One linear layer; its weight may be the target embedding's."""
+    """One linear layer, whose weight may be tied to the target embedding."""
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Softmax(Output):
         return torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
-        """Cross-entropy in chunks of rows."""
+        """The cross-entropy, in chunks of rows."""
         fast = speed.find("cross_entropy", self, outputs)
         loss_sum, nll_sum = (fast or self._cross_entropy)(outputs, label_smoothing)
         return BatchLoss(loss_sum, nll_sum, batch.num_tokens)

@@ -1,1 +1,1 @@
-"""Tokenizers: text to tokens and back, one file each."""
+"""Tokenizers: text to tokens and back, one file per kind."""

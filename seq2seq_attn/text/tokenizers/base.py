@@ -1,4 +1,4 @@
-"""What a tokenizer is."""
+"""The interface of tokenizers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Literal, Protocol
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
+SPACE = "▁"
+"""U+2581, SentencePiece's mark for a space."""
 
 
 class Tokenizer(Protocol):
-    """Text to tokens and back. Any string may come in: nothing raises. What comes out has no line end in it."""
+    """Text to tokens and back. Any string is accepted, and results contain no line breaks."""
 
     @property
     def name(self) -> str:
@@ -19,17 +21,17 @@ class Tokenizer(Protocol):
         ...
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of one line; none for a blank one."""
+        """The tokens of one line; none for a blank line."""
         ...
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """The tokens of each line, as `tokenize` gives them, faster."""
+        """`tokenize` for each line, faster."""
         ...
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The line that these tokens came from, or would have."""
+        """The line that has these tokens."""
         ...
 
     def save(self, directory: Path, side: Side) -> None:
-        """Write `<side>.tokenizer.json` (and what it names), for `load_tokenizer`."""
+        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`."""
         ...

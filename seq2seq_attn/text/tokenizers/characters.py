@@ -7,14 +7,11 @@ from pathlib import Path
 
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import Side
-
-SPACE = "▁"
-"""The token of a blank (U+2581), as SentencePiece writes it."""
+from seq2seq_attn.text.tokenizers.base import SPACE, Side
 
 
 class CharacterTokenizer:
-    """Code points of the NFC form as tokens; the blank is a token too, written `SPACE`."""
+    """Code points of the NFC form as tokens, with `SPACE` for spaces."""
 
     name = "characters"
 
@@ -30,7 +27,7 @@ class CharacterTokenizer:
         return [self.tokenize(text) for text in texts]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The characters in one string."""
+        """The characters as one string."""
         return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
     def save(self, directory: Path, side: Side) -> None:

@@ -1,6 +1,6 @@
-"""Words and punctuation marks back into a line: spaCy's tokens do not say where blanks were, these rules do.
+"""Detokenize spaCy's words and punctuation by rules that restore the spaces.
 
-The rules are those of English and German; another language gets what both have in common.
+The rules are made for English and German; other languages share most of the English rules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... …".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
-# Opening to closing mark. A mark that is its own partner opens if none is open.
+# Opening to closing marks. A mark that closes itself opens if none is open.
 _QUOTES = {
     "en": {'"': '"', "'": "'", "“": "”", "‘": "’", "``": "''"},
     "de": {'"': '"“”', "'": "'", "„": "“”", "‚": "‘’", "»": "«", "“": "”"},
@@ -19,7 +19,7 @@ _ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
 _CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
 _PRONOUNS = frozenset("i you he she it we they what that who there where here how let".split())
 _NEGATED = frozenset("do does did is are was were has have had ca could wo would should must need ai might".split())
-# What spaCy cuts off a word that was written without an apostrophe or as one word.
+# Words that spaCy splits in two.
 _SPLIT_WORDS = frozenset((("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all")))
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
@@ -27,7 +27,7 @@ _LEFT, _RIGHT, _BOTH, _NEITHER = (True, False), (False, True), (True, True), (Fa
 
 
 def detokenize(tokens: Sequence[str], language: str) -> str:
-    """One line from spaCy's tokens: `["I", "ca", "n't", "."]` gives `"I can't."`."""
+    """The line of spaCy's tokens: `["I", "ca", "n't", "."]` gives `"I can't."`."""
     pieces: list[str] = []
     open_quotes: list[str] = []
     glue_next = True
@@ -41,7 +41,7 @@ def detokenize(tokens: Sequence[str], language: str) -> str:
 
 
 def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language: str) -> tuple[bool, bool]:
-    """Whether token i is written without a blank on its left and on its right."""
+    """Whether token i is written without a space on its left, and on its right."""
     token = tokens[i]
     previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
     if token in _CLOSING:
@@ -67,8 +67,8 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
 
 
 def _is_inside_word(previous: str, following: str, language: str) -> bool:
-    """Whether a hyphen between two tokens is one that spaCy cut out of a word (or of 20-30)."""
-    if language == "de":  # there it stays in words
+    """Whether a hyphen token was inside a word, or a range such as 20-30."""
+    if language == "de":  # spaCy does not split German words at hyphens
         return previous[-1:].isdigit() and following[:1].isdigit()
     return _has_letter_or_digit(previous) and _has_letter_or_digit(following)
 
@@ -85,7 +85,7 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
         return True
     if token == "nt":
         return previous in _NEGATED
-    # "im", "she s"; and an apostrophe that stood after a blank is a token of its own
+    # "im", "she s"; an apostrophe after a space is a separate token
     return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
 
 
@@ -94,7 +94,7 @@ def _quote(tokens: Sequence[str], i: int, open_quotes: list[str], quotes: dict[s
     if open_quotes and token in quotes[open_quotes[-1]]:
         open_quotes.pop()
         return _LEFT
-    if token == "'" and token not in tokens[i + 1 :]:  # no partner: an apostrophe
+    if token == "'" and token not in tokens[i + 1 :]:  # no closing mark: an apostrophe
         return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdigit() else _LEFT
     if token == "'" and i and tokens[i - 1][-1:].lower() in ("s", "z", "x") and tokens[i + 1 :].count(token) % 2 == 0:
         return _LEFT  # the possessive of a plural before a quotation

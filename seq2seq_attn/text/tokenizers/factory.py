@@ -1,4 +1,4 @@
-"""Tokenizers: text to tokens and back. Each kind lives in its own file and is imported when it is used."""
+"""Build, save and load tokenizers. Each kind is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def build_tokenizers(
     joint: bool = True,
     model_type: str = "unigram",
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides. SentencePiece learns from the lines (training text, nothing else): one model from
-    both sides when `joint`, else one a side. The other kinds learn nothing.
+    """The tokenizers of both sides. SentencePiece is trained on the lines: one model for both sides if `joint`, else
+    one per side. The other kinds need no training.
 
     Raises:
-        UserError: a language that spaCy does not have, a `vocab_size` that the text cannot give.
+        UserError: spaCy lacks a language, or the lines are blank.
+        UsageError: the text does not allow this `vocab_size`.
     """
     if name == "sentencepiece":
         from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
@@ -50,7 +51,7 @@ def build_tokenizers(
 
 
 def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
-    """The settings of a saved tokenizer, with the hash of its SentencePiece model. Equal settings split text alike.
+    """The settings of a saved tokenizer, with the hash of its SentencePiece model. Equal settings give equal tokens.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -69,10 +70,10 @@ def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
 
 
 def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
-    """The tokenizer that was saved for a side.
+    """Load the tokenizer of a side.
 
     Raises:
-        UserError: a file is missing, damaged, or of a kind this version does not know.
+        UserError: a file is missing or damaged, or the kind is unknown to this version.
     """
     path = directory / f"{side}.tokenizer.json"
     saved = read_json(path)

@@ -13,18 +13,16 @@ from typing import Any
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import Side
+from seq2seq_attn.text.tokenizers.base import SPACE, Side
 
 log = logging.getLogger(__name__)
 
-SPACE = "▁"
-"""How SentencePiece writes a blank (U+2581)."""
-# Training fails on 100,000 brackets in a row; what follows the first of them teaches it nothing.
+# Training fails on 100,000 brackets in a row, so longer runs are cut to 1,024 characters.
 _OVER_LONG = re.compile(r"([^ ]{1024})[^ ]+")
 
 
 class SentencePieceTokenizer:
-    """Subwords of a trained model. A run of characters that the model never saw is a token as it stands."""
+    """Subwords of a trained model. A run of unknown characters is one token."""
 
     name = "sentencepiece"
 
@@ -37,23 +35,23 @@ class SentencePieceTokenizer:
 
     @property
     def num_subwords(self) -> int:
-        """The subwords that the model knows."""
+        """Size of the model's vocabulary."""
         return int(self._processor.get_piece_size())
 
     def tokenize(self, text: str) -> list[str]:
         """The subwords of one line."""
-        pieces: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
-        return pieces
+        subwords: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
+        return subwords
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         """The subwords of each line."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
-        pieces: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
-        return pieces
+        subwords: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
+        return subwords
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The subwords joined, blanks where the model wrote them."""
-        # Not the library's decode: it drops tokens spelled like its specials and shows unknown ones as " ⁇ ".
+        """The subwords joined, with spaces where they are marked."""
+        # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
         return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
     def save(self, directory: Path, side: Side) -> None:
@@ -66,11 +64,11 @@ class SentencePieceTokenizer:
 def train_sentencepiece(
     lines: Iterable[str], *, lowercase: bool = False, vocab_size: int = 8_000, model_type: str = "unigram"
 ) -> SentencePieceTokenizer:
-    """Train a model on training text. Same lines, same model, byte for byte. A text too small for `vocab_size` gives
-    as many subwords as it has.
+    """Train a model. The same lines give the same model, byte for byte. A text too small for `vocab_size` gives fewer
+    subwords.
 
     Raises:
-        UsageError: `vocab_size` is smaller than the number of different characters.
+        UsageError: `vocab_size` is smaller than the number of distinct characters.
         UserError: all lines are blank.
     """
     from sentencepiece import SentencePieceTrainer
@@ -79,17 +77,17 @@ def train_sentencepiece(
     normalized = filter(None, (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines))
     first = next(normalized, None)
     if first is None:
-        raise UserError("SentencePiece: no text to learn from; all training lines are blank")
+        raise UserError("SentencePiece: all training lines are blank; add text")
     options: dict[str, Any] = {
         "vocab_size": vocab_size,
         "model_type": model_type,
         "hard_vocab_limit": False,
         "character_coverage": 1.0,
-        # `normalize` has done it: with "identity" joining the subwords gives the line back
+        # `normalize` has been applied; "identity" keeps detokenization exact
         "normalization_rule_name": "identity",
         "num_threads": 1,
         "max_sentence_length": 1 << 20,
-        # ids are given by our own vocabulary: the model needs none of its specials but the unknown one
+        # ids come from our own vocabulary, so the model needs no special token but the unknown one
         "unk_id": 0,
         "bos_id": -1,
         "eos_id": -1,
@@ -100,14 +98,14 @@ def train_sentencepiece(
         SentencePieceTrainer.train(sentence_iterator=chain([first], normalized), model_writer=written, **options)
     except RuntimeError as error:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-        reason = f"it has {needed[1]} different characters; set at least that" if needed else "choose another size"
+        reason = f"it has {needed[1]} distinct characters; set at least that" if needed else "choose another size"
         raise UsageError(
-            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot learn a {model_type} model of that size "
-            f"from this text; {reason}, or take data.tokenizer.name=characters"
+            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} model of that size "
+            f"on this text; {reason}, or use data.tokenizer.name=characters"
         ) from None
     tokenizer = SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
-    if (found := tokenizer.num_subwords) < vocab_size:
-        log.info("SentencePiece: %d subwords, as this text gives no more (vocab_size=%d)", found, vocab_size)
+    if (size := tokenizer.num_subwords) < vocab_size:
+        log.info("SentencePiece: %d subwords, all that this text gives (vocab_size=%d)", size, vocab_size)
     return tokenizer
 
 
@@ -119,7 +117,7 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
     """
     try:
         model = read_regular(path)
-        if model:  # SentencePiece takes no bytes for no model, and fails later
+        if model:  # SentencePiece accepts an empty file and fails later
             return SentencePieceTokenizer(model, lowercase=lowercase)
     except FileNotFoundError:
         raise UserError(f"{path}: no such SentencePiece model") from None
@@ -127,4 +125,4 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except RuntimeError:
         pass
-    raise UserError(f"{path}: not a SentencePiece model, or a damaged one")
+    raise UserError(f"{path}: not a SentencePiece model, or a damaged one; copy or prepare it again")

@@ -1,4 +1,4 @@
-"""spaCy's rule-based tokens."""
+"""spaCy's rule-based word tokenizers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.base import Side
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
-from seq2seq_attn.text.tokenizers.spacy_spans import Seams, Tokens
+from seq2seq_attn.text.tokenizers.spacy_spans import BoundaryRules, Tokens
 
-_FEW = 32
-"""Lines that are not worth reading the special cases for."""
-_MOST_CHARACTERS = 1 << 18
-"""Of spans that are remembered: some 30,000 of them, 10 MB."""
-# spaCy splits punctuation off a span one mark at a time and searches all of the rest each time: 4,000 brackets took
-# 2 s, a megabyte would take days. Ordinary text has no such runs or spans.
+_MIN_LINES = 32
+"""Below this many lines, reading the special cases takes longer than the cache of spans saves."""
+_MAX_CHARACTERS = 1 << 18
+"""Size of the cache of spans: some 30,000 spans, 10 MB."""
+# spaCy splits off punctuation one mark at a time and searches the rest of the span each time: 4,000 brackets took 2 s,
+# a megabyte would take days. So longer runs and spans are cut; ordinary text has none.
 _TOO_LONG = re.compile(r"(?:[^\w ]|_){32}|[^ ]{1024}")
 
 
 class SpacyTokenizer:
-    """The tokenizer of `spacy.blank(language)`: needs no trained pipeline and is the one that those use."""
+    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well."""
 
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Make the tokenizer of a language.
+        """Create the tokenizer of a language.
 
         Raises:
-            UsageError: spaCy has no tokenizer for it, or one that needs a package that is not installed.
+            UsageError: spaCy has no tokenizer for it, or the tokenizer needs a package that is not installed.
         """
         import spacy
 
@@ -51,7 +51,7 @@ class SpacyTokenizer:
         self._known: dict[str, Tokens] = {}
         self._known_characters = 0
         self._may_start: set[str] = set()
-        self._seams: Seams | None = None
+        self._boundaries: BoundaryRules | None = None
 
     def tokenize(self, text: str) -> list[str]:
         """The words and punctuation marks of one line."""
@@ -59,28 +59,28 @@ class SpacyTokenizer:
             return self._tokens(normalize(text, lowercase=self.lowercase))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words and punctuation marks of each line. Many lines at once share the work on what is between blanks."""
+        """`tokenize` for each line. Spans between spaces that occur repeatedly are tokenized only once."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._forgetting():
-            # some languages (Japanese, Thai) have a tokenizer of another kind
-            if len(lines) < _FEW or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
+            # some languages (Japanese, Thai) have a different kind of tokenizer
+            if len(lines) < _MIN_LINES or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
                 return [self._tokens(line) for line in lines]
             return self._by_spans(lines)
 
     def _tokens(self, line: str) -> list[str]:
-        # Straight through the tokenizer: calling the pipeline would refuse lines above its `max_length`.
+        # the tokenizer alone: calling the pipeline would reject lines above its `max_length`
         tokenize = self._nlp.tokenizer
-        return [token.text for piece in _pieces(line) for token in tokenize(piece) if not token.is_space]
+        return [token.text for part in _split_runs(line) for token in tokenize(part) if not token.is_space]
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
-        """The same for each line, with the tokens of spans that were seen before looked up."""
-        if self._seams is None:
-            self._seams = Seams(self._nlp.tokenizer)
+        """The tokens of each line, with those of known spans from the cache."""
+        if self._boundaries is None:
+            self._boundaries = BoundaryRules(self._nlp.tokenizer)
         split = [line.split(" ") if line else [] for line in lines]
         for span in set(chain.from_iterable(split)).difference(self._known):
             tokens = self._known[span] = tuple(self._tokens(span))
             self._known_characters += len(span)
-            if self._seams.may_start(tokens):
+            if self._boundaries.may_start(tokens):
                 self._may_start.add(span)
         tokenized = [
             self._tokens(line)
@@ -88,21 +88,21 @@ class SpacyTokenizer:
             else list(chain.from_iterable(map(self._known.__getitem__, spans)))
             for line, spans in zip(lines, split, strict=True)
         ]
-        if self._known_characters > _MOST_CHARACTERS:
+        if self._known_characters > _MAX_CHARACTERS:
             self._known.clear()
             self._may_start.clear()
             self._known_characters = 0
         return tokenized
 
     def _is_joined(self, spans: Sequence[str]) -> bool:
-        assert self._seams is not None
+        assert self._boundaries is not None
         return any(
-            right in self._may_start and self._seams.may_join(self._known[left], self._known[right])
+            right in self._may_start and self._boundaries.may_join(self._known[left], self._known[right])
             for left, right in pairwise(spans)
         )
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The words put together by the rules of the language (`text/detokenize.py`)."""
+        """The tokens joined by the rules of the language (`detokenize.py`)."""
         return one_line(detokenize(tokens, self.language))
 
     def save(self, directory: Path, side: Side) -> None:
@@ -111,13 +111,13 @@ class SpacyTokenizer:
         write_json(directory / f"{side}.tokenizer.json", saved)
 
     def _forgetting(self) -> AbstractContextManager[Any]:
-        # spaCy keeps every string it ever saw, except inside a memory zone (3.8 and later).
+        # spaCy keeps every string that it has seen, except inside a memory zone (3.8 and later)
         zone = getattr(self._nlp, "memory_zone", nullcontext)
         entered: AbstractContextManager[Any] = zone()
         return entered
 
 
-def _pieces(line: str) -> list[str]:
-    """The line, cut at both ends of what is too long for spaCy."""
-    cuts = [cut for found in _TOO_LONG.finditer(line) for cut in found.span()]
+def _split_runs(line: str) -> list[str]:
+    """The line, split before and after each run that is too long for spaCy."""
+    cuts = [cut for match in _TOO_LONG.finditer(line) for cut in match.span()]
     return [line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop] if cuts else [line]

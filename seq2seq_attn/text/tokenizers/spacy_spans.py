@@ -1,10 +1,9 @@
-"""Which of spaCy's tokens depend on more than the text between two blanks.
+"""Tell where spaCy's tokens depend on both sides of a space, so that other spans can be cached.
 
-spaCy's tokenizer splits a line at blanks and works on each span alone, so that the tokens of a span need to be found
-once. One step sees the whole line: special cases with punctuation in them (":)", "d.h.", "10a.m.") are searched in the
-tokens found so far, across blanks. What is found across a blank is no special case and changes nothing itself, but it
-hides what it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search finds "):" first, and ":" and ")" stay
-apart. So where something may be found across the blank between two spans, spaCy is given the whole line.
+spaCy's tokenizer splits a line at spaces and tokenizes each span alone. Only its last step sees the whole line: it
+searches the tokens for special cases with punctuation (":)", "d.h.", "10a.m."), across spaces. A match across a space
+is discarded, but it hides the matches that it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search
+matches "):" first, and ":" and ")" stay apart. So where a match across a space is possible, spaCy gets the whole line.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Any
 Tokens = tuple[str, ...]
 
 
-class Seams:
-    """Between which neighbours a match may lie, told from the last token of one and the first of the next."""
+class BoundaryRules:
+    """Whether a match may cross the space between two spans, judged by the tokens next to the space."""
 
     def __init__(self, tokenizer: Any) -> None:
         """Read the special cases of a `spacy.tokenizer.Tokenizer`."""
-        # the same rules without the special cases: what the search is given
+        # the same tokenizer without the special cases gives the tokens that are searched
         plain = type(tokenizer)(
             tokenizer.vocab,
             prefix_search=tokenizer.prefix_search,
@@ -30,7 +29,7 @@ class Seams:
             url_match=tokenizer.url_match,
         )
         self._pairs: set[tuple[str, str]] = set()
-        # a special case replaces the tokens that it was found in: these may be hidden behind its own
+        # a special case replaces the tokens that it matched, so its own tokens stand for them
         ends, starts = set(), set()
         for text in tokenizer.rules:
             before = [token.text for token in plain(text)]
@@ -44,11 +43,11 @@ class Seams:
         self._ends, self._starts = ends, starts
 
     def may_start(self, tokens: Tokens) -> bool:
-        """Whether a match may go on in a span with these tokens."""
+        """Whether a match may continue into a span with these tokens."""
         return tokens[0] in self._may_start
 
     def may_join(self, left: Tokens, right: Tokens) -> bool:
-        """Whether a match may lie across the blank between spans with these tokens."""
+        """Whether a match may cross the space between spans with these tokens."""
         end, start = left[-1], right[0]
         return (
             (end, start) in self._pairs

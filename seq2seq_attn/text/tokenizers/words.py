@@ -1,4 +1,4 @@
-"""What counts as a word of a language, whatever tokenizes a model: spaCy's tokens."""
+"""Words for reports and attention analysis: spaCy's tokens, whatever the model's tokenizer is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
 
 def word_tokenizer(language: str) -> SpacyTokenizer:
-    """What counts as a word of a language, for lengths and for what attention is analyzed by: spaCy's tokens; those of
-    `xx`, any language, where spaCy has no tokenizer for it."""
+    """spaCy's tokenizer of a language, or its multi-language tokenizer (`xx`) if it has none."""
     return _spacy(spacy_language(language))
 
 
 @lru_cache(maxsize=16)
 def spacy_language(language: str) -> str:
-    """The language itself if `spacy.blank` has a tokenizer for it, else `xx`, spaCy's for any language."""
+    """The language if `spacy.blank` has a tokenizer for it, else `xx` (multi-language)."""
     try:
         _spacy(language)
     except UsageError:

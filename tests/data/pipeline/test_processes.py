@@ -61,7 +61,7 @@ def test_errors_come_through(num_processes):
 
 
 def test_a_process_that_dies_is_named():
-    with pytest.raises(UserError, match=r"one of 2 worker processes died .* data\.num_processes=1"):
+    with pytest.raises(UserError, match=r"one of 2 worker processes died: .* data\.num_processes=1"):
         list(map_in_order(die, range(3), num_processes=2))
 
 

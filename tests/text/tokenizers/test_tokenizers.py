@@ -237,7 +237,7 @@ def test_spacy_by_spans_with_special_cases_that_overlap():
 
 
 def test_spacy_forgets_spans_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(spacy_tokenizer, "_MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr(spacy_tokenizer, "_MAX_CHARACTERS", 1_000)
     tokenizer = SpacyTokenizer("en")
     for i in range(20):
         lines = [f"word{i}x{j}. It's" for j in range(40)]
@@ -296,12 +296,12 @@ def test_sentencepiece_of_a_small_text(model_type):
 
 
 def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
-    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5: SentencePiece cannot learn"):
+    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5: SentencePiece cannot train"):
         train_sentencepiece(ENGLISH, vocab_size=5)
 
 
 def test_sentencepiece_without_text():
-    with pytest.raises(UserError, match="no text"):
+    with pytest.raises(UserError, match="all training lines are blank"):
         train_sentencepiece(["", "\t"], vocab_size=100)
 
 
@@ -312,9 +312,9 @@ def test_characters_show_the_blank():
 def test_a_text_too_small_for_the_vocabulary_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     train_sentencepiece(["a b c d e f g h"] * 5, vocab_size=1000)
-    assert "subwords, as this text gives no more (vocab_size=1000)" in caplog.text
+    assert "11 subwords, all that this text gives (vocab_size=1000)" in caplog.text
     with pytest.raises(
-        UsageError, match=r"vocab_size=5: .*; it has 10 different characters; set at least that"
+        UsageError, match=r"vocab_size=5: .*; it has 10 distinct characters; set at least that"
     ) as caught:
         train_sentencepiece(["a b c d e f g h"] * 5, vocab_size=5)
     assert "INTERNAL" not in str(caught.value)
