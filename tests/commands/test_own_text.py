@@ -225,3 +225,20 @@ def test_an_empty_file_is_refused_before_settings_are_chosen(capsys: pytest.Capt
 def test_a_corpus_by_name_and_own_text_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     code, error = error_of(capsys, "prepare", "captions", "--train=corpus/train", *LANGUAGES)
     assert (code, "'captions' and --train: name a corpus or give your own text, not both" in error) == (2, True)
+
+
+def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Links of the text's words, some of whose pairs are set aside for validation."""
+    lengths = [len(source.split()) for source, _ in pairs("train")]
+    lines = [" ".join(f"{i}-{length - 1 - i}" for i in range(length)) for length in lengths]
+    Path("train.links").write_text("".join(f"{line}\n" for line in lines))
+    own, err = train(
+        capsys, "--train=corpus/train", *LANGUAGES, "--links=train.links", "--config=objective/guided", "--run-dir=r"
+    )
+    assert own.config().data.links == "train.links"
+    assert "links: " in err
+    assert "between tokens of training pairs, from train.links" in err
+    Path("train.links").write_text("0-0\n")
+    code, message = error_of(capsys, "train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS)
+    assert code == 1
+    assert message == "error: train.links has 1 lines and the training text 160 pairs: line i must align pair i"
