@@ -21,6 +21,9 @@ LONG_DROPOUTS = (0.2,)
 """of the longer trainings of the other arms"""
 
 
+DROPOUT_KEYS = ("model.dropout.embedding", "model.dropout.encoder", "model.dropout.readout")
+
+
 @dataclass(frozen=True)
 class Arm:
     """What the decoder sees of the source. `settings` keep the number of parameters within 3 % of `additive`'s."""
@@ -30,6 +33,8 @@ class Arm:
     about: str
     is_equal: bool = True
     """whether it is meant to have as many parameters as the others"""
+    dropout_keys: tuple[str, ...] = DROPOUT_KEYS
+    """settings that take a tuned rate of dropout"""
 
 
 def _slots(k: int) -> Arm:
@@ -37,9 +42,14 @@ def _slots(k: int) -> Arm:
     return Arm(f"slots-{k}", (options, "model.hidden_size=152"), f"{k} pooled vector{'s' * (k > 1)}, attended to")
 
 
+def _fixed(dropout: float) -> str:
+    """The attention `fixed`, with the rate of the encoder's dropout on the summary."""
+    return f"model.attention={{name: fixed, options: {{dropout: {dropout}}}}}"
+
+
 CAPTIONS_ARMS = (
     Arm("additive", (), "all encoder states"),
-    Arm("fixed", ("model.attention.name=fixed", "model.hidden_size=176"), "the summary vector at every step"),
+    Arm("fixed", (_fixed(0.1), "model.hidden_size=176"), "the summary vector at every step"),
     _slots(1),
     _slots(2),
     _slots(4),
@@ -50,7 +60,7 @@ CAPTIONS_ARMS = (
     Arm(
         "fixed-reversed",
         (
-            "model.attention={name: fixed, options: {forward_size: 0}}",
+            _fixed(0.1),
             "model.encoder={name: reversed_gru, hidden_size: 176}",
             "model.hidden_size=168",
         ),
@@ -58,7 +68,7 @@ CAPTIONS_ARMS = (
     ),
     Arm(
         "fixed-wide",
-        ("model.attention.name=fixed", "model.encoder.hidden_size=1024", "train.optimizer.learning_rate=0.001"),
+        (_fixed(0.1), "model.encoder.hidden_size=1024", "train.optimizer.learning_rate=0.001"),
         "a summary vector of 2,048 numbers (learning rate 0.001: at the others' 0.003 it does not learn)",
         is_equal=False,
     ),
@@ -67,7 +77,12 @@ CAPTIONS_INPUTS = ("joined", "single")
 LONG = "multi30k-long"
 MULTI30K_ARMS = (
     Arm("additive", (), "all encoder states"),
-    Arm("fixed", ("model.attention.name=fixed", "model.hidden_size=560"), "the summary vector at every step"),
+    Arm(
+        "fixed",
+        ("model.attention.name=fixed", "model.hidden_size=560"),
+        "the summary vector at every step",
+        dropout_keys=(*DROPOUT_KEYS, "model.attention.options.dropout"),
+    ),
 )
 
 
@@ -91,16 +106,13 @@ class Training:
     @property
     def settings(self) -> list[str]:
         """What differs from the configuration of its inputs."""
-        rates = [] if self.dropout is None else [f"model.dropout.{at}={self.dropout}" for at in _DROPOUT_PLACES]
+        rates = [] if self.dropout is None else [f"{key}={self.dropout}" for key in self.arm.dropout_keys]
         return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates]
 
     @property
     def config(self) -> Config:
         """All of its settings."""
         return load_config([f"bottleneck/{self.inputs}"], [*self.settings, f"seed={self.seed}", "train.num_threads=1"])
-
-
-_DROPOUT_PLACES = ("embedding", "encoder", "readout")
 
 
 def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
