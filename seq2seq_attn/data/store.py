@@ -1,4 +1,4 @@
-"""A prepared corpus: ids in memory-mapped files, the text they came from, vocabularies and tokenizers, one folder.
+"""A prepared corpus, one folder: ids in memory-mapped files, their text, vocabularies and tokenizers.
 
 The files hold open ids: a token that its side's vocabulary lacks has an id of its own, from the vocabulary's size on.
 Batches have UNK in its place; only its surface id (`surface.py`) says which token it was.
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
 FORMAT_VERSION = 2
-"""Goes up when what is written here changes: older folders are then prepared again."""
+"""Increased when the files change. Older folders are then prepared again."""
 TOKENS_VERSION = 1
-"""Goes up when the same text gives other tokens or ids: part of the content hash, without which no run resumes."""
+"""Increased when the same text gives other tokens or ids. Part of the content hash, which a resume checks."""
 SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 _AGAIN = "prepare the data again"
 
 
 class IdStore:
-    """Id sequences of one side of a split: one flat int32 file, memory-mapped, and where each sequence starts.
+    """Id sequences of one side of a split: a flat, memory-mapped int32 file, and the offsets of the sequences.
 
-    Opened on first use and left out of a pickle, so that a copy in another process costs nothing.
+    Files are opened on first use and not pickled, so a copy in another process costs nothing.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -56,7 +56,7 @@ class IdStore:
         return self.ids[offsets[index] : offsets[index + 1]]
 
     def exists(self) -> bool:
-        """Whether the files are there."""
+        """Whether the files exist."""
         return Path(f"{self._prefix}.offsets.npy").is_file()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,14 +64,14 @@ class IdStore:
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """[sentences + 1], where in the flat array each sequence starts and ends."""
+        """[sentences + 1], the offset in the flat array where each sequence starts, and the end."""
         if self._offsets is None:
             self._offsets = load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
         return self._offsets
 
     @property
     def ids(self) -> IdArray:
-        """[tokens], all sequences one after the other."""
+        """[tokens], all sequences, concatenated."""
         if self._ids is None:
             # an empty file cannot be mapped
             mode: Any = "r" if self.offsets[-1] else None
@@ -89,7 +89,7 @@ class IdStore:
 
 
 class IdWriter:
-    """Writes the files of an `IdStore` bit by bit."""
+    """Writes the files of an `IdStore` incrementally."""
 
     def __init__(self, prefix: Path) -> None:
         self._ids = ArrayWriter(Path(f"{prefix}.ids.npy"), np.int32)
@@ -104,23 +104,23 @@ class IdWriter:
         self._end = int(offsets[-1]) if len(offsets) else self._end
 
     def add_ids(self, ids: npt.NDArray[Any]) -> None:
-        """Add the next ids of all sequences, which need not end where a sequence ends."""
+        """Add the next ids of the sequences, which may end inside a sequence."""
         self._ids.append(ids)
 
     def finish(self) -> None:
-        """Make the files readable."""
+        """Complete the files, so that they can be read."""
         self._ids.finish()
         self._offsets.finish()
 
 
 class PairStore:
-    """The sentence pairs of a split as ids, without specials, perhaps with links between their tokens."""
+    """The sentence pairs of a split as ids, without specials, optionally with links between their tokens."""
 
     def __init__(
         self, source: IdStore, target: IdStore, links: IdStore | None = None, spellings: Spellings | None = None
     ) -> None:
-        """`links`: a source and a target position in turn. Without `spellings` the ids are those of the vocabularies,
-        and no target token is known to be a source token."""
+        """`links`: source and target positions alternate. Without `spellings`, ids are those of the vocabularies, and
+        no target token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
@@ -165,12 +165,11 @@ class PairStore:
         return np.diff(self._target.offsets)
 
     def batch(self, indices: Sequence[int]) -> Batch:
-        """The pairs at these positions, padded."""
+        """The pairs at these indices, padded."""
         return self.joined_batch([(index,) for index in indices])
 
     def joined_batch(self, groups: Sequence[Sequence[int]]) -> Batch:
-        """Groups of pairs, padded, each as one pair: the ids of its sources side by side, and of its targets.
-        `indices_B` names the first pair of each."""
+        """Groups of pairs, padded, each concatenated to one pair. `indices_B` holds the first pair of each group."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
         sources = [np.concatenate([self._source[index] for index in group]) for group in groups]
@@ -188,7 +187,7 @@ class PairStore:
         return collate(sources, [_known(target, found.num_target_ids) for target in targets], firsts, links, surfaces)
 
     def _joined_links(self, group: Sequence[int]) -> LinkArray:
-        """The links of a group, each pair's moved behind the tokens of those before it."""
+        """The links of a group, with each pair's positions offset by the tokens before it."""
         sizes = [(len(self._source[index]), len(self._target[index])) for index in group]
         starts = np.cumsum([(0, 0), *sizes[:-1]], axis=0)
         return np.concatenate([self.links(index) + start for index, start in zip(group, starts, strict=True)])
@@ -203,7 +202,7 @@ class PreparedCorpus:
     """A folder that `prepare_corpus` wrote."""
 
     def __init__(self, directory: Path) -> None:
-        """Open a folder and check that it is whole.
+        """Open a folder and check that it is complete.
 
         Raises:
             UserError: it is not a prepared corpus of this version, or a file is missing or damaged.
@@ -254,7 +253,7 @@ class PreparedCorpus:
 
     @property
     def audit(self) -> dict[str, Any]:
-        """What was found in each split (`text/corpus.py`, `SplitAudit`)."""
+        """The audit of each split (`SplitAudit`)."""
         return dict(self.meta["audit"])
 
     @cached_property
@@ -278,7 +277,7 @@ class PreparedCorpus:
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:
-        """The pairs of a split as ids, with the links between their tokens where the configuration asked for them.
+        """The pairs of a split as ids, with links between their tokens if configured.
 
         Raises:
             UserError: there is no such split.
@@ -299,7 +298,7 @@ class PreparedCorpus:
         return source, target
 
     def links(self, split: str) -> list[str] | None:
-        """Gold word alignments in Pharaoh form ("0-0 1-2"), aligned with `pairs(split)`; None if the corpus has none.
+        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if the corpus has none.
 
         Raises:
             UserError: there is no such split.
@@ -318,12 +317,12 @@ class PreparedCorpus:
 
 
 def links_prefix(directory: Path, split: str) -> Path:
-    """Where the links between the tokens of a split lie, as an `IdStore`."""
+    """The prefix of the `IdStore` with the links between the tokens of a split."""
     return directory / f"{split}.links"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:
-    """Where the vocabulary of a side lies."""
+    """The path of a side's vocabulary."""
     return directory / f"{side}.vocab"
 
 

@@ -1,4 +1,4 @@
-"""Refuse what cannot train before data is prepared: whatever can be known from the configuration and the machine."""
+"""Reject settings that cannot be trained, before data is prepared: all that configuration and machine can tell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
-"""without embeddings of words: with Adam's two averages and the gradients that is 32 GB"""
+"""without word embeddings; with gradients and Adam's two averages that is 32 GB"""
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +26,13 @@ def check_config(config: Config) -> None:
     """Check the settings against each other and the machine.
 
     Raises:
-        UsageError: an unknown variant or language, sizes that do not fit together, a device that is not there, ...
+        UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
     _check_objectives(config, _check_model(config.model))
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
-    split_names(config.data)  # refuses a corpus that cannot be
+    split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
     if config.data.tokenizer.name == "spacy":
         for language in (config.data.source_language, config.data.target_language):

@@ -1,8 +1,8 @@
-"""Forward and backward passes as CUDA graphs: recorded once for a shape of batches, then replayed by one call.
+"""Forward and backward passes as CUDA graphs, captured once per batch shape and then replayed by one call.
 
-A recurrent step is a dozen small kernels, and a GPU is done with each before the CPU has launched the next. A graph
-launches all of a pass at once. Its shapes and addresses are fixed: batches are rounded up to few shapes
-(`data.batch.rounded_up`) and copied to where the graph reads them.
+A recurrent step is a dozen small kernels, each of which ends before the CPU has launched the next. A graph launches all
+kernels of a pass at once. Its shapes and addresses are fixed, so batches are padded to few shapes
+(`data.batch.rounded_up`) and copied to the graph's inputs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch import Tensor
 from seq2seq_attn.data.batch import Batch
 
 ROWS, POSITIONS = 16, 4
-"""batches are rounded up to multiples of these, pairs and tokens"""
+"""batches are padded to multiples of these numbers of pairs and tokens"""
 MAX_GRAPHS = 256
-"""each keeps a pass's tensors; beyond, and at the first sight of a shape, a pass is run as it is"""
+"""Each graph keeps a pass's tensors. Beyond this limit, and on a shape's first occurrence, a pass runs eagerly."""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
 """(batch, number of target tokens of the update as a 0-d tensor, teacher forcing ratio) -> [loss sum, nll sum] in
@@ -47,11 +47,11 @@ class GraphedPass:
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
-        """As the pass itself; `batch` lies on the CPU. The result is overwritten by the next call."""
+        """Run the pass on a batch on the CPU. The result is overwritten by the next call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         found = self._recorded.get(key)
         if found is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):
-            # graphs are for what comes again; the first run also lets libraries allocate what a recording must not
+            # only shapes that recur are captured; the first run also makes allocations that a capture must not make
             self._seen.add(key)
             return self._run(batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio)
         if found is None:
@@ -76,7 +76,7 @@ class GraphedPass:
     @contextmanager
     def _recording(self) -> Iterator[torch.cuda.CUDAGraph]:
         graph = torch.cuda.CUDAGraph()
-        # "thread_local": the thread that builds batches ahead goes on pinning memory
+        # "thread_local": the thread that builds batches keeps pinning memory
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             yield graph
         self._pool = graph.pool()  # one pass runs at a time, so all share their memory

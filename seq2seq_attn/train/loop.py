@@ -1,7 +1,7 @@
-"""Training: epochs of updates, with validations and saved states in between.
+"""The training loop: epochs of updates, with validations and saved states in between.
 
-With several processes every rank runs the loop; the first one alone writes, and what a rank decides by (the clock, a
-signal) is agreed upon first.
+With several processes, every rank runs the loop and only the first rank writes. Ranks agree on the clock and on signals
+before they act on them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts that a training is put together from. A test gives its own."""
+    """The parts that a training run is built from. Tests pass their own."""
 
     join_group: Callable[[], AbstractContextManager[Group]] = join_group
     build_memory: Callable[[], Memory] = Memory
@@ -60,19 +60,19 @@ def train(
     overwrite: bool = False,
     parts: Parts = PARTS,
 ) -> RunDir:
-    """Train as configured and leave a run directory, preparing the data first if that was not done. Started by
-    `torchrun`, all its processes train one model together.
+    """Train as configured and write a run directory. The data is prepared first if necessary. Under `torchrun`, all
+    processes train one model.
 
     Args:
         config: all settings. To resume with a run's own, load them from its `config.yaml`.
-        run_dir: where to; None: `runs/<date>-<name>-s<seed>`, or, to resume, the newest unfinished run.
-        resume: go on from the last saved state, exactly (from the start if none was saved).
-        overwrite: replace a run that is there.
+        run_dir: the run directory; None: `runs/<date>-<name>-s<seed>`, or for `resume` the newest unfinished run.
+        resume: continue exactly from the last saved state, or from the start if there is none.
+        overwrite: replace an existing run.
 
     Raises:
         UsageError: the directory holds a run and neither `resume` nor `overwrite` was given; inconsistent settings.
-        UserError: data that cannot be had, a damaged state, out of memory, too many non-finite updates in a row, a
-            directory that another training writes to.
+        UserError: the data cannot be prepared, the state is damaged, memory runs out, too many consecutive updates are
+            not finite, or another process trains in the directory.
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
     """
@@ -91,7 +91,7 @@ def train(
 
 
 class Trainer:
-    """The model of a run, where its training stands, and what happens from update to update."""
+    """The model of a run, the state of its training, and the steps between updates."""
 
     def __init__(
         self, config: Config, run: RunDir, prepared: PreparedCorpus, session: Session, parts: Parts = PARTS
@@ -110,7 +110,7 @@ class Trainer:
             config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)
         ).to(device)
         if not group.is_first:
-            torch.manual_seed(group.rank_seed(config.seed))  # the weights are alike, what dropout drops is not
+            torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
         self._updater = parts.build_updater(self._model, config.train, device=device, precision=precision, group=group)
         self._validator = parts.build_validator(
             prepared,
@@ -128,14 +128,14 @@ class Trainer:
         self._finished: str | None = None
 
     def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
-        """Train to the end, or until a signal; from the beginning, or from the last saved state if there is one."""
+        """Train to the end or until a signal, starting from the last saved state if there is one."""
         loaded = self._saved.load() if resume else None
         if loaded is not None:
             self._state, self._finished, self._saved_at = loaded.state, loaded.finished, loaded.state.update
         if self._finished and self._stop_reason():
             if self._group.is_first and not self.run.is_finished():
                 self._mark_finished()
-            log.info("%s: finished (%s); to go on, raise that limit with --set", self.run.path, self._stop_reason())
+            log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, self._stop_reason())
             return
         self._finished = None
         coverage = set_vectors(self._updater, self._config.model, self._prepared) if loaded is None else []
@@ -194,7 +194,7 @@ class Trainer:
                 raise self._too_many_skipped(what)
 
     def _after_update(self, reporter: TrainReporter) -> None:
-        """Validate and save where that is due, leave where a signal says so."""
+        """Validate and save when due; exit on a signal."""
         state = self._state
         self._session.memory.after_update()
         is_due = state.is_validation_due(self._config.train.validation)
@@ -205,11 +205,11 @@ class Trainer:
         state.elapsed_s, must_stop = self._session.agree(state.elapsed_s)
         if must_stop:
             self._save(reporter)
-            log.info("state of update %d saved; go on with --resume --run-dir %s", state.update, self.run.path)
+            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
             self._session.leave()
 
     def _validate(self, reporter: TrainReporter) -> bool:
-        """Validate, keep the model if it is the best; False: a signal came in between, and nothing is noted."""
+        """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
         state, settings = self._state, self._config.train.validation
         began_at = time.monotonic()
         self._session.memory.around_validation()
@@ -257,7 +257,7 @@ class Trainer:
         )
 
     def _announce(self, *, is_new: bool) -> None:
-        log.info("%s: %s", self.run.path, "begins" if is_new else f"goes on after update {self._state.update}")
+        log.info("%s: %s", self.run.path, "starts" if is_new else f"continues after update {self._state.update}")
         announce(
             self._config,
             self._model,

@@ -1,4 +1,4 @@
-"""The loss of a batch: the output's, and the terms of the configured objectives beside it."""
+"""The loss of a batch: the output's loss and the terms of the configured objectives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objec
     """The objectives by name.
 
     Raises:
-        UsageError: an unknown name, an option that the objective does not have or of another type.
+        UsageError: a name or an option is unknown, or an option has the wrong type.
     """
     return {name: build_variant(OBJECTIVE, name, one.options) for name, one in settings.items()}
 

@@ -17,17 +17,17 @@ from seq2seq_attn.train.validate import Validation
 log = logging.getLogger(__name__)
 
 _NUM_NAMED_PAIRS = 8
-"""pair indices a message lists before it points to the record"""
+"""pair indices in a message; the rest is in metrics.jsonl"""
 _SAMPLE_TEXTS = ("source", "reference", "hypothesis")
 _SAMPLE_WIDTH = 100
-"""characters of a sample sentence in the log: with its label it fits a terminal"""
+"""characters of a sample sentence in the log, which fits a terminal with its label"""
 
 
 class TrainReporter:
     """Reports the events of a training run."""
 
     def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
-        """`run_log`: None for a rank that does not write; `num_types`: of the target vocabulary."""
+        """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
         self._run_log = run_log
         self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
@@ -35,7 +35,7 @@ class TrainReporter:
         self._num_types = num_types
 
     def applied(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
-        """An update was applied: move the bar, and after `log_every` of them write a line and begin a new window."""
+        """Report an applied update: move the bar, and after every `log_every` updates write a line."""
         window = state.window
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
         self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
@@ -61,7 +61,7 @@ class TrainReporter:
         state.window = Window()
 
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
-        """An update was skipped; what was wrong with it, naming the batch."""
+        """Report a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
         self._event(
             "bad_update",
@@ -79,7 +79,7 @@ class TrainReporter:
         return what
 
     def validated(self, state: TrainState, found: Validation, *, is_best: bool, seconds: float) -> None:
-        """A validation was made."""
+        """Report a validation."""
         self._event(
             "validation",
             update=state.update,
@@ -107,18 +107,18 @@ class TrainReporter:
                 " train.optimizer.learning_rate=%g",
                 *(found.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
             )
-        for sample in found.samples[:1]:  # one is enough to watch; all are in metrics.jsonl and TensorBoard
+        for sample in found.samples[:1]:  # only the first; all are in metrics.jsonl and TensorBoard
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
     def ended(self, state: TrainState, reason: str | None) -> None:
-        """Training is over."""
+        """Report the end of training."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
         self._event("end", update=state.update, epoch=state.epoch, **values)
-        self._progress.close()  # so that it stands above the last line
+        self._progress.close()  # so that it stays above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
@@ -128,11 +128,11 @@ class TrainReporter:
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 
     def position(self) -> int | None:
-        """The length of `metrics.jsonl` in bytes, all of it safely on disk; None for a rank that does not write."""
+        """The length of `metrics.jsonl` in bytes, after syncing it to disk; None for a rank that does not write."""
         return None if self._run_log is None else self._run_log.position()
 
     def _has_diverged(self, perplexity: float) -> bool:
-        """A fresh model is about as good as guessing among all types, so twice that many means it has unlearned."""
+        """Whether perplexity exceeds twice the number of types. A new model starts near that number."""
         return not perplexity <= 2 * self._num_types
 
 
@@ -147,12 +147,12 @@ def open_reporter(
     num_types: int,
     is_first: bool,
 ) -> Iterator[TrainReporter]:
-    """The reporter of a session that begins at `state`; on the first rank it writes to the run.
+    """The reporter of a session that starts at `state`. On the first rank it writes to the run.
 
     Args:
-        position: as of `RunLog`.
-        total_updates: where training ends, None if nobody knows.
-        num_types: of the target vocabulary.
+        position: as for `RunLog`.
+        total_updates: the number of updates until training ends; None if unknown.
+        num_types: the size of the target vocabulary.
     """
     minutes = config.train.max_minutes
     end_s = None if minutes is None else 60 * minutes - state.elapsed_s

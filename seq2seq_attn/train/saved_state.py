@@ -1,4 +1,4 @@
-"""The state that a resume needs: saved between updates, loaded when training goes on."""
+"""Save and load the state that a resume needs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Loaded(NamedTuple):
 
     state: TrainState
     finished: str | None
-    """why training was over; None: it was not"""
+    """why training ended; None if it did not"""
     metrics_position: int
     """the length of `metrics.jsonl` that belongs to the state, in bytes"""
 
 
 class SavedState:
-    """The state in a run's `last/`: the first rank writes it, with the random numbers of all."""
+    """The state in a run's `last/`. The first rank writes it, with the random number generators of all ranks."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class SavedState:
         self._group = group
 
     def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
-        """Save everything. All ranks call this; `metrics_position` is None on those that do not write."""
+        """Save everything. All ranks call this. `metrics_position` is None on ranks that do not write."""
         rng_tensors, rng_values = checkpoint.joined_rng_states(self._group.gather(checkpoint.rng_state(self._device)))
         if metrics_position is None:
             return
@@ -66,7 +66,7 @@ class SavedState:
         checkpoint.save_state(self._run.last_dir, self._updater.tensors() | rng_tensors, values)
 
     def load(self) -> Loaded | None:
-        """Put the saved state into the updater and the random generators; None: none was saved.
+        """Restore the saved state of the updater and the random number generators; None if there is none.
 
         Raises:
             UserError: the state is damaged, or belongs to another corpus or model.
@@ -77,8 +77,8 @@ class SavedState:
             tensors, values = checkpoint.load_state(self._run.last_dir)
             if values["corpus"] != self._prepared.meta["hash"]:
                 raise UserError(
-                    f"{self._prepared.directory}: not the corpus that {self._run.path} was begun with (its content hash"
-                    " differs); put the same text and tokenizer versions back, or start a new run"
+                    f"{self._prepared.directory}: not the corpus that {self._run.path} was started with (its content"
+                    " hash differs); put the same text and tokenizer versions back, or start a new run"
                 )
             compare_sessions(values, device=self._device, num_processes=self._group.size)
             self._updater.load(tensors, values)

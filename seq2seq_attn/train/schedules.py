@@ -1,4 +1,4 @@
-"""Learning rate and teacher forcing ratio as functions of the number of the update."""
+"""Learning rate and teacher forcing ratio as functions of the update."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Schedules:
     """The schedules of a training run. They hold no state: a resume gets the same values for the same update."""
 
     def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
-        """`updates_per_epoch`: of the first epoch; with token batches the others may differ a little.
+        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a little.
 
         Raises:
-            UsageError: a schedule that needs an end, and none is set.
+            UsageError: a schedule needs the end of training, which is not set.
         """
         self._config = config
         ends = []

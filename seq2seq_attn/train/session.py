@@ -1,4 +1,4 @@
-"""One session of a training run: its clock, the signals that end it, the memory it keeps, the lock on its directory."""
+"""A session of a training run: its clock, signals, memory settings, and the lock on its directory."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ log = logging.getLogger(__name__)
 
 
 class Memory:
-    """Memory settings of training: those of the allocator and of oneDNN."""
+    """Memory settings of training, for the allocator and for oneDNN."""
 
     def __init__(self) -> None:
         self._give_back_regularly = RegularGiveBack()
 
     def prepare(self) -> None:
-        """Keep compiled products and large blocks for the next update; before the first product."""
+        """Keep compiled primitives and large blocks for the next update. Call it before the first matrix product."""
         keep_primitives(TRAINING_PRIMITIVES)
         reuse_large_blocks()
 
     def after_update(self) -> None:
-        """Give free memory back to the system, now and then."""
+        """Return free memory to the system from time to time."""
         self._give_back_regularly()
 
     def around_validation(self) -> None:
-        """Give free memory back: blocks of an update are of other sizes than those of translating."""
+        """Return free memory, because updates and translation use blocks of different sizes."""
         give_back_memory()
 
 
 class Session:
-    """The surroundings of the updates, from the start of a process to its end. Each rank has its own."""
+    """The clock, signals, memory and lock of a process. Each rank has its own."""
 
     def __init__(self, stop: StopRequest, group: Group = ALONE, memory: Memory | None = None) -> None:
         self.group = group
@@ -54,10 +54,10 @@ class Session:
         self._lock = ExitStack()
 
     def lock(self, run_dir: Path) -> None:
-        """Hold the run directory until the session is over; the first rank does so for all.
+        """Lock the run directory until the session ends. The first rank does so for all.
 
         Raises:
-            UserError: another training holds it.
+            UserError: another process trains there.
         """
         self.group.broadcast(lambda: self._lock.enter_context(locked(run_dir)))
 
@@ -66,7 +66,7 @@ class Session:
         self._lock.close()
 
     def start_clock(self, elapsed_s: float) -> None:
-        """Count the seconds of earlier sessions too."""
+        """Start the clock at the seconds of earlier sessions."""
         self._began_at = time.monotonic() - elapsed_s
 
     @property
@@ -80,8 +80,8 @@ class Session:
         return self._stop.is_set
 
     def agree(self, elapsed_s: float) -> tuple[float, bool]:
-        """The latest clock of all ranks, and whether any of them has to stop: for a signal, or because `torchrun` is
-        gone. A limit of minutes must end the loop of all ranks after the same update."""
+        """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
+        All ranks must end the loop after the same update."""
         if self.group.is_orphaned and not self._stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then leaving", self.group.launcher)
             self._stop.signal_number = signal.SIGTERM
@@ -91,13 +91,13 @@ class Session:
         return elapsed_s, signal_number > 0
 
     def leave(self) -> None:
-        """Raise what the signal means to the caller: `KeyboardInterrupt` or `SystemExit`."""
+        """Raise `KeyboardInterrupt` or `SystemExit`, as the signal requires."""
         self._stop.leave()
 
 
 @contextmanager
 def open_session(group: Group, memory: Memory) -> Iterator[Session]:
-    """Note signals and hold the lock until the training is over."""
+    """Catch signals and hold the lock until training ends."""
     with catch_signals() as stop:
         session = Session(stop, group, memory)
         try:

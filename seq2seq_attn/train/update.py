@@ -26,9 +26,9 @@ from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradie
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """The outcome of an update. `applied`: the weights moved; `overflow`: fp16 gradients overflowed and the scaler,
-    which provokes that to find its scale, lowered it; `non_finite`: the loss or a gradient is not finite. The last two
-    skip the update."""
+    """The outcome of an update. `applied`: the weights changed; `overflow`: fp16 gradients overflowed, as happens while
+    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the
+    update."""
 
     kind: Literal["applied", "overflow", "non_finite"]
     num_tokens: int
@@ -39,11 +39,11 @@ class UpdateResult:
     gradient_norm: float
     """of the mean over tokens, with the objectives, before clipping"""
     terms: Mapping[str, tuple[float, float]]
-    """of each objective, the sum of its terms and their count"""
+    """for each objective, the sum of its terms and their count"""
 
 
 class Updater:
-    """Makes updates; owns all that changes with them (model, optimiser, scaler, average of the weights)."""
+    """Makes updates, and owns what changes with them: model, optimizer, scaler, weight average."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Updater:
 
         Args:
             loss: as `batch_loss`.
-            build_graphed: makes of a pass one that replays graphs; None: CUDA graphs where config and device allow.
+            build_graphed: turns a pass into one that replays graphs; None: CUDA graphs if config and device allow.
         """
         self.model = model
         self.average = WeightAverage(model, decay) if (decay := config.optimizer.average_decay) else None
@@ -73,15 +73,15 @@ class Updater:
         self._objectives = build_objectives(config.objectives)
         self._optimizer = build_optimizer(model, config.optimizer)
         self._scaler = build_scaler(precision, device)
-        # not beside a scaler: fp16 is for GPUs without bf16, and nobody has tried a graph on one; nor with objectives,
-        # as links have no fixed shape
+        # not with a scaler (fp16 is for GPUs without bf16, where graphs are untested), nor with objectives, as links
+        # have no fixed shape
         can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None and not self._objectives
         if build_graphed is None and can_graph:
             build_graphed = GraphedPass
         self._graphed = build_graphed(self._run, device) if build_graphed else None
 
     def prepare(self, batch: Batch) -> Batch:
-        """What can be done to a batch ahead of time, in another thread."""
+        """Prepare a batch ahead of time, in another thread."""
         if self._graphed:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self._device.type == "cuda" else batch
@@ -89,11 +89,11 @@ class Updater:
     def train_step(
         self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
     ) -> UpdateResult:
-        """Learn from the micro-batches; the gradient is that of their loss sum divided by all their target tokens, of
-        all ranks, plus the weighted mean of each objective.
+        """Make one update. The gradient is that of the micro-batches' loss sum, divided by the target tokens of all
+        ranks, plus the weighted mean of each objective.
 
         Raises:
-            UserError: out of memory, with the setting to lower.
+            UserError: memory runs out; the message names the setting to lower.
         """
         self.model.train()
         set_learning_rate(self._optimizer, learning_rate)
@@ -104,9 +104,9 @@ class Updater:
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
             self._group.sum_gradients(self._parameters)
             if self._scaler:
-                self._scaler.unscale_(self._optimizer)  # clipping must see the gradients as they are
+                self._scaler.unscale_(self._optimizer)  # clipping needs the unscaled gradients
             norm = clip_gradients(self._parameters, self._config.optimizer.clip_norm)
-            # the one wait for the device; the norm is the same on all ranks
+            # the only synchronization with the device; the norm is the same on all ranks
             *losses, gradient_norm = torch.cat([loss_sums, norm.double().unsqueeze(0)]).tolist()
             sums = [*self._group.sum(losses), gradient_norm]
             is_finite = all(map(math.isfinite, sums))
@@ -130,7 +130,7 @@ class Updater:
         return sums
 
     def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, counts: Sequence[float] = ()) -> Tensor:
-        """A micro-batch there and back; its loss sum, nll sum and term sums."""
+        """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
         with autocast(self._precision, self._device):
             loss = self._loss(
                 self.model,
@@ -157,21 +157,21 @@ class Updater:
             self._scaler.update()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All tensors that a resume needs."""
+        """The tensors that a resume needs."""
         tensors = checkpoint.model_tensors(self.model) | checkpoint.optimizer_tensors(self._optimizer)
         if self.average:
             tensors |= {f"average/{name}": tensor for name, tensor in self.average.state_dict().items()}
         return tensors
 
     def values(self) -> dict[str, Any]:
-        """All plain values that a resume needs."""
+        """The plain values that a resume needs."""
         return {"scaler": self._scaler.state_dict() if self._scaler else None}
 
     def load(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-        """Take up a saved state.
+        """Restore a saved state.
 
         Raises:
-            UserError: it is of another model.
+            UserError: the state belongs to another model.
         """
         checkpoint.set_model_tensors(self.model, tensors)
         checkpoint.set_optimizer_tensors(self._optimizer, tensors)
@@ -184,7 +184,7 @@ class Updater:
 
 @contextmanager
 def explained_out_of_memory(config: BatchConfig) -> Iterator[None]:
-    """Turn an allocator's complaint into one that says what to lower."""
+    """Turn an out-of-memory error into one that names the setting to lower."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

@@ -1,7 +1,7 @@
 """Forced decoding: log-probability and attention of given pairs, and the encoder's summary of a sentence.
 
-The decoder is fed the given target, so that its attention can be compared with links of that target (Koehn and Knowles
-2017, section 3.5), whatever the model would have translated itself.
+The decoder reads the given target instead of its own translation, so that its attention can be compared with gold links
+(Koehn and Knowles 2017, section 3.5).
 
 Shapes: N lines, B sentence pairs, S source positions with EOS, T target positions with EOS, M summary size.
 """
@@ -45,17 +45,16 @@ class _Pair(NamedTuple):
 def force_decode(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
 ) -> Iterator[Translation]:
-    """Each target as a translation of its source, in order: with the model's log-probability and attention.
+    """Each target as a translation of its source, with the model's log-probability and attention, in order.
 
-    Lines of any length are decoded whole: a target has no known position at which to cut it along with its source. Of
-    a blank target only EOS is scored. A pair with a blank source is not scored, as it would not be translated: no
-    tokens, no attention, log-probability 0.
+    Lines of any length are decoded whole, because a target cannot be split along with its source. For a blank target,
+    only EOS is scored. A pair with a blank source is not scored: no tokens, no attention, log-probability 0.
 
     Args:
-        batch_size: pairs decoded at once; changes speed and memory only. None: as the run is configured to translate.
+        batch_size: pairs decoded at once; changes speed and memory only. None: as configured for translation.
 
     Raises:
-        UsageError: another number of sources than of targets, a `batch_size` below 1, or an ensemble.
+        UsageError: the numbers of sources and targets differ, `batch_size` is below 1, or it is an ensemble.
     """
     if isinstance(sources, str) or isinstance(targets, str):
         raise TypeError("expected two lists of lines, got one string; write score([source], [target])")
@@ -64,7 +63,7 @@ def force_decode(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
     batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
-    _model(translator)  # refuses an ensemble now, not at the first pair
+    _model(translator)  # rejects an ensemble now, not at the first pair
     return (
         decoded
         for start in range(0, len(sources), _CHUNK_PAIRS)
@@ -75,7 +74,7 @@ def force_decode(
 
 
 def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int | None = None) -> FloatArray:
-    """The encoder's last states side by side, before the bridge, [N, M]: all that the fixed-vector arms see of a line.
+    """The encoder's summaries (final states, before the bridge), [N, M]: all that the fixed-vector arms see of a line.
     Zeros for a blank line.
 
     Raises:
@@ -95,7 +94,7 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
 
 
 def _model(translator: Translator) -> Seq2Seq:
-    """The translator's model, of which forced decoding needs more than search does."""
+    """The translator's model. Forced decoding needs a `Seq2Seq`, not just a `StepModel`."""
     if isinstance(translator.model, Ensemble):
         raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     if not isinstance(translator.model, Seq2Seq):

@@ -1,11 +1,11 @@
-"""Strings to strings: what the Python API, `translate`, `evaluate` and training's validation all translate through.
+"""Translate strings. The Python API, `translate`, `evaluate` and validation in training all use this module.
 
 >>> translator = load("runs/multi30k")                          # doctest: +SKIP
 >>> translator.translate(["Ein Hund rennt."])[0].text           # doctest: +SKIP
 'A dog runs.'
 
-A line of more tokens than the run's `data.max_length` is cut into segments, at sentence ends where there are any, which
-are translated one by one and joined by a blank: no line is too long, and none takes more memory than a batch.
+A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
+translated separately and joined by spaces, so lines of any length need no more memory than a batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
 
 
 class Translator:
-    """A model with the text processing that belongs to it."""
+    """A model with its tokenizers and vocabularies."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Translator:
         max_source_length: int = 100,
         precision: str = "auto",
     ) -> None:
-        """Put the parts together. `search` gives what a call leaves open; `max_source_length` is the most source tokens
-        (without EOS) that the model sees at once; `precision` as in `load`."""
+        """`search`: settings for options that a call does not give. `max_source_length`: the maximum number of source
+        tokens (without EOS) in a segment. `precision`: as in `load`."""
         self._model = model
         self._source_tokenizer = source_tokenizer
         self._target_tokenizer = target_tokenizer
@@ -71,44 +71,44 @@ class Translator:
         self._prepared: tuple[list[tuple[int, int]], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
-        """The same, but lines are cut where they have more tokens than this."""
+        """The same translator with another maximum length of segments."""
         other = copy(self)
         other._max_source_length = max(1, max_source_length)
         return other
 
     @property
     def model(self) -> Seq2Seq | StepModel[Any]:
-        """What translates; `scoring.py` forces given pairs through it."""
+        """The model, or a `StepModel` such as an ensemble."""
         return self._model
 
     @property
     def source_tokenizer(self) -> Tokenizer:
-        """Text to the tokens that the model sees."""
+        """The tokenizer of the source side."""
         return self._source_tokenizer
 
     @property
     def target_tokenizer(self) -> Tokenizer:
-        """Text to the tokens that the model makes."""
+        """The tokenizer of the target side."""
         return self._target_tokenizer
 
     @property
     def source_vocab(self) -> Vocab:
-        """Of the source tokens."""
+        """The vocabulary of the source side."""
         return self._source_vocab
 
     @property
     def target_vocab(self) -> Vocab:
-        """Of the target tokens."""
+        """The vocabulary of the target side."""
         return self._target_vocab
 
     @property
     def search(self) -> SearchConfig:
-        """What a call leaves open."""
+        """Settings for options that a call does not give."""
         return self._search
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The model's device."""
         return self._device
 
     @cached_property
@@ -133,21 +133,21 @@ class Translator:
         keep_attention: bool = True,
         n_best: None = None,
     ) -> list[Translation]:
-        """The best translation of each line, in order; of a blank line an empty one.
+        """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
-            texts: lines; a line break inside one counts as a blank.
-            beam_size: hypotheses kept per line; 1 is greedy search. None: as the run's configuration says.
+            texts: lines; line breaks inside a line count as spaces.
+            beam_size: hypotheses kept per line; 1 is greedy search. None: as configured in the run.
             length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
-            max_length_ratio: the most target tokens per source token, to which the configured `max_length_extra` is
-                added; a translation cut there says so (`is_cut`). None: as configured.
+            max_length_ratio: the maximum number of target tokens per source token, to which the configured
+                `max_length_extra` is added. Translations cut there have `is_cut` set. None: as configured.
             batch_size: sentences translated at once; changes speed and memory only. None: as configured.
             unk: what to do with `<unk>` in a translation; `copy` needs a model with attention over source positions. A
-                model with the output `copy` makes source tokens itself, whatever is said here.
+                model with the output `copy` can write source tokens in any case.
             keep_attention: False leaves `attention` out, which saves a little time.
 
         Raises:
-            UsageError: a value outside what is allowed, or `unk="copy"` with a model that has no such attention.
+            UsageError: a value is not allowed, or `unk="copy"` with a model without such attention.
         """
         if n_best is not None:
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
@@ -169,9 +169,9 @@ class Translator:
     def _translate_list(self, texts: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
         if isinstance(texts, str | bytes):
             raise TypeError("texts: expected a list of lines, got one string; write translate([text])")
-        for place, text in enumerate(texts):
+        for index, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"texts[{place}]: expected a string, got {type(text).__name__} {text!r}")
+                raise TypeError(f"texts[{index}]: expected a string, got {type(text).__name__} {text!r}")
         return list(self.translate_lines(texts, options))
 
     def score(
@@ -186,7 +186,7 @@ class Translator:
     def translate_lines(
         self, lines: Iterable[str], options: SearchOptions = AS_CONFIGURED
     ) -> Iterator[list[Translation]]:
-        """As `translate_n_best`, line by line out of any iterable, in bounded memory."""
+        """`translate_n_best` for the lines of any iterable, in bounded memory."""
         options = self._resolve(options)
         return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
 
@@ -199,7 +199,8 @@ class Translator:
         return options
 
     def _translate_chunk(self, lines: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
-        """The translations of each line: cut into segments, sort them by length, translate in batches, put together."""
+        """The translations of each line: split lines into segments, translate these in batches by length, and join
+        them."""
         segments = [
             (number, tokens)
             for number, line in enumerate(self._source_tokenizer.tokenize_many(lines))
@@ -209,20 +210,20 @@ class Translator:
         found: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self._model):
             model = self._step_model()
-            for places in batches_by_length([len(tokens) for _, tokens in segments], options.batch_size):
-                batch = self._translate_batch(model, [segments[place][1] for place in places], options)
-                for place, translations in zip(places, batch, strict=True):
-                    found[place] = translations
+            for batch_indices in batches_by_length([len(tokens) for _, tokens in segments], options.batch_size):
+                batch = self._translate_batch(model, [segments[index][1] for index in batch_indices], options)
+                for index, translations in zip(batch_indices, batch, strict=True):
+                    found[index] = translations
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
         for (number, _), translations in zip(segments, found, strict=True):
             of_line[number].append(translations)
         return [join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
 
     def _step_model(self) -> StepModel[Any]:
-        """The model with its weights prepared for search: once, and again when training has changed them."""
+        """The model with its weights prepared for search, again whenever training has changed them."""
         if not isinstance(self._model, Seq2Seq):
             return self._model
-        # a model made in inference mode cannot be changed in place, and has no version to say so
+        # tensors made in inference mode have no version, and cannot be changed in place
         versions = [
             (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
             for parameter in self._model.parameters()
@@ -236,7 +237,7 @@ class Translator:
         self, model: StepModel[Any], sources: Sequence[list[str]], options: SearchOptions
     ) -> list[list[Translation]]:
         source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
-        unknown = [tuple(place for place, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
+        unknown = [tuple(position for position, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
         surfaces = [surface_of_tokens(tokens, (), self._target_vocab).source for tokens in sources]
         batch = collate_source(source_ids, surfaces).to(self._device)
         max_lengths_B = [options.max_length(len(tokens)) for tokens in sources]
@@ -246,8 +247,8 @@ class Translator:
         else:
             hypotheses = beam_search(model, batch, options, max_lengths_B=max_lengths_B)
         return [
-            [self._translation(tokens, places, hypothesis, options) for hypothesis in best]
-            for tokens, places, best in zip(sources, unknown, hypotheses, strict=True)
+            [self._translation(tokens, positions, hypothesis, options) for hypothesis in best]
+            for tokens, positions, best in zip(sources, unknown, hypotheses, strict=True)
         ]
 
     def _translation(
@@ -257,9 +258,9 @@ class Translator:
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
         if options.unk == "copy" and weights_TS is not None:
-            for place, token_id in enumerate(hypothesis.ids):
+            for position, token_id in enumerate(hypothesis.ids):
                 if token_id == UNK:
-                    tokens[place] = source[int(weights_TS[place, : len(source)].argmax())]
+                    tokens[position] = source[int(weights_TS[position, : len(source)].argmax())]
         return Translation(
             text=self._target_tokenizer.detokenize(tokens),
             tokens=tokens,
@@ -283,17 +284,17 @@ def load(
     """The translator of a run directory, with its best model.
 
     Args:
-        run: the directory; None: the run under `runs/` that finished last. A list of several: their ensemble, which
-            takes the mean of the models' probabilities. The first run then gives the search settings.
+        run: the directory; None: the run in `runs/` that finished last. For a list of several, their ensemble, which
+            averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of the matrix products: `fp32`; `bf16`, faster on hardware that has it; `int8`, faster on
-            most CPUs, where alone it runs (the encoder then in bf16, if the CPU has that); `auto`: fp32, because the
-            others change BLEU by a tenth or two, either way.
+        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
+            most CPUs and only available there (with the encoder in bf16 if the CPU supports it); `auto`: fp32, because
+            the others change BLEU by 0.1 or 0.2 in either direction.
 
     Raises:
-        UserError: no run there, or a file of it is missing, damaged or of another version.
-        UsageError: a device that is not there, a precision that it does not support, or several runs that do not share
-            their tokenizers and vocabularies.
+        UserError: there is no run, or a file of it is missing, damaged or of another version.
+        UsageError: the device does not exist or does not support the precision, or runs do not share tokenizers and
+            vocabularies.
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run

@@ -326,7 +326,7 @@ def test_signals_save_and_exit_with_their_code(corpus: Path, number: int, code: 
     assert process.returncode == code, err
     assert out == ""
     assert "finishing this update, then saving" in err
-    assert "saved; go on with --resume --run-dir run" in err
+    assert "saved; continue with --resume --run-dir run" in err
     assert "Traceback" not in err
     assert checkpoint.read_values(Path("run/last"))["state"]["update"] >= 9
 

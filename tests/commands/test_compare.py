@@ -156,7 +156,7 @@ def test_stopped_taken_up_and_kept(
     until(lambda: not any(is_locked(path) for path in runs))
     if number == signal.SIGTERM:
         assert "stopping 2 training runs, which save their state; the same command resumes them" in err
-        assert all("saved; go on with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
+        assert all("saved; continue with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
     assert not any(RunDir(path).is_finished() for path in runs)
 
     assert run_command(command(toy, limit)) == 0

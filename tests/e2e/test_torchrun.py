@@ -99,7 +99,7 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     _, log = process.communicate(timeout=LIMIT_S)
-    assert "go on with --resume" in log, log
+    assert "continue with --resume" in log, log
     assert 0 < checkpoint.read_values(stopped.last_dir)["state"]["update"] < 250
     train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
     expected, found = (checkpoint.load_state(run.last_dir)[0] for run in (whole, stopped))

@@ -245,7 +245,7 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
     run = train(toy_config(), run_dir=tmp_path / "run")
     before = events(run)
     train(toy_config(), run_dir=run.path, resume=True)
-    assert "finished (train.max_epochs=2 reached); to go on, raise that limit" in caplog.text
+    assert "finished (train.max_epochs=2 reached); to continue, raise that limit" in caplog.text
     assert events(run) == before
     train(toy_config("train.max_epochs=3"), run_dir=run.path, resume=True)
     assert events(run)[: len(before)] == before
@@ -344,7 +344,7 @@ def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: 
     with (mine / "train.de").open("a") as source, (mine / "train.en").open("a") as target:
         source.write("Hund\n")
         target.write("dog\n")
-    with pytest.raises(UserError, match=r"not the corpus that .* was begun with"):
+    with pytest.raises(UserError, match=r"not the corpus that .* was started with"):
         train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
 
 

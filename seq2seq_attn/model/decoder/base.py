@@ -1,6 +1,6 @@
 """The contract of decoders.
 
-A variant is a file of this folder with one final class and a function `build`, which `decoder/__init__.py` calls.
+A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 
 Shapes: B rows (sentence pairs, or rows in search), S source positions, E embedding size, H hidden size, M context size,
 F features.
@@ -22,7 +22,7 @@ class Memory(NamedTuple):
     """What all steps of a source batch share; batch-first."""
 
     attention: Any
-    """what the attention prepared"""
+    """the attention's memory"""
     source_ids_BS: Tensor
     """int64"""
     surface_ids_BS: Tensor
@@ -38,7 +38,7 @@ class StepOutput(NamedTuple):
     """One decoder step."""
 
     features_BF: Tensor
-    """what the output layer predicts the next token from"""
+    """features used to predict the next token"""
     hidden_BH: Tensor
     context_BM: Tensor
     embedded_BE: Tensor

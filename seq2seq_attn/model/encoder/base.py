@@ -1,6 +1,6 @@
 """The contract of encoders: a source batch in, one value per position and a summary out; and what several share.
 
-A variant is a file of this folder with one final class and a function `build`, which `encoder/__init__.py` calls.
+A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, source: SourceBatch) -> Encoded:
-        """Encode a batch. Padding never changes what a real position holds."""
+        """Encode a batch. Padding never changes the values of real positions."""
 
 
 def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
-    """The values with padding set to 0, whatever it held (NaN included): 0 * NaN would be NaN in an average."""
+    """The values with padding set to 0. NaN in padding would spread to an average, as 0 * NaN is NaN."""
     return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)
 
 
