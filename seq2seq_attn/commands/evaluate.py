@@ -202,7 +202,7 @@ def _systems(
     configs: Sequence[Config],
     names: Sequence[str],
 ) -> dict[str, EvaluatedRun]:
-    """What is evaluated, by name: the runs, then their ensemble if it is asked for."""
+    """The systems to evaluate, by name: the runs, then their ensemble if requested."""
     dirs = _hyps_dirs(request, files, runs)
     systems = {
         name: EvaluatedRun(run, config, request.decoding, hyps_dir=hyps_dir, keep_maps=files.is_html)
@@ -229,7 +229,7 @@ def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[Ru
     if files.json is None:
         return [None] * len(names)
     if len(set(names)) < len(names):
-        names = [f"{name}-{place}" for place, name in enumerate(names, start=1)]
+        names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files.json.with_name(f"{files.json.name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
 

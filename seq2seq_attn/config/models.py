@@ -104,8 +104,8 @@ class BatchConfig(Section):
 
 class EmbeddingConfig(Section):
     """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),
-    read when a training begins. `freeze`: the embeddings that have vectors are not trained; in them a type without a
-    vector keeps its random one."""
+    read when training starts. `freeze`: embeddings with vectors are not trained, and types without a vector keep their
+    random initialization."""
 
     source_vectors: Path | None = None
     target_vectors: Path | None = None

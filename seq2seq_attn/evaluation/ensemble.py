@@ -58,7 +58,7 @@ class EvaluatedEnsemble(EvaluatedRun):
         }
 
     def texts(self) -> RunTexts:
-        """All that was translated, without a configuration or a training."""
+        """The translated texts, without configuration and training history."""
         return replace(super().texts(), config={}, validations=())
 
     def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:

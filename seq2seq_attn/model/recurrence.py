@@ -1,4 +1,4 @@
-"""A cell run over a sequence, in either direction: what recurrent encoders are made of.
+"""Run cells over sequences in either direction, for recurrent encoders.
 
 Shapes: S positions, B sentence pairs, I input size, H hidden size, P gate pre-activations.
 """
@@ -15,8 +15,8 @@ from seq2seq_attn.model.cell.base import Cell
 
 
 def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The hidden states, [S, B, H] each, of cells that run side by side from zero states, each over its own inputs
-    [S, B, I]. The state after position s is at s."""
+    """The hidden states, [S, B, H] each, of several cells that start from zero states, each over its own inputs
+    [S, B, I]. Index s holds the state after position s."""
     gates = [cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)]
     fast = speed.find("recurrence", cells)
     if fast is not None:
@@ -36,13 +36,13 @@ def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
-    """For `reverse`, the position [S, B] that each one trades places with: the sentence turned around within its own
-    length, so that padding stays last and is read after all that is real."""
+    """The index [S, B] for `reverse`, which reverses each sentence within its own length, so that padding stays
+    last."""
     lengths_1B = lengths_B.unsqueeze(0)
     positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
     return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
 
 
 def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
-    """Each sentence backwards within its length: position s takes what stood at `reversal_SB[s, b]`."""
+    """Reverse each sentence within its length: position s gets the vector of position `reversal_SB[s, b]`."""
     return inputs_SBI.gather(0, reversal_SB.unsqueeze(-1).expand(-1, -1, inputs_SBI.shape[-1]))

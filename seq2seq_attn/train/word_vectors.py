@@ -1,5 +1,5 @@
-"""Embeddings that begin as pretrained word vectors (`model.embedding`). The files are read when a training begins, and
-never again: a resumed or moved run does without them."""
+"""Initialize embeddings with pretrained word vectors (`model.embedding`). The files are read only when training starts,
+so a resumed or moved run does not need them."""
 
 from __future__ import annotations
 

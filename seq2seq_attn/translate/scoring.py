@@ -86,8 +86,8 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
     rows = [row for row, tokens in enumerate(tokens_of) if tokens]
     summaries_NM = np.zeros((len(sources), model.encoder.memory_size), dtype=np.float32)
     with torch.inference_mode(), eval_mode(model):
-        for places in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
-            chosen = [rows[place] for place in places]
+        for batch_indices in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
+            chosen = [rows[index] for index in batch_indices]
             source = collate_source([translator.source_vocab.ids_of(tokens_of[row]) for row in chosen])
             summaries_NM[chosen] = _array(model.encoder(source.to(translator.device)).final_BM)
     return summaries_NM
@@ -147,7 +147,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
             attention=weights_TS,
             is_finished=True,
             heaviest=None if weights_TS is None else weights_TS[:num_tokens].argmax(axis=1).tolist(),
-            unknown=tuple(place for place, token_id in enumerate(source_ids[row]) if token_id == UNK),
+            unknown=tuple(position for position, token_id in enumerate(source_ids[row]) if token_id == UNK),
         )
 
 

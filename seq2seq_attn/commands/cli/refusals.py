@@ -45,10 +45,10 @@ def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
 def _value_of(names: Sequence[str], arguments: Sequence[str]) -> str:
     """The value of an option that was given once, which the parser's error does not name."""
     found = []
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
-        if name in names and (equals or place + 1 < len(arguments)):
-            found.append(value if equals else arguments[place + 1])
+        if name in names and (equals or index + 1 < len(arguments)):
+            found.append(value if equals else arguments[index + 1])
     return found[0] if len(found) == 1 else ""
 
 

@@ -19,7 +19,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Memory(NamedTuple):
-    """What all steps of a source batch share; batch-first."""
+    """The data that all steps of a source batch share; batch-first."""
 
     attention: Any
     """the attention's memory"""
