@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, rounded_up
-from seq2seq_attn.data.concatenation import StitchedPairs
+from seq2seq_attn.data.concatenation import ConcatenatedPairs
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.surface import surface_of, surface_of_tokens
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab
@@ -88,7 +88,7 @@ def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
 
 def test_joined_pairs_copy_from_all_their_sources(prepared):
     num_ids = len(prepared.target_vocab)
-    batch = StitchedPairs(prepared.pairs("train"), [(3, 2)]).batch([0])
+    batch = ConcatenatedPairs(prepared.pairs("train"), [(3, 2)]).batch([0])
     bo, cy = num_ids, num_ids + 1
     assert batch.source.surface_ids_BS[0, :2].tolist() == [bo, cy]
     assert batch.source.surface_ids_BS[0, 3] == bo
