@@ -4,6 +4,10 @@
 
 a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage so far. The mean is
 over target tokens.
+
+The paper adds it to a trained model only. From the first update on it harms: weights that fall on new positions cost
+nothing, right or wrong. On 8,000 captions of 4 to 9 tokens (`quickstart`, 750 updates, seed 1, weight 0.2) the
+alignment error rate rose from 0.23 to 0.55, and 63.3 BLEU became 26.0.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@
 
 a_ts is the weight of source position s at target position t (alpha in the papers), phi the wanted number of target
 tokens per source token (tau, 1, in Xu et al.). The mean is over source positions, EOS included.
+
+On 8,000 captions of 4 to 9 tokens (`quickstart`, 750 updates, seed 1, weight 0.2) the alignment error rate fell from
+0.23 to 0.18; BLEU was 59.2 beside 63.3, with intervals that overlap.
 """
 
 from __future__ import annotations
