@@ -220,7 +220,7 @@ def test_usage_errors(workshop, tmp_path):
         (["additive"], {"source": file}, "--source and --reference go together"),
         (["additive"], {"source": file, "reference": file, "splits": ["short"]}, "--split and --source"),
         (["additive"], {"by_length": "9,8", "splits": ["short"]}, "--by-length '9,8': expected rising"),
-        (["additive", "additive"], {}, "the same twice"),
+        (["additive", "additive"], {}, "the same path twice"),
         (["additive", "other"], {}, "different test sets"),
         (["additive"], {"splits": ["short"], "stitch": [6]}, "--stitch 6: short has 5 sentence pairs"),
         (["additive"], {"page": tmp_path / "r.pdf"}, "ends in .md"),

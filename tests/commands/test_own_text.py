@@ -241,4 +241,4 @@ def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.Captu
     Path("train.links").write_text("0-0\n")
     code, message = error_of(capsys, "train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS)
     assert code == 1
-    assert message == "error: train.links has 1 lines and the training text 160 pairs: line i must align pair i"
+    assert message == "error: train.links has 1 lines, but there are 160 training pairs; line i must align pair i"

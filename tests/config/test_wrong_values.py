@@ -44,7 +44,7 @@ def refusal(*overrides: str) -> str:
         ("train.num_threads=2147483648", "train.num_threads=2147483648: expected at most 1,024"),
         ("model.hidden_size=1e9", "model.hidden_size='1e9': expected at most 65,536"),
         ("model.hidden_size=9999999999999999999999", "expected at most 65,536"),
-        ("model.embedding_size=", "model.embedding_size: no value given; expected a whole number"),
+        ("model.embedding_size=", "--set 'model.embedding_size=': no value; write model.embedding_size=null for none"),
         ("model.encoder.num_layers=1000000000", "expected at most 100"),
         ("model.dropout.embedding=0.9999999999999999", "expected at most 0.99"),
         ("search.max_length_ratio=.inf", "search.max_length_ratio=inf: expected a finite number"),

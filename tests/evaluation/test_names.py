@@ -62,5 +62,5 @@ def test_too_many_differences_make_no_name() -> None:
 
 
 def test_the_same_run_twice_is_an_error() -> None:
-    with pytest.raises(UsageError, match="the same twice; name different ones"):
+    with pytest.raises(UsageError, match="the same path twice; name each once"):
         run_names([DATED[0], DATED[0]], configs("", ""))
