@@ -112,7 +112,7 @@ def test_gradcheck(name):
         return attended.context_BM, attended.weights_BS
 
     inputs = (values.requires_grad_(), query.requires_grad_(), *attention.parameters())
-    assert torch.autograd.gradcheck(run, inputs)
+    assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
 
 
 def test_one_source_token_has_weight_one(name, training):

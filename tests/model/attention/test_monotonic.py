@@ -100,7 +100,7 @@ def test_gradients_of_training(attention, encoded, source, queries):
             state = attended.state
         return attended.context_BM, attended.weights_BS
 
-    assert torch.autograd.gradcheck(run, (encoded.values_BSM.requires_grad_(), *attention.parameters()))
+    assert torch.autograd.gradcheck(run, (encoded.values_BSM.requires_grad_(), *attention.parameters()), fast_mode=True)
 
 
 def test_mass_is_kept_over_many_steps_in_single_precision(attention, source, encoded):
