@@ -85,6 +85,7 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
         torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus: Path, tmp_path: Path) -> None:
     settings = ("train.max_epochs=25", "train.validation.num_pairs=5", "train.validation.every_updates=100")
     whole = train(corpus, tmp_path / "whole", *settings, num_processes=2)
