@@ -23,7 +23,6 @@ from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.dropout import dropout_mask
 from seq2seq_attn.model.fast.aligned import aligned_empty
 from seq2seq_attn.model.fast.attention_gru import unroll_attention_gru
-from seq2seq_attn.model.fast.deferred import deferred_weight_gradients
 from seq2seq_attn.model.fast.gru import compute_dtype, gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
@@ -31,7 +30,6 @@ from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.unroll import draw_forcing
-from seq2seq_attn.model.unroll import unroll as plain_unroll
 from seq2seq_attn.text.vocab import PAD
 
 MAX_CACHED_CELLS = 32 * 1024 * 1024
@@ -57,17 +55,10 @@ class _FedBack(NamedTuple):
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq) -> Unroll | None:
-    """The fast pass for supported decoders; for others the plain pass with deferred weight gradients."""
+    """The fast pass for the decoder, cell, output and scores that it knows."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
     is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
-    if is_known and known_score(decoder.attention) is not None:
-        return unroll
-    return _unroll_deferred
-
-
-def _unroll_deferred(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:
-    with deferred_weight_gradients():
-        return plain_unroll(model, batch, teacher_forcing_ratio)
+    return unroll if is_known and known_score(decoder.attention) is not None else None
 
 
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:

@@ -97,33 +97,7 @@ def test_known_scores(make_model):
         assert speed.find("unroll", make_model(name)) is fast_unroll.unroll, name
 
 
-@pytest.mark.parametrize("ratio", [1.0, 0.5])
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
-def test_deferred_gradients_equal_the_plain_loops(make_model, batch, decoder, ratio):
-    model = make_model(decoder={"name": decoder, "cell": "lstm"}).eval()  # which no fast unroll knows
-    deferred, deferred_gradients = loss_and_gradients(model, batch, ratio)
-    with speed.plain():
-        plain, plain_gradients = loss_and_gradients(model, batch, ratio)
-    torch.testing.assert_close(deferred.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
-    torch.testing.assert_close(deferred_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
-
-
-def test_a_deferred_pass_leaves_nothing_to_the_garbage_collector(make_model, batch):
-    model = make_model(decoder={"name": "bahdanau", "cell": "lstm"})  # which no fast unroll knows
-    gc.collect()
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        loss_and_gradients(model, batch, 1.0)
-        gc.collect()
-        assert not [thing for thing in gc.garbage if isinstance(thing, torch.Tensor)]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-
-
-def test_deferred_passes_leave_no_tensors_alive(make_model, batch):
+def test_passes_leave_no_tensors_alive(make_model, batch):
     model = make_model("location")  # which no fast unroll knows
 
     def num_tensors():
