@@ -196,6 +196,21 @@ def other_records() -> Iterator[str]:
                 f"- {scoring['lines']:,} saved translations of two systems scored without a model (every measure, six "
                 f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
             )
+    if value := records.get("unseen-names"):
+        environment = value["environment"]
+        yield from ["", "## Names that training never showed", ""]
+        yield (
+            f"`scripts/unseen_names`: {value['what']}; {value['test_pairs']} test pairs with one of "
+            f"{value['held_out_surnames']} held-out names; {environment['device_name']}, commit "
+            f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['systems'][0]['signature']}."
+        )
+        yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
+        for row in value["systems"]:
+            share = 100 * row["right"] / row["names"]
+            yield (
+                f"| `{row['output']}` | `{row['unk']}` | {row['seed']} | {row['right']} of {row['names']} "
+                f"({share:.1f} %) | {row['bleu']:.1f} |"
+            )
     if value := records.get("kill-resume"):
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
