@@ -194,8 +194,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.config != TUTORIAL and not (options.quick or options.cores):
         parser.error(f"--config {options.config}: the tutorial's own loop is of one function; add --quick or --cores")
     options.precisions = precisions(options.device)
-    # Rounds over all batches: every shape has been met before, as most have in a training run: oneDNN compiles a
-    # product for each. On a GPU two rounds, because a shape is recorded when it comes again.
+    # Rounds over all batches before timing starts: oneDNN compiles a product for each new shape, and most shapes of a
+    # training run are not new. A GPU needs two rounds, because a graph is recorded when its shape comes again.
     options.warm_up = 2 if options.device.type == "cuda" else 1
     return options
 

@@ -1,4 +1,4 @@
-"""The course of a training run, from its metrics.jsonl."""
+"""Read the learning curve of a training run from its metrics.jsonl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill -9 a training run at random moments, resume it each time, compare its end with an uninterrupted run bit for bit.
+"""Kill a training run at random moments, resume it each time, and compare the result with an uninterrupted run.
 
 The moments are drawn from a seed, uniformly over the updates of the run, each delayed by up to one and a half of the
 periods between two saves: so they fall into updates, validations and saves and, where two are close, into the start of
@@ -136,7 +136,7 @@ def wait_for_update(process: subprocess.Popen[bytes], run_dir: Path, target: flo
 
 
 def state_of(run_dir: Path) -> dict[str, Any]:
-    """The counters of the last state; while a training runs, of one that was the last a moment ago, or nothing."""
+    """The counters of the last saved state, which may be a moment old during training; empty before the first save."""
     if not checkpoint.has_state(run_dir / "last"):
         return {}
     try:
@@ -147,7 +147,7 @@ def state_of(run_dir: Path) -> dict[str, Any]:
 
 
 def compare(run: RunDir, expected: RunDir) -> list[str]:
-    """What differs: tensors of the last state (weights, moments, average, generators), of the best model, history."""
+    """Differences in the last state (weights, moments, average, generators), the best model and the history."""
     differences = []
     pairs = {
         "last": (checkpoint.load_state(run.last_dir)[0], checkpoint.load_state(expected.last_dir)[0]),

@@ -73,7 +73,7 @@ TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def read_training(folder: Path) -> Record:
-    """The length of a training run; of an unfinished one, how far it came."""
+    """Minutes, updates and epochs of a training run, also if it was stopped before its end."""
     if (folder / "finished.json").exists():
         finished = read_json(folder / "finished.json")
         return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}
@@ -84,7 +84,7 @@ def read_training(folder: Path) -> Record:
 
 
 def read_log(path: Path) -> Record:
-    """The facts that only the log of a training run has."""
+    """Facts about a run that only its training log holds."""
     text = path.read_text(encoding="utf-8")
     parameters = re.search(r"(\d+) parameters, ", text)
     precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)

@@ -80,6 +80,19 @@ def asked():
     return tried[0]
 
 
+@pytest.mark.parametrize(
+    "training",
+    [
+        *(Training("joined", arm, 1) for arm in CAPTIONS_ARMS if arm.name.startswith("fixed")),
+        *(Training("multi30k", arm, 1, 0.3) for arm in MULTI30K_ARMS if arm.name.startswith("fixed")),
+    ],
+    ids=lambda training: f"{training.inputs}-{training.arm.name}",
+)
+def test_a_fixed_summary_has_the_dropout_of_the_encoder(training):
+    model = training.config.model
+    assert model.attention.options["dropout"] == model.dropout.encoder
+
+
 def test_the_search_for_dropout_goes_on_beside_the_best_rate(validated):
     assert asked() == {0.2, 0.3}
     validated[0.2] = 30.0
