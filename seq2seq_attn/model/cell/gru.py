@@ -36,16 +36,21 @@ class GRU(GatedCell):
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
-        hidden_BH = state.hidden_BH
-        x_r, x_z, x_n = inputs_BP.chunk(3, dim=-1)
-        h_r, h_z, h_n = self.project_state(hidden_BH).chunk(3, dim=-1)
-        reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
-        new = torch.tanh(x_n + reset * h_n)
-        return State(torch.lerp(new.to(hidden_BH.dtype), hidden_BH, update.to(hidden_BH.dtype)))
+        return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
     def hidden(self, state: State) -> Tensor:
         """The state itself."""
         return state.hidden_BH
+
+
+def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
+    """The formula above, from W x and U h with their biases (`inputs_BP`, `projected_BP`); in the state's dtype."""
+    hidden_BH = state.hidden_BH
+    x_r, x_z, x_n = inputs_BP.chunk(3, dim=-1)
+    h_r, h_z, h_n = projected_BP.chunk(3, dim=-1)
+    reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    new = torch.tanh(x_n + reset * h_n)
+    return State(torch.lerp(new.to(hidden_BH.dtype), hidden_BH, update.to(hidden_BH.dtype)))
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> GRU:

@@ -9,18 +9,11 @@ paper's z is our 1 - z.) Whatever the scale of the inputs, the pre-activations k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from seq2seq_attn.model.cell.base import NormalizedCell
-
-
-class State(NamedTuple):
-    """The hidden state alone."""
-
-    hidden_BH: Tensor
+from seq2seq_attn.model.cell.gru import State, next_state
 
 
 class LayerNormGRU(NormalizedCell):
@@ -34,13 +27,8 @@ class LayerNormGRU(NormalizedCell):
         return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        """The formula above."""
-        hidden_BH = state.hidden_BH
-        x_r, x_z, x_n = inputs_BP.chunk(3, dim=-1)
-        h_r, h_z, h_n = self.project_state(hidden_BH).chunk(3, dim=-1)
-        reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
-        new = torch.tanh(x_n + reset * h_n)
-        return State(torch.lerp(new.to(hidden_BH.dtype), hidden_BH, update.to(hidden_BH.dtype)))
+        """The step of `gru`, from normalized projections."""
+        return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
     def hidden(self, state: State) -> Tensor:
         """The state itself."""
