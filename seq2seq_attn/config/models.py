@@ -242,7 +242,7 @@ class ValidationConfig(Section):
 
     every_updates: PositiveInt | None = None
     """None: once per epoch."""
-    metric: Literal["bleu", "perplexity"] = "bleu"
+    metric: Literal["bleu", "perplexity", "exact", "cer", "wer"] = "bleu"
     patience: PositiveInt | None = None
     """Validations without a better score after which training stops; None: never."""
     beam_size: BeamSize = 1

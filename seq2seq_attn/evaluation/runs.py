@@ -239,7 +239,8 @@ def hash_model(run: RunDir) -> str:
 
 def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
     """The numbers among the metadata as numbers: the header of a safetensors file holds strings only."""
-    kinds = {"update": int, "epoch": int, "bleu": float, "perplexity": float}
+    scores = dict.fromkeys(("bleu", "perplexity", "exact", "cer", "wer"), float)
+    kinds: dict[str, type[int] | type[float]] = {"update": int, "epoch": int, **scores}
     values: dict[str, int | float | str] = dict(metadata)
     for key in kinds.keys() & metadata.keys():
         try:

@@ -36,7 +36,7 @@ from seq2seq_attn.metrics.significance import (
     paired_randomization,
 )
 
-BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter")
+BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter", "exact", "cer", "wer")
 """measures that buckets are scored by, as far as they are asked for; if none of them is, all that are"""
 
 

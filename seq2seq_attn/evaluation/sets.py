@@ -8,6 +8,7 @@ from typing import Literal
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
 
 LengthOf = Literal["source", "reference"]
+LengthIn = Literal["tokens", "characters"]
 
 
 @dataclass(frozen=True)

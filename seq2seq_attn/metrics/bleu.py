@@ -1,4 +1,5 @@
-"""Corpus scores by sacreBLEU: BLEU under three conventions, chrF and TER, each with its signature.
+"""Corpus scores, each with its signature: sacreBLEU's BLEU under three conventions, chrF and TER; and exact match, CER
+and WER (`edits.py`).
 
 All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that of
 their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
@@ -23,17 +24,21 @@ from seq2seq_attn.errors import UserError
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-MeasureName = Literal["bleu", "bleu_lowercase", "bleu_tutorial", "chrf", "ter"]
+MeasureName = Literal["bleu", "bleu_lowercase", "bleu_tutorial", "chrf", "ter", "exact", "cer", "wer"]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
 
-TITLES: dict[MeasureName, str] = {
+TITLES: dict[str, str] = {
     "bleu": "BLEU",
     "bleu_lowercase": "BLEU, lower-cased",
     "bleu_tutorial": "BLEU, tutorial's",
     "chrf": "chrF2",
     "ter": "TER",
+    "exact": "exact match",
+    "cer": "CER",
+    "wer": "WER",
 }
+LOWER_IS_BETTER: frozenset[str] = frozenset({"ter", "cer", "wer"})
 DEFAULT_MEASURES: tuple[MeasureName, ...] = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
 
 _MAX_ORDER = 4  # BLEU's n-grams
@@ -43,7 +48,7 @@ _CHRF_BETA = 2
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score, 0 to 100 (TER: edits per 100 reference words, lower is better)."""
+    """A corpus score, 0 to 100; of TER, CER and WER, edits per 100 words or characters of the references."""
 
     name: MeasureName
     score: float
@@ -129,6 +134,8 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
+    from seq2seq_attn.metrics.edits import EditMetric
+
     match name:
         case "bleu":
             return BLEU(references=references)
@@ -140,6 +147,8 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
             return CHRF(references=references)
         case "ter":
             return TER(references=references)
+        case "exact" | "cer" | "wer":
+            return EditMetric(name, references=references)
     raise UserError(f"measure {name!r}: not one of {', '.join(TITLES)}")
 
 
@@ -197,11 +206,11 @@ def _chrf_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(100 * scores)
 
 
-def _ter_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
-    """TER (Snover et al. 2006); a row is [edits, reference words]."""
-    edits, words = sums_RD[:, 0], sums_RD[:, 1]
-    without_reference = np.where(edits > 0, 1.0, 0.0)
-    ratios = np.where(words > 0, edits / np.where(words > 0, words, 1), without_reference)
+def _rate_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+    """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they are counted in]."""
+    counted, totals = sums_RD[:, 0], sums_RD[:, 1]
+    without_total = np.where(counted > 0, 1.0, 0.0)
+    ratios = np.where(totals > 0, counted / np.where(totals > 0, totals, 1), without_total)
     return np.asarray(100 * ratios.astype(_float_kind(sums_RD)))
 
 
@@ -214,5 +223,8 @@ _FORMULAS: dict[MeasureName, Callable[[npt.NDArray[Any]], FloatArray]] = {
     "bleu_lowercase": _bleu_of_sums,
     "bleu_tutorial": _bleu_of_sums,
     "chrf": _chrf_of_sums,
-    "ter": _ter_of_sums,
+    "ter": _rate_of_sums,
+    "exact": _rate_of_sums,
+    "cer": _rate_of_sums,
+    "wer": _rate_of_sums,
 }

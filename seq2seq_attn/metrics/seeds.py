@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.significance import (
     DEFAULT_SEED,
     NUM_RESAMPLES,
@@ -106,8 +106,8 @@ def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: 
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
-    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for TER,
-    of which less is better."""
-    if baseline.runs[0].name == "ter":
+    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for error
+    rates, of which less is better."""
+    if baseline.runs[0].name in LOWER_IS_BETTER:
         return None
     return ratio_interval(baseline.mean, arm.mean, baseline.means_R, arm.means_R)

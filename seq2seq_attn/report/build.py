@@ -13,7 +13,14 @@ import numpy as np
 from seq2seq_attn.evaluation.arms import Arm
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
-from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, LengthOf, stitched_name
+from seq2seq_attn.evaluation.sets import (
+    GERMAN_TO_ENGLISH,
+    EvaluationSet,
+    Languages,
+    LengthIn,
+    LengthOf,
+    stitched_name,
+)
 from seq2seq_attn.evaluation.texts import LineCounts, join_counts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import (
@@ -28,6 +35,7 @@ from seq2seq_attn.report.conclusion import conclude
 from seq2seq_attn.report.exports import csv_text
 from seq2seq_attn.report.pages import Page, drawn_sets, latex_page, markdown_page, terminal_page, terminal_summary
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 
 if TYPE_CHECKING:
@@ -49,6 +57,8 @@ class Settings:
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
     """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
+    length_in: LengthIn = "tokens"
+    """the unit of length; tokens are spaCy's, whatever tokenizes a run"""
 
 
 @dataclass(frozen=True)
@@ -197,8 +207,10 @@ def _edges_of(
 def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences in tokens, and the name of the tokenizer."""
     is_of_source = settings.length_of == "source"
-    tokenizer, name = _length_tokenizer(languages.source if is_of_source else languages.target)
     texts = [one.source if is_of_source else one.references for one in sets]
+    if settings.length_in == "characters":
+        return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
+    tokenizer, name = _length_tokenizer(languages.source if is_of_source else languages.target)
     return [token_lengths(lines, tokenizer.tokenize_many) for lines in texts], name
 
 
@@ -209,7 +221,7 @@ def _page(
     descriptions: Sequence[dict[str, Any]],
     environment: dict[str, Any],
 ) -> Page:
-    unit = f"{settings.length_of} tokens"
+    unit = f"{settings.length_of} {settings.length_in}"
     return Page(
         sets=scored,
         conclusion=_conclusion(drawn_sets(scored), unit, [str(one.get("attention", "")) for one in descriptions]),
@@ -226,6 +238,7 @@ def _length_values(settings: Settings, tokenizer: str, edges_of: Mapping[int, Se
     """How length was counted and cut, for JSON; `edges` are those of the first number of pairs joined."""
     return {
         "of": settings.length_of,
+        "in": settings.length_in,
         "tokenizer": tokenizer,
         "edges": list(next(iter(edges_of.values()))),
         "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
@@ -240,7 +253,8 @@ def _length_tokenizer(language: str) -> tuple[SpacyTokenizer, str]:
 def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages, stitch: int) -> tuple[int, ...]:
     if settings.by_length is not None:
         return parse_edges(settings.by_length, lengths)
-    if (languages.corpus, languages.source, settings.length_of, stitch) == ("multi30k", "de", "source", 1):
+    how = (languages.corpus, languages.source, settings.length_of, settings.length_in, stitch)
+    if how == ("multi30k", "de", "source", "tokens", 1):
         return MULTI30K_EDGES
     return quantile_edges(lengths)
 

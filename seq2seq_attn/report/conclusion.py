@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
-from seq2seq_attn.metrics.bleu import TITLES, MeasureName
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
 
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
@@ -60,9 +60,9 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
     if len(names) == 2:
         return _two(names, title, unit, overall, ends)
     if not ends:
-        return _many(names, title, overall, overall.sentences, lowest_is_best=measure == "ter")
+        return _many(names, title, overall, overall.sentences, lowest_is_best=measure in LOWER_IS_BETTER)
     longest = f"sentences of {ends[1].sentences} {unit}"
-    return _many(names, title, ends[1], longest, lowest_is_best=measure == "ter")
+    return _many(names, title, ends[1], longest, lowest_is_best=measure in LOWER_IS_BETTER)
 
 
 def _is_visible(difference: float) -> bool:

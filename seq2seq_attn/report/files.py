@@ -13,6 +13,7 @@ from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.files import check_writable, write_json, write_text
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
@@ -94,7 +95,7 @@ class ReportFiles:
             name = f"{stitched_name(f'{measure}-by-length{suffix}', drawn.stitch)}.{self.plots}"
             written.append(beside.with_name(name))
             plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
-            if len(drawn.arms) > 1 and measure != "ter":
+            if len(drawn.arms) > 1 and measure not in LOWER_IS_BETTER:
                 written.append(beside.with_name(name.replace(measure, "retention", 1)))
                 plot_retention(written[-1], drawn, measure=measure, unit=report.page.unit)
         return written

@@ -219,12 +219,9 @@ class Trainer:
                 found = self._validator.validate(self._model)
             except Interrupted:
                 return False
-            is_best = state.take_validation(
-                bleu=found.bleu, perplexity=found.perplexity, num_cut=found.num_cut, config=settings
-            )
+            is_best = state.take_validation(found.scores, num_cut=found.num_cut, config=settings)
             if is_best and self._group.is_first:
-                scores = {"bleu": found.bleu, "perplexity": found.perplexity}
-                about = {"update": state.update, "epoch": state.epoch, **scores}
+                about = {"update": state.update, "epoch": state.epoch, **found.scores}
                 self.run.save_best(self._model.state_dict(), {key: str(value) for key, value in about.items()})
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.runlog import Progress, RunLog
 from seq2seq_attn.train.state import TrainState, Window
@@ -86,6 +87,7 @@ class TrainReporter:
             epoch=state.epoch,
             perplexity=found.perplexity,
             bleu=found.bleu,
+            **found.other,
             signature=found.signature,
             num_pairs=found.num_pairs,
             num_cut=found.num_cut,
@@ -99,8 +101,11 @@ class TrainReporter:
         has_diverged = self._has_diverged(found.perplexity)
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {found.num_cut} of {found.num_pairs} hypotheses cut at the length limit" if found.num_cut else ""
-        text = "validation at update %d: perplexity %.3f, BLEU %.2f%s%s, %.1f s"
-        log.info(text, state.update, found.perplexity, found.bleu, best, cut, seconds)
+        shown = "".join(
+            f", {TITLES[name]} {score:.2f}" for name, score in (found.other or {"bleu": found.bleu}).items()
+        )
+        text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
+        log.info(text, state.update, found.perplexity, shown, best, cut, seconds)
         if has_diverged:
             log.warning(
                 "perplexity %.4g is worse than guessing among %d target types: training diverges; lower"

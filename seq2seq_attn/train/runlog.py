@@ -23,7 +23,7 @@ METRICS = "metrics.jsonl"
 TRAIN_LOG = "train.log"
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
-    "validation": ("perplexity", "bleu", "num_cut"),
+    "validation": ("perplexity", "bleu", "exact", "cer", "wer", "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
 

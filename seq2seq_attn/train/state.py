@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from seq2seq_attn.config import TrainConfig, ValidationConfig
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.train.optim import Plateau
 
 
@@ -105,16 +106,18 @@ class TrainState:
             return self.batches_done == 0
         return self.update % config.every_updates == 0
 
-    def take_validation(self, *, bleu: float, perplexity: float, num_cut: int, config: ValidationConfig) -> bool:
-        """Record a validation and return whether it is the best so far. Perplexity breaks ties of BLEU (0 early on)."""
+    def take_validation(self, scores: Mapping[str, float], *, num_cut: int, config: ValidationConfig) -> bool:
+        """Record a validation and return whether it is the best so far. `scores` has the perplexity and the configured
+        metric by their names. Perplexity breaks ties of the others (BLEU is 0 early on)."""
         self.validated_at = self.update
-        is_bleu = config.metric == "bleu"
-        rank = [bleu if is_bleu else -perplexity, -perplexity]
+        score, perplexity = scores[config.metric], scores["perplexity"]
+        is_lower_better = config.metric == "perplexity" or config.metric in LOWER_IS_BETTER
+        rank = [-score if is_lower_better else score, -perplexity]
         is_better = self.best_rank is None or rank > self.best_rank
         if is_better:
             self.best_rank, self.best_update, self.num_without_better = rank, self.update, 0
             self.best_num_cut = num_cut
-            self.best_score = bleu if is_bleu else perplexity
+            self.best_score = score
         else:
             self.num_without_better += 1
         return is_better

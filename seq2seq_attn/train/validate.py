@@ -1,11 +1,11 @@
-"""Validation: teacher-forced perplexity, and BLEU of free-running translations."""
+"""Validation: teacher-forced perplexity, and BLEU (or the configured metric) of free-running translations."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -53,11 +53,19 @@ class Validation:
     """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
     bleu: float
     signature: str
+    """of BLEU"""
     num_pairs: int
     """pairs in BLEU"""
     num_cut: int
     """hypotheses of these cut at the length limit"""
     samples: list[Sample]
+    other: dict[str, float] = field(default_factory=dict)
+    """the configured metric, if it is neither perplexity nor BLEU"""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Every score by its name."""
+        return {"bleu": self.bleu, "perplexity": self.perplexity, **self.other}
 
 
 class Validator:
@@ -89,6 +97,8 @@ class Validator:
         self._sources, self._references = sources[:limit], references[:limit]
         is_lowercase = config.data.tokenizer.lowercase
         self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
+        metric = config.train.validation.metric
+        self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, self._references)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
@@ -115,8 +125,11 @@ class Validator:
         translations = self._group.interleave([share for _, share in shares])
         hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
         bleu = self._measure.statistics(hypotheses).score()
+        other: dict[str, float] = {}
+        if self._other is not None:
+            other[self._other.name] = self._other.statistics(hypotheses).score().score
         samples = self._samples(translator) if self._group.is_first else []
-        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples)
+        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples, other)
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:

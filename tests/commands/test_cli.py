@@ -266,8 +266,8 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
     arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
-    arguments += " --ensemble --batch-size 9 --json j --report r.html --plots svg --csv s.csv --latex t.tex"
-    arguments += " --device cpu --precision bf16 --max-length-ratio 3"
+    arguments += " --length-in characters --ensemble --batch-size 9 --json j --report r.html --plots svg --csv s.csv"
+    arguments += " --latex t.tex --device cpu --precision bf16 --max-length-ratio 3"
     assert run(["evaluate", *arguments.split()]) == 0
     assert capsys.readouterr().out.startswith("the table\n--full shows")
     assert run(["evaluate", "a", "--full"]) == 0
@@ -277,7 +277,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
             [Path("a"), Path("b")],
             splits=["x", "y"],
             stitch=[1, 3],
-            settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50),
+            settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50, length_in="characters"),
             decoding=Decoding(
                 SearchOptions(beam_size=4, length_penalty=0.5, max_length_ratio=3.0, batch_size=9),
                 "cpu",

@@ -103,6 +103,21 @@ def test_length_of_the_reference(workshop):
     assert "reference tokens" in report.text
 
 
+def test_exact_match_and_error_rates_by_length_in_characters(workshop):
+    edge = sorted(map(len, SOURCE))[2]
+    options = {"measures": ("exact", "cer", "wer"), "length_in": "characters", "by_length": f"{edge}"}
+    report = run_evaluate(workshop, "additive", "none", splits=["short"], **options)
+    [scores] = report.sets
+    assert [list(row.scores) for row in scores.buckets] == [["exact", "cer", "wer"]] * len(scores.buckets)
+    num_short = sum(len(line) < edge for line in SOURCE)
+    assert [len(row.bucket) for row in scores.buckets] == [num_short, len(SOURCE) - num_short]
+    assert scores.scores["cer"][1].bootstrap is not None
+    assert report.data["length"]["tokenizer"] == "characters"
+    assert "exact match by length" in report.summary
+    assert "source characters" in report.text
+    assert (workshop / "additive/exact-by-length.comparison.png").exists()
+
+
 def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
     options = {"stitch": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = run_evaluate(workshop, "additive", "none", **options)

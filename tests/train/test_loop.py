@@ -307,6 +307,19 @@ def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path, monkeyp
     assert run.best_metadata()["update"] == str(end["best_update"])
 
 
+def test_an_error_rate_chooses_the_best_model(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config("train.validation={every_updates: 4, metric: cer}", "train.optimizer.learning_rate=0.05")
+    run = train(config, run_dir=tmp_path / "run")
+    validations, end = events(run, "validation"), events(run, "end")[0]
+    rates = [line["cer"] for line in validations]
+    assert len({*rates}) > 1
+    assert end["best_score"] == min(rates)
+    best = next(line for line in validations if line["update"] == end["best_update"])
+    assert best["cer"] == min(rates)
+    assert run.best_metadata()["cer"] == str(min(rates))
+    assert ", CER " in (run.path / "train.log").read_text(encoding="utf-8")
+
+
 def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) -> None:
     run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"

@@ -11,7 +11,7 @@ from seq2seq_attn.train.state import TrainState, Window
 
 def test_round_trip_through_json() -> None:
     state = TrainState(update=7, epoch=1, elapsed_s=0.1 + 0.2, plateau=Plateau(0.5, 1), window=Window(2, 30, 1e-17))
-    state.take_validation(bleu=12.5, perplexity=3.25, num_cut=0, config=ValidationConfig())
+    state.take_validation({"bleu": 12.5, "perplexity": 3.25}, num_cut=0, config=ValidationConfig())
     assert TrainState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
 
 
@@ -35,9 +35,9 @@ def test_validation_is_due_once_an_epoch_or_every_so_many_updates() -> None:
 
 def validations(metric: str, *pairs: tuple[float, float]) -> list[bool]:
     state, config = TrainState(), ValidationConfig.model_validate({"metric": metric})
-    return [
-        state.take_validation(bleu=bleu, perplexity=perplexity, num_cut=0, config=config) for bleu, perplexity in pairs
-    ]
+    other = "bleu" if metric == "perplexity" else metric
+    scores = [{other: score, "perplexity": perplexity} for score, perplexity in pairs]
+    return [state.take_validation(of_one, num_cut=0, config=config) for of_one in scores]
 
 
 def test_best_is_the_highest_bleu_and_perplexity_decides_a_tie() -> None:
@@ -48,10 +48,15 @@ def test_best_is_the_lowest_perplexity() -> None:
     assert validations("perplexity", (0, 9), (5, 9), (5, 8), (9, 8.5)) == [True, False, True, False]
 
 
+def test_best_is_the_highest_exact_match_or_the_lowest_error_rate() -> None:
+    assert validations("exact", (50, 9), (60, 9), (60, 8), (55, 1)) == [True, True, True, False]
+    assert validations("cer", (50, 9), (60, 8), (40, 9), (40, 8.5)) == [True, False, True, True]
+
+
 def test_cut_hypotheses_are_those_of_the_best_validation() -> None:
     state = TrainState()
     for bleu, num_cut in ((5.0, 9), (7.0, 2), (6.0, 8)):
-        state.take_validation(bleu=bleu, perplexity=3.0, num_cut=num_cut, config=ValidationConfig())
+        state.take_validation({"bleu": bleu, "perplexity": 3.0}, num_cut=num_cut, config=ValidationConfig())
     assert state.best_num_cut == 2
     saved = state.to_dict()
     assert TrainState.from_dict(saved).best_num_cut == 2

@@ -15,9 +15,11 @@ from seq2seq_attn.commands.cli.options import (
     Debug,
     Device,
     Import,
+    LengthIn,
     LengthOf,
     LengthPenalty,
     LengthSide,
+    LengthUnit,
     MaxLengthRatio,
     Metric,
     Metrics,
@@ -100,6 +102,7 @@ def evaluate(
     metric: Metrics = None,
     by_length: ByLength = None,
     length_of: LengthOf = LengthSide.SOURCE,
+    length_in: LengthIn = LengthUnit.TOKENS,
     merge_below: MergeBelow = 0,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
@@ -121,9 +124,8 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU and BLEU by sentence length with intervals, and what they show; the report has every measure with its
-    signature, and what the attention does. Several runs are compared with the first; those that differ in their seed
-    alone count as one. Where a file is named, no run is written to.
+    Prints BLEU (or the first --metric), also by length; the report has every measure, and what the attention does.
+    Runs are compared with the first; those that differ in their seed alone count as one. Named files replace a run's.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 
@@ -134,7 +136,7 @@ def evaluate(
         source=source,
         reference=reference,
         stitch=stitch or [],
-        settings=_settings(metric or [], by_length, length_of, merge_below),
+        settings=_settings(metric or [], by_length, length_of, length_in, merge_below),
         decoding=_decoding(search, device, precision, reuse_hypotheses),
         files=_files(json, report, plots, csv, latex),
         ensemble=ensemble,
@@ -153,12 +155,15 @@ def _search(
     )
 
 
-def _settings(metrics: Sequence[Metric], by_length: str | None, length_of: LengthSide, merge_below: int) -> Settings:
+def _settings(
+    metrics: Sequence[Metric], by_length: str | None, length_of: LengthSide, length_in: LengthUnit, merge_below: int
+) -> Settings:
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
     from seq2seq_attn.report.build import Settings
 
     chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metrics)]
-    return Settings(by_length, length_of.value, tuple(chosen) or DEFAULT_MEASURES, merge_below=merge_below)
+    measures = tuple(chosen) or DEFAULT_MEASURES
+    return Settings(by_length, length_of.value, measures, merge_below=merge_below, length_in=length_in.value)
 
 
 def _decoding(search: SearchOptions, device: str | None, precision: str | None, reuse_hypotheses: bool) -> Decoding:

@@ -20,6 +20,13 @@ class LengthSide(StrEnum):
     REFERENCE = "reference"
 
 
+class LengthUnit(StrEnum):
+    """The values of `--length-in`."""
+
+    TOKENS = "tokens"
+    CHARACTERS = "characters"
+
+
 ByLength = Annotated[
     str | None,
     typer.Option(
@@ -28,7 +35,8 @@ ByLength = Annotated[
         show_default="chosen for the corpus",
     ),
 ]
-LengthOf = Annotated[LengthSide, typer.Option(metavar="source|reference", help="The side whose tokens are counted.")]
+LengthOf = Annotated[LengthSide, typer.Option(metavar="source|reference", help="The side whose length is counted.")]
+LengthIn = Annotated[LengthUnit, typer.Option(metavar="tokens|characters", help="The unit of length.")]
 
 
 class Metric(StrEnum):
@@ -39,6 +47,9 @@ class Metric(StrEnum):
     BLEU_TUTORIAL = "bleu_tutorial"
     CHRF = "chrf"
     TER = "ter"
+    EXACT = "exact"
+    CER = "cer"
+    WER = "wer"
 
 
 class Plots(StrEnum):
@@ -64,7 +75,7 @@ Metrics = Annotated[
         "--metric",
         metavar="|".join(Metric),
         help="Metric; may be repeated.",
-        show_default="all but ter",
+        show_default="bleu, bleu_lowercase, bleu_tutorial and chrf",
     ),
 ]
 

@@ -1,0 +1,76 @@
+"""Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics: the counts of each sentence,
+whose sums give the corpus's score.
+
+    exact = 100 * sum_n [h_n = r_n] / N                 CER, WER = 100 * sum_n d(h_n, r_n) / sum_n |r_n|
+
+h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their Levenshtein distance
+(1966): the fewest insertions, deletions and substitutions that turn one into the other, in characters (spaces count)
+for CER and in words split at spaces for WER. Error rates may exceed 100; less is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sacrebleu.metrics.base import Metric, Score, Signature
+
+from seq2seq_attn._version import __version__
+
+EditName = Literal["exact", "cer", "wer"]
+_UNITS: dict[EditName, str] = {"exact": "sentence", "cer": "character", "wer": "word"}
+
+
+def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
+    """The Levenshtein distance of two sequences, by dynamic programming over one row at a time."""
+    items = np.array([*other], dtype=object)
+    columns = np.arange(len(items) + 1)
+    row = columns
+    for i, item in enumerate(one, start=1):
+        substituted, deleted = row[:-1] + (items != item), row[1:] + 1
+        reached = np.concatenate([[i], np.minimum(substituted, deleted)])
+        row = np.minimum.accumulate(reached - columns) + columns  # insertions: one more per column
+    return int(row[-1])
+
+
+class EditSignature(Signature):
+    """sacreBLEU's signature with the unit of the edits, and the version of this package."""
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        super().__init__(args)
+        self.info.update({"case": "mixed", "unit": args["unit"], "version": f"seq2seq-attn-{__version__}"})
+
+
+class EditMetric(Metric):
+    """Statistics of a sentence: [matches, 1] for `exact`, otherwise [edits, length of the reference]."""
+
+    _SIGNATURE_TYPE = EditSignature
+
+    def __init__(self, name: EditName, *, references: Sequence[Sequence[str]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._name = name
+        self.unit = _UNITS[name]
+        self._ref_cache = self._cache_references(references)
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return " ".join(sent.split())
+
+    def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
+        return {"reference": refs[0]}
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[int]:
+        reference = ref_kwargs["reference"]
+        if self._name == "exact":
+            return [int(hypothesis == reference), 1]
+        one, other = (list(text) if self._name == "cer" else text.split() for text in (hypothesis, reference))
+        return [edit_distance(one, other), len(other)]
+
+    def _compute_score_from_stats(self, stats: Sequence[int]) -> Score:
+        counted, total = stats
+        result = Score(self._name, 100 * (counted / total if total else float(counted > 0)))
+        result._verbose = f"{'matches' if self._name == 'exact' else 'edits'} = {counted} of {total} {self.unit}s"
+        return result
+
+    def _aggregate_and_compute(self, stats: Sequence[Sequence[int]]) -> Score:
+        return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
