@@ -37,7 +37,7 @@ def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int
     """
     encoder = _build_encoder(config, num_source_ids)
     decoder = _build_decoder(config, encoder.memory_size)
-    output = _build_output(config, decoder, encoder.memory_size, num_target_ids)
+    output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
     model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
@@ -94,21 +94,30 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
     return decoder
 
 
-def _build_output(config: ModelConfig, decoder: Decoder, memory_size: int, num_ids: int) -> Output:
+def _build_output(
+    config: ModelConfig, encoder: Encoder, decoder: Decoder, num_source_ids: int, num_target_ids: int
+) -> Output:
+    name, attention = config.output.name, decoder.attention
     output: Output = build_variant(
         "output",
-        config.output.name,
+        name,
         config.output.options,
         feature_size=decoder.feature_size,
-        hidden_size=config.hidden_size or memory_size,
-        context_size=decoder.attention.context_size,
+        hidden_size=config.hidden_size or encoder.memory_size,
+        context_size=attention.context_size,
         embedding_size=config.embedding_size,
-        num_ids=num_ids,
+        num_ids=num_target_ids,
+        offered={"memory_size": encoder.memory_size, "num_source_ids": num_source_ids, "read_out": decoder.read_out},
     )
-    if output.copies_source and not decoder.attention.is_positional:
+    if output.needs_weights and not attention.is_positional:
         raise UsageError(
-            f"model.output.name={config.output.name!r}: copies source tokens by their attention weights, and "
+            f"model.output.name={name!r}: reads attention weights over source positions, and "
             f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
+        )
+    if output.needs_embeddings and not isinstance(getattr(encoder, "embedding", None), Embedding):
+        raise UsageError(
+            f"model.output.name={name!r}: reads the embeddings of source tokens, and "
+            f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or output 'softmax'"
         )
     return output
 

@@ -37,7 +37,9 @@ class Seq2Seq(nn.Module):
 
     def prepare(self, source: SourceBatch) -> tuple[Memory, Any]:
         """Encode a source batch: the decoder's memory, and its state before the first step."""
-        return self.decoder.prepare(self.encoder(source), source)
+        encoded = self.encoder(source)
+        memory, state = self.decoder.prepare(encoded, source)
+        return memory._replace(output=self.output.prepare(encoded, source)), state
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
         """One decoder step after the previous tokens (BOS at first). Tokens beyond the target vocabulary, which were

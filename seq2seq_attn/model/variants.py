@@ -108,14 +108,23 @@ def find_build(
     raise UnknownVariant(key, module_name, hint)
 
 
-def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
-    """Build a variant from the `sizes` that all variants of its axis get and from its own options.
+def build_variant(
+    axis: Axis | ModelAxis,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    offered: Mapping[str, Any] | None = None,
+    **sizes: Any,
+) -> Any:
+    """Build a variant from the `sizes` that all variants of its axis get, from its own options, and from what is
+    `offered`: a variant gets those that its `build` has a parameter for.
 
     Raises:
         UsageError: there is no such variant, an option is unknown or of the wrong type, or the sizes do not fit it.
     """
     axis = _axis(axis)
     build = find_build(axis, name, list(sizes))
+    sizes |= {key: value for key, value in (offered or {}).items() if key in _parameters(build)}
     built = build(**sizes, **checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):

@@ -32,6 +32,7 @@ from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import Memory, Session, open_session
 from seq2seq_attn.train.start import check_start, with_length_limit
 from seq2seq_attn.train.state import TrainState
+from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
 from seq2seq_attn.train.word_vectors import set_vectors
@@ -138,13 +139,16 @@ class Trainer:
             log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, self._stop_reason())
             return
         self._finished = None
-        coverage = set_vectors(self._updater, self._config.model, self._prepared) if loaded is None else []
+        notes: list[str] = []
+        if loaded is None:
+            notes = set_vectors(self._updater, self._config.model, self._prepared)
+            notes += set_table(self._model.output, self._pairs)
         if self._group.is_first:
             self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
         with self._open_reporter(loaded) as reporter:
             self._announce(is_new=loaded is None)
-            for line in coverage:
+            for line in notes:
                 log.info(line)
             if loaded is None:
                 self._save(reporter)  # from here on there is something to resume

@@ -46,6 +46,12 @@ def test_a_value_per_position_and_a_summary(name):
     assert encoded.values_BSM.is_contiguous()
 
 
+def test_the_embeddings_that_it_reads_go_with_the_values(name):
+    encoder = build(name).eval()
+    embedded = encoder(SOURCE).embedded_BSE
+    assert torch.equal(embedded[SOURCE.mask_BS], encoder.embedding(SOURCE.ids_BS)[SOURCE.mask_BS])
+
+
 @pytest.mark.parametrize("garbage", [1e4, -3.0])
 def test_padding_changes_nothing_bit_for_bit(name, garbage):
     encoder = build(name).eval()
@@ -82,8 +88,8 @@ def test_gradcheck(name):
 
     def run(weight):
         encoder.embedding.weight.data.copy_(weight.data)
-        values, _, final = torch.func.functional_call(encoder, {"embedding.weight": weight}, (SOURCE,))
-        return values[SOURCE.mask_BS], final
+        encoded = torch.func.functional_call(encoder, {"embedding.weight": weight}, (SOURCE,))
+        return encoded.values_BSM[SOURCE.mask_BS], encoded.final_BM
 
     assert torch.autograd.gradcheck(run, (encoder.embedding.weight.detach().clone().requires_grad_(),), fast_mode=True)
 

@@ -7,8 +7,9 @@ import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.data.surface import Surface, surface_of
+from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.copy import LEAST_WEIGHT, build
+from seq2seq_attn.model.output.copy import build
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.options import SearchOptions

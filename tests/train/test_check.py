@@ -58,7 +58,7 @@ WRONG = [
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (
         ["model.output.name=copy", "model.attention.name=fixed"],
-        "'copy': copies source tokens by their attention weights",
+        "'copy': reads attention weights over source positions",
     ),
     (["model.output.name=copy", "model.attention.name=initial"], "model.attention.name='initial' has none"),
     (["model.attention.options.heads=3"], "model.attention.options.heads: not an option of 'additive'"),

@@ -27,6 +27,8 @@ class Memory(NamedTuple):
     """int64"""
     surface_ids_BS: Tensor
     """int64, for outputs that copy source tokens"""
+    output: Any = None
+    """the output's memory"""
 
     @classmethod
     def of(cls, attention: Any, source: SourceBatch) -> Memory:
@@ -64,3 +66,8 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
         """Read the previous token's embedding and go on by one step."""
+
+    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """The features [..., F] of any hidden states [..., H], contexts [..., M] and embeddings [..., E]: of a step, or
+        of each source position by itself, which the output `marginal` asks for."""
+        raise NotImplementedError(f"{type(self).__name__} has no read_out(hidden, context, embedded); define one")

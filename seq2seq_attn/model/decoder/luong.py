@@ -66,10 +66,15 @@ class Luong(Decoder):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, fed_BF), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
-        joined = torch.cat([attended.context_BM.to(hidden_BH.dtype), hidden_BH], dim=-1)
-        attentional_BF = self.dropout(torch.tanh(self.attentional(joined)))
+        attentional_BF = self.read_out(hidden_BH, attended.context_BM, embedded_BE)
         next_state = State(cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype))
         return StepOutput(attentional_BF, hidden_BH, attended.context_BM, embedded_BE, attended.weights_BS, next_state)
+
+    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """See `Decoder.read_out`. The attentional state does not see the embedding."""
+        joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
+        attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))
+        return attentional
 
 
 def build(

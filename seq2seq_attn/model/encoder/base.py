@@ -22,6 +22,8 @@ class Encoded(NamedTuple):
     """bool, True = real position; at least one per row"""
     final_BM: Tensor
     """the summary that the decoder starts from, for example the last state of each direction"""
+    embedded_BSE: Tensor | None = None
+    """the embeddings of the source tokens, undefined on padding; None: the encoder has no `embedding`"""
 
 
 class Encoder(nn.Module, ABC):

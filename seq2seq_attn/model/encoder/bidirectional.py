@@ -61,7 +61,8 @@ class Bidirectional(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        outputs_SBI: Tensor = self.embedding(source.ids_BS.t())
+        embedded_SBE: Tensor = self.embedding(source.ids_BS.t())
+        outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
         for number, layer in enumerate(self.layers):
             cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
@@ -74,7 +75,7 @@ class Bidirectional(Encoder):
             outputs_SBI = self.dropout(outputs_SBI)
         last_B, rows_B = reversal_SB[0], torch.arange(len(mask_BS), device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
-        return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM)
+        return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
 
 
 def build(

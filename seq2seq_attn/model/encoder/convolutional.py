@@ -62,16 +62,17 @@ class Convolutional(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        embedded_BSH = self.projection(self.positions(self.embedding(source.ids_BS)))
+        embedded_BSE = self.embedding(source.ids_BS)
+        projected_BSH = self.projection(self.positions(embedded_BSE))
         outputs = []
         for layers in self.stacks:
-            output_BSH = embedded_BSH
+            output_BSH = projected_BSH
             for layer in cast(nn.ModuleList, layers):
                 input_BSH = zero_padding(self.dropout(output_BSH), mask_BS)
                 output_BSH = torch.tanh(layer(self._windows(input_BSH)) + input_BSH)
             outputs.append(self.dropout(output_BSH))
         values_BSM = torch.stack(outputs, dim=-1).flatten(-2)
-        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS))
+        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS), embedded_BSE)
 
     def _windows(self, inputs_BSH: Tensor) -> Tensor:
         """Each position with its neighbors side by side, [B, S, (2 * radius + 1) * H]."""

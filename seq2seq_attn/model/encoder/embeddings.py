@@ -33,8 +33,9 @@ class Embeddings(Encoder):
 
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
-        values_BSM = self.dropout(self.projection(self.positions(self.embedding(source.ids_BS))))
-        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS))
+        embedded_BSE = self.embedding(source.ids_BS)
+        values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
+        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
 
 
 def build(

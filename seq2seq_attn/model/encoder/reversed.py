@@ -49,7 +49,8 @@ class Reversed(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        outputs_SBI: Tensor = self.embedding(source.ids_BS.t())
+        embedded_SBE: Tensor = self.embedding(source.ids_BS.t())
+        outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
         for number, cell in enumerate(self.layers):
             inputs_SBI = self.dropout(outputs_SBI) if number else outputs_SBI
@@ -58,7 +59,9 @@ class Reversed(Encoder):
             if self.is_residual and number:
                 outputs_SBI = outputs_SBI + inputs_SBI
         final_BM = outputs_SBI[0]
-        return Encoded(self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM)
+        return Encoded(
+            self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1)
+        )
 
 
 def build(

@@ -42,12 +42,13 @@ class SelfAttention(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        projected_BSM = self.projection(self.embedding(source.ids_BS))
+        embedded_BSE = self.embedding(source.ids_BS)
+        projected_BSM = self.projection(embedded_BSE)
         values_BSM = projected_BSM + sinusoids(mask_BS.shape[1], self.memory_size, projected_BSM)
         for layer in self.layers:
             values_BSM = layer(values_BSM, src_key_padding_mask=~mask_BS)
         values_BSM = self.norm(values_BSM)
-        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS))
+        return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS), embedded_BSE)
 
 
 def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:

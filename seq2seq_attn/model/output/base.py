@@ -9,17 +9,23 @@ vocabulary.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.text.ibm1 import TranslationTable
+from seq2seq_attn.text.vocab import PAD
 
 ROWS_AT_ONCE = 1024
 """target tokens whose log-probabilities over the vocabulary are in memory at once"""
+CHUNK_CELLS = 8 * 1024 * 1024
+"""logits made at once by the loss: 32 MB in float32"""
 
 
 class Outputs(NamedTuple):
@@ -57,10 +63,28 @@ class BatchLoss(NamedTuple):
 
 
 class Output(nn.Module, ABC):
-    """Probabilities of the target vocabulary. `copies_source` says whether those of source positions follow, by their
-    surface ids (`data/surface.py`); such an output reads attention weights over source positions."""
+    """Probabilities of the target vocabulary.
+
+    `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
+    `needs_weights` says whether it reads attention weights over source positions, `needs_embeddings` whether it reads
+    `Encoded.embedded_BSE`; a model that lacks them is refused before data is prepared. `needs_table` says whether
+    `set_table` is called before training starts.
+    """
 
     copies_source: bool = False
+    needs_weights: bool = False
+    needs_embeddings: bool = False
+    needs_table: bool = False
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
+        """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor.
+        Padded values are never read."""
+        return None
+
+    def set_table(self, table: TranslationTable) -> str:
+        """Take t(target | source), which IBM model 1 has estimated from the training pairs; returns a line for the log.
+        What is kept of it must be in buffers, which travel with the weights."""
+        raise NotImplementedError
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -84,6 +108,66 @@ class Output(nn.Module, ABC):
     @abstractmethod
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """The cross-entropy of a batch's target tokens."""
+
+
+class ScoredOutput(Output):
+    """An output that scores the target tokens without the probabilities of all others. Its loss, in chunks of rows:
+
+        L = sum_n [ -(1 - eps) log p(y_n) - eps m_n ]
+
+    with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
+
+    The weight of `projection` may be the target embedding's.
+    """
+
+    def __init__(self, feature_size: int, num_ids: int) -> None:
+        super().__init__()
+        self.projection = nn.Linear(feature_size, num_ids)
+
+    @abstractmethod
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or wider. Rows of PAD
+        may have any finite score."""
+
+    def num_softmaxes(self, num_positions: int) -> int:
+        """How many distributions over the vocabulary a target token takes, with so many source positions."""
+        return 1
+
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Output.target_log_probs`."""
+        with torch.no_grad():
+            return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
+
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+        """See `Output.loss`."""
+        log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
+        is_real_N = outputs.targets_N != PAD
+        smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
+        loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
+        return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+
+    def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
+        targets_N = self.targets(outputs, batch)
+        # the attention's memory, of which each row would get a copy, is not read
+        outputs = outputs._replace(memory=outputs.memory._replace(attention=None))
+        cells_of_row = self.projection.out_features * self.num_softmaxes(outputs.weights_TBS.shape[2])
+        num_rows = max(1, CHUNK_CELLS // cells_of_row)
+        for first in range(0, len(targets_N), num_rows):
+            chosen = slice(first, first + num_rows)
+            yield self.score(*outputs.rows(chosen), targets_N[chosen])
+
+
+def score_logits(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+    """`ScoredOutput.score` of a softmax over logits."""
+    log_norm_N = logits_NV.logsumexp(dim=1)
+    chosen_N = logits_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1)
+    return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
+
+
+def surface_targets(outputs: Outputs, batch: Batch) -> Tensor:
+    """int64 [N], the surface ids of the target tokens, for `Output.targets` of an output that copies."""
+    surface_N = batch.tgt_surface_BT.t().flatten()[outputs.positions_N]
+    return surface_N.masked_fill(outputs.targets_N == PAD, PAD)
 
 
 def wide(tensor: Tensor) -> Tensor:

@@ -1,0 +1,75 @@
+"""Generating and copying share one softmax; copying has scores of its own (Gu et al. 2016, "CopyNet", section 3.2).
+
+    p(w) = 1/Z [ exp psi_g(w) + sum_{j: x_j = w} exp psi_c(j) ]      Z = sum_v exp psi_g(v) + sum_j exp psi_c(j)
+    psi_g(w) = v_w . W_o features + b_o                              psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
+
+h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`. Attention weights are
+not read. Tokens are compared as `model/copying.py` describes; in its terms p_gen is the generated share of Z, and a is
+softmax(psi_c). The label smoothing acts on P_vocab = softmax(psi_g), as in `copy.py`.
+
+The paper's selective read, by which the decoder's next step sees the states of the positions just copied (section 3.3),
+is left out: it belongs to the decoder.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.model.copying import Copying
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets, wide
+from seq2seq_attn.text.vocab import PAD
+
+
+class CopyNet(ScoredOutput):
+    """One linear layer for psi_g and one for psi_c."""
+
+    copies_source = True
+
+    def __init__(self, feature_size: int, memory_size: int, hidden_size: int, num_ids: int) -> None:
+        super().__init__(feature_size, num_ids)
+        self.copy_projection = nn.Linear(memory_size, hidden_size, bias=False)
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
+        """`keys_BSH`, sigma(h_j^T W_c)."""
+        return torch.tanh(self.copy_projection(zero_padding(encoded.values_BSM, encoded.mask_BS)))
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        return self._copying(step, memory).log_probs()
+
+    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Output.targets`: their surface ids."""
+        return surface_targets(outputs, batch)
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`."""
+        return self._copying(step, memory).score(targets_N)
+
+    def _copying(self, step: StepOutput, memory: Memory) -> Copying:
+        logits_BV = wide(self.projection(step.features_BF))
+        keys_BSH = memory.output
+        scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.to(keys_BSH.dtype).unsqueeze(2)).squeeze(2))
+        scores_BS = scores_BS.masked_fill(memory.surface_ids_BS == PAD, -torch.inf)
+        generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
+        log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
+        weights_BS = torch.softmax(scores_BS, dim=1)
+        return Copying(
+            logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.surface_ids_BS
+        )
+
+
+def build(
+    *,
+    feature_size: int,
+    hidden_size: int,
+    context_size: int,
+    embedding_size: int,
+    num_ids: int,
+    memory_size: int,
+) -> CopyNet:
+    """No options."""
+    return CopyNet(feature_size, memory_size, hidden_size, num_ids)

@@ -1,0 +1,57 @@
+"""A softmax whose logits also come from the source words themselves, past encoder and decoder (Nguyen and Chiang 2018,
+section 4, the lexical module).
+
+    f_t = tanh(sum_s a_t(s) f_s)      h_t = tanh(W f_t) + f_t      p(y_t) = softmax(W_o features_t + b_o + W_l h_t)
+
+f_s is the embedding of source token s, a_t(s) its attention weight; W is `layer`, W_l `lexical_projection`. (The paper
+adds a second bias, b_l, which is redundant beside b_o.) A rare word's translation can be learned in W_l, instead of
+being crowded out by frequent words of a similar context. The paper's other proposal, output embeddings of a fixed norm
+(section 3), is not part of this.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.output.base import ScoredOutput, score_logits, wide
+
+
+class Lexical(ScoredOutput):
+    """Two linear layers into the vocabulary, one from the features and one from the source words."""
+
+    needs_weights = True
+    needs_embeddings = True
+
+    def __init__(self, feature_size: int, embedding_size: int, num_ids: int) -> None:
+        super().__init__(feature_size, num_ids)
+        self.layer = nn.Linear(embedding_size, embedding_size, bias=False)
+        self.lexical_projection = nn.Linear(embedding_size, num_ids, bias=False)
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
+        """`embedded_BSE`, 0 on padding."""
+        assert encoded.embedded_BSE is not None
+        return zero_padding(encoded.embedded_BSE, encoded.mask_BS)
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        return torch.log_softmax(self._logits(step, memory), dim=-1)
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`."""
+        return score_logits(self._logits(step, memory), targets_N)
+
+    def _logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        embedded_BSE = memory.output
+        weights_B1S = step.weights_BS.to(embedded_BSE.dtype).unsqueeze(1)
+        average_BE = torch.tanh(torch.bmm(weights_B1S, embedded_BSE).squeeze(1))
+        hidden_BE = torch.tanh(self.layer(average_BE)) + average_BE
+        return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
+
+
+def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Lexical:
+    """No options."""
+    return Lexical(feature_size, embedding_size, num_ids)

@@ -1,0 +1,148 @@
+"""A softmax that is told translations of the source words by a lexicon (Arthur, Neubig, Nakamura 2016, section 4).
+
+    p_lex(w) = sum_j a_j l(w | x_j)                                              section 3.2
+    bias:           p = softmax(W_o features + b_o + log(p_lex + eps))           section 3.3.1
+    interpolation:  p = lambda p_lex + (1 - lambda) softmax(W_o features + b_o)  section 3.3.2
+
+a are the attention weights and x_j the source tokens. The lexicon l(w | x) is the translation table of IBM model 1,
+estimated from the training pairs (`text/ibm1.py`), here in one direction. Of each source token it holds the most
+probable translations, normalized; EOS translates as EOS. A token without an entry leaves its share of lambda to the
+model. eps is `epsilon`. lambda = sigma(`share_bias`) is learned.
+
+The lexicon is kept with the weights, so that a run translates without its training data.
+
+Shapes: B rows, N rows with targets, S source positions, K entries of a source token, U and V source and target
+vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq_attn.config.types import PositiveFloat, Whole
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.copying import mixed
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.output.base import ScoredOutput, score_logits, wide
+from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
+from seq2seq_attn.text.vocab import EOS
+
+NumEntries = Annotated[Whole, Field(ge=1, le=1024)]
+Variant = Literal["bias", "interpolation"]
+
+
+class Entries(NamedTuple):
+    """The lexicon's entries for the tokens of a source batch."""
+
+    ids_BSK: Tensor
+    """int64, target tokens"""
+    probs_BSK: Tensor
+    """0 where there is no entry"""
+
+
+class Lexicon(ScoredOutput):
+    """One linear layer, and a table that is not trained.
+
+    Args:
+        num_entries: K.
+        epsilon: eps; None: interpolation.
+    """
+
+    needs_weights = True
+    needs_table = True
+
+    def __init__(
+        self, feature_size: int, num_ids: int, num_source_ids: int, num_entries: int, epsilon: float | None
+    ) -> None:
+        super().__init__(feature_size, num_ids)
+        self.epsilon = epsilon
+        self.share_bias = nn.Parameter(torch.zeros(1)) if epsilon is None else None
+        self.target_ids_UK: Tensor
+        self.probs_UK: Tensor
+        # whole numbers in float32, since a file of weights holds floating-point tensors only
+        self.register_buffer("target_ids_UK", torch.zeros(num_source_ids, num_entries))
+        self.register_buffer("probs_UK", torch.zeros(num_source_ids, num_entries))
+
+    @torch.no_grad()
+    def set_table(self, table: TranslationTable) -> str:
+        """See `Output.set_table`."""
+        source, target, probability = table.entries()
+        is_known = (source != EMPTY) & (probability > 0.0)
+        source, target, probability = source[is_known], target[is_known], probability[is_known]
+        order = np.lexsort((target, -probability, source))
+        source, target, probability = source[order], target[order], probability[order]
+        column = np.arange(len(source)) - np.searchsorted(source, source)
+        is_kept = column < self.probs_UK.shape[1]
+        index = (torch.from_numpy(source[is_kept]), torch.from_numpy(column[is_kept]))
+        target_ids_UK, probs_UK = torch.zeros_like(self.target_ids_UK), torch.zeros_like(self.probs_UK)
+        target_ids_UK[index] = torch.from_numpy(target[is_kept]).to(target_ids_UK)
+        probs_UK[index] = torch.from_numpy(probability[is_kept]).to(probs_UK)
+        target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
+        self.target_ids_UK.copy_(target_ids_UK)
+        self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
+        num_types = int((probs_UK.sum(dim=1) > 0).sum())
+        return f"lexicon: {int(is_kept.sum()):,} translations of {num_types:,} source types, by IBM model 1"
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:
+        """Look up the entries."""
+        ids_BSK = self.target_ids_UK[source.ids_BS].long().clamp(0, self.projection.out_features - 1)
+        return Entries(ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        if self.epsilon is not None:
+            return torch.log_softmax(self._biased(step, memory, self.epsilon), dim=-1)
+        log_model_B1, log_lexicon = self._log_shares(step, memory)
+        generated_BV = log_model_B1 + torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
+        return mixed(generated_BV, log_lexicon, self._lexicon(step, memory))
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's distribution."""
+        if self.epsilon is not None:
+            return score_logits(self._biased(step, memory, self.epsilon), targets_N)
+        log_model_N1, log_lexicon = self._log_shares(step, memory)
+        log_probs_N, means_N = score_logits(wide(self.projection(step.features_BF)), targets_N)
+        lexicon_N = self._lexicon(step, memory).gather(1, targets_N.unsqueeze(1)).squeeze(1)
+        return mixed(log_model_N1.squeeze(1) + log_probs_N, log_lexicon, lexicon_N), means_N
+
+    def _biased(self, step: StepOutput, memory: Memory, epsilon: float) -> Tensor:
+        return wide(self.projection(step.features_BF)) + (self._lexicon(step, memory) + epsilon).log()
+
+    def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
+        """p_lex, [B, V]."""
+        entries: Entries = memory.output
+        probs_BX = (step.weights_BS.unsqueeze(2) * entries.probs_BSK).flatten(1)
+        lexicon_BV = probs_BX.new_zeros(len(probs_BX), self.projection.out_features)
+        return lexicon_BV.scatter_add(1, entries.ids_BSK.flatten(1), probs_BX)
+
+    def _log_shares(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The logarithms of the model's share, [B, 1], and of lambda, [1]."""
+        entries: Entries = memory.output
+        assert self.share_bias is not None
+        share = torch.sigmoid(wide(self.share_bias))
+        lexicon_B1 = (step.weights_BS * entries.probs_BSK.sum(dim=2)).sum(dim=1, keepdim=True)
+        log_model_B1 = (1.0 - share * lexicon_B1).clamp_min(torch.finfo(share.dtype).tiny).log()
+        return log_model_B1, functional.logsigmoid(wide(self.share_bias))
+
+
+def build(
+    *,
+    feature_size: int,
+    hidden_size: int,
+    context_size: int,
+    embedding_size: int,
+    num_ids: int,
+    num_source_ids: int,
+    variant: Variant = "bias",
+    epsilon: PositiveFloat = 0.001,
+    num_entries: NumEntries = 32,
+) -> Lexicon:
+    """`epsilon` is for the variant `bias`; `num_entries` translations are kept of each source token."""
+    return Lexicon(feature_size, num_ids, num_source_ids, num_entries, epsilon if variant == "bias" else None)

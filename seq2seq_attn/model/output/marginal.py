@@ -1,0 +1,129 @@
+"""The exact marginal over source positions: the next token translates a single position, which is summed out (Wu,
+Shapiro, Cotterell 2018, section 3; Deng et al. 2018, section 3, "enumerated" latent alignment).
+
+    p(y_t) = sum_j a_tj p(y_t | s_t, h_j)      p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
+
+a_tj is the attention weight of source position j, h_j the encoder's value there (x_a in Deng et al.), f the decoder's
+own readout, which reads h_j in place of the context. Soft attention averages the values and predicts once; this
+predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone, whose weights
+are normalized again (Shankar, Garg, Sarawagi 2018, section 3.2).
+
+The recurrence of the decoder still reads the context, the expected value. Without that, with decoder `luong` and
+`input_feeding: false`, this is the model of Wu et al.
+
+    L = sum_t [ -(1 - eps) log p(y_t) - eps / V sum_j a_tj sum_v log p(v | s_t, h_j) ]
+
+The label smoothing eps acts on the distribution of each position. A target token costs as many softmaxes as the source
+has positions, or K.
+
+Shapes: N rows, S source positions, K positions summed over, V target vocabulary, M value size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.output import base
+from seq2seq_attn.model.output.base import ScoredOutput, wide
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.text.vocab import PAD
+
+ReadOut = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class Marginal(ScoredOutput):
+    """A softmax per source position.
+
+    Args:
+        read_out: the decoder's, from states, values and embeddings to features.
+        top_k: K; None: all positions.
+    """
+
+    needs_weights = True
+
+    def __init__(self, feature_size: int, num_ids: int, read_out: ReadOut, top_k: int | None) -> None:
+        super().__init__(feature_size, num_ids)
+        self.read_out = read_out
+        self.top_k = top_k
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
+        """`values_BSM`, 0 on padding."""
+        return zero_padding(encoded.values_BSM, encoded.mask_BS)
+
+    def num_softmaxes(self, num_positions: int) -> int:
+        """See `ScoredOutput.num_softmaxes`."""
+        return min(self.top_k or num_positions, num_positions)
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
+        cells_of_row = self.num_softmaxes(step.weights_BS.shape[1]) * self.projection.out_features
+        num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
+        rows = torch.arange(len(step.weights_BS), device=step.weights_BS.device)
+        step, memory = step._replace(state=None), memory._replace(attention=None)
+        found = []
+        for first in range(0, len(rows), num_rows):
+            chosen = rows[first : first + num_rows]
+            weights_NK, logits_NKV = self._by_position(select_rows(step, chosen), select_rows(memory, chosen))
+            log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
+            found.append(log_joint_NKV.logsumexp(dim=1))
+        return torch.cat(found)
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`."""
+        weights_NK, logits_NKV = self._by_position(step, memory)
+        log_norms_NK = logits_NKV.logsumexp(dim=2)
+        chosen_NK1 = targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)
+        log_probs_NK = logits_NKV.gather(2, chosen_NK1).squeeze(2) - log_norms_NK
+        means_NK = logits_NKV.mean(dim=2) - log_norms_NK
+        return (_log(weights_NK) + log_probs_NK).logsumexp(dim=1), (weights_NK * means_NK).sum(dim=1)
+
+    def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The weights of the positions summed over, and the logits of each."""
+        weights_NK, values_NKM = step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0), memory.output
+        num_positions = self.num_softmaxes(weights_NK.shape[1])
+        if num_positions < weights_NK.shape[1]:
+            weights_NK, index_NK = weights_NK.topk(num_positions, dim=1)
+            weights_NK = weights_NK / weights_NK.sum(dim=1, keepdim=True)
+            values_NKM = values_NKM.gather(1, index_NK.unsqueeze(2).expand(-1, -1, values_NKM.shape[2]))
+        hidden_NKH, embedded_NKE = (
+            tensor.unsqueeze(1).expand(-1, num_positions, -1) for tensor in (step.hidden_BH, step.embedded_BE)
+        )
+        return weights_NK, wide(self.projection(self.read_out(hidden_NKH, values_NKM, embedded_NKE)))
+
+
+def _log(weights: Tensor) -> Tensor:
+    """The logarithm, with finite gradients where a weight is 0."""
+    is_positive = weights > 0
+    return torch.where(is_positive, weights.where(is_positive, 1.0).log(), -torch.inf)
+
+
+def build(
+    *,
+    feature_size: int,
+    hidden_size: int,
+    context_size: int,
+    embedding_size: int,
+    num_ids: int,
+    memory_size: int,
+    read_out: ReadOut,
+    top_k: Size | None = None,
+) -> Marginal:
+    """`top_k`: sum over the heaviest positions alone; null: over all.
+
+    Raises:
+        UsageError: a context that is not as wide as a value.
+    """
+    if context_size != memory_size:
+        raise UsageError(
+            f"model.output.name='marginal': reads a source value of {memory_size} numbers in place of the context, and "
+            f"this attention's context has {context_size}; choose another attention, such as additive"
+        )
+    return Marginal(feature_size, num_ids, read_out, top_k)

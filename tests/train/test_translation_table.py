@@ -1,0 +1,41 @@
+"""The output `lexicon` gets its table when training starts, and keeps it with the weights."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.translate.translator import load
+from tests.train.conftest import ConfigMaker
+
+OUTPUT = "model.output={name: lexicon, options: {num_entries: 3}}"
+
+
+def test_a_resumed_and_moved_run_translates_with_its_table(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    average = "train.optimizer.average_decay=0.9"
+    with caplog.at_level(logging.INFO):
+        whole = train(toy_config(OUTPUT, average, "train.max_updates=4"), run_dir=tmp_path / "a")
+    assert "lexicon: " in caplog.text
+    assert "source types, by IBM model 1" in caplog.text
+    half = train(toy_config(OUTPUT, average, "train.max_updates=2"), run_dir=tmp_path / "b")
+    shutil.move(half.path, tmp_path / "moved")
+    resumed = train(toy_config(OUTPUT, average, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
+    states = [checkpoint.load_state(run.last_dir)[0] for run in (whole, resumed)]
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
+    probs_UK = resumed.load_best()["output.probs_UK"]
+    assert probs_UK.shape == (len(resumed.source_vocab()), 3)
+    sums = probs_UK[len(SPECIALS) :].sum(dim=1)
+    torch.testing.assert_close(sums, torch.ones_like(sums))
+    translator = load(resumed.path)
+    assert torch.equal(translator.model.output.probs_UK, probs_UK)  # type: ignore[union-attr]
+    assert len(translator.translate(["Hund"])) == 1
