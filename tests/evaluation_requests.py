@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -17,7 +16,7 @@ from seq2seq_attn.search.options import SearchOptions
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
 _PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}
-_OF_SEARCH = set(inspect.signature(SearchOptions.given).parameters)
+_OF_SEARCH = set(SearchOptions.model_fields)
 
 
 def make_request(runs: Sequence[str | Path], **options: Any) -> EvaluationRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from seq2seq_attn.commands import translate as command
 from seq2seq_attn.search.options import SearchOptions
 
-_OF_SEARCH = set(inspect.signature(SearchOptions.given).parameters)
+_OF_SEARCH = set(SearchOptions.model_fields)
 
 
 def translate(

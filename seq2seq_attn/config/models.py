@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from seq2seq_attn.config.types import (
     BeamSize,
+    CoveragePenalty,
     DropoutRate,
     Fraction,
     LearningRate,
@@ -287,11 +288,15 @@ class TrainConfig(Section):
 
 class SearchConfig(Section):
     """Translation. Hypotheses are ranked by log P / length ** `length_penalty`, with the length in target tokens
-    including EOS. They have at most `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio`
-    None: training chooses it so that the limit would cut none of its targets."""
+    including EOS, plus `coverage_penalty` * sum_j log min(total attention to source position j, 1). They have at most
+    `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio` None: training chooses it so that
+    the limit would cut none of its targets."""
 
     beam_size: BeamSize = 5
     length_penalty: LengthPenalty = 0.0
+    coverage_penalty: CoveragePenalty = 0.0
+    no_repeat_ngram: NonNegativeInt = 0
+    """No sequence of this many tokens occurs twice in a translation; 0: any may."""
     max_length_ratio: LengthRatio | None = None
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64

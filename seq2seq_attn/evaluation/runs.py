@@ -176,12 +176,20 @@ class EvaluatedRun:
     @property
     def _search_values(self) -> dict[str, Any]:
         """The settings that decide the translations."""
-        return self._search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
+        found = self._search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
+        more = self._search.model_dump(include={"coverage_penalty", "no_repeat_ngram"})
+        return found | {key: value for key, value in more.items() if value}
 
     @property
     def _variation(self) -> str:
         """The settings that differ from the run's own, for file names."""
-        words = {"beam_size": "beam", "length_penalty": "penalty", "max_length_ratio": "ratio"}
+        words = {
+            "beam_size": "beam",
+            "length_penalty": "penalty",
+            "max_length_ratio": "ratio",
+            "coverage_penalty": "coverage",
+            "no_repeat_ngram": "ngram",
+        }
         parts = [
             f".{words[key]}{value:g}"
             for key, value in self._search_values.items()

@@ -8,7 +8,6 @@ Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source pos
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,6 +32,8 @@ class Step(NamedTuple):
     """int64, its new token"""
     log_probs_BK: Tensor
     """float32, its log-probability up to this token"""
+    scores_BK: Tensor
+    """float32, the score that ranks it, if it ends or is cut here"""
     is_ended_BK: Tensor
     """bool, it ended with EOS in this step"""
     is_cut_BK: Tensor
@@ -47,39 +48,32 @@ class _Kept(NamedTuple):
     parents_TBK: IntArray
     ids_TBK: IntArray
     log_probs_TBK: npt.NDArray[np.float32]
+    scores_TBK: npt.NDArray[np.float32]
     is_ended_TBK: npt.NDArray[np.bool_]
     is_cut_TBK: npt.NDArray[np.bool_]
     index_TB: IntArray
     """the sentence's index in the batch at that step"""
 
 
-def length_score(log_prob: float, length: int, length_penalty: float) -> float:
-    """The score that ranks hypotheses: log_prob / length ** length_penalty. The length includes EOS."""
-    return log_prob / math.pow(length, length_penalty)
-
-
-def finish(
-    steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: int, length_penalty: float
-) -> list[list[Hypothesis]]:
+def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: int) -> list[list[Hypothesis]]:
     """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
     at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one."""
     kept = _keep(steps, num_sentences=len(source_lengths_B))
-    picked = [_pick(kept, b, n_best, length_penalty) for b in range(len(source_lengths_B))]
+    picked = [_pick(kept, b, n_best) for b in range(len(source_lengths_B))]
     sentence_P = np.array([b for b, picks in enumerate(picked) for _ in picks], dtype=np.int64)
     last_P = np.array([step for picks in picked for step, _ in picks], dtype=np.int64)
     slot_P = np.array([slot for picks in picked for _, slot in picks], dtype=np.int64)
     ids_PT, rows_PT = _trace(kept, sentence_P, last_P, slot_P)
     weights_PTS = _gather_weights(steps, rows_PT)
-    best_cut_B = _best_cut_scores(kept, length_penalty)
+    best_cut_B = _best_cut_scores(kept)
     hypotheses: list[list[Hypothesis]] = [[] for _ in source_lengths_B]
     for p, (b, last, slot) in enumerate(zip(sentence_P.tolist(), last_P.tolist(), slot_P.tolist(), strict=True)):
         is_finished = bool(kept.is_ended_TBK[last, b, slot])
-        log_prob = float(kept.log_probs_TBK[last, b, slot])
-        score = length_score(log_prob, last + 1, length_penalty)
+        score = float(kept.scores_TBK[last, b, slot])
         hypotheses[b].append(
             Hypothesis(
                 ids=ids_PT[p, : last + 1 - is_finished].tolist(),
-                log_prob=log_prob,
+                log_prob=float(kept.log_probs_TBK[last, b, slot]),
                 score=score,
                 is_finished=is_finished,
                 is_cut=not is_finished or score < best_cut_B[b],
@@ -99,6 +93,7 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
         parents_TBK=np.zeros(shape, dtype=np.int64),
         ids_TBK=np.zeros(shape, dtype=np.int64),
         log_probs_TBK=np.full(shape, -np.inf, dtype=np.float32),
+        scores_TBK=np.full(shape, -np.inf, dtype=np.float32),
         is_ended_TBK=np.zeros(shape, dtype=np.bool_),
         is_cut_TBK=np.zeros(shape, dtype=np.bool_),
         index_TB=np.zeros(shape[:2], dtype=np.int64),
@@ -108,29 +103,28 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
         kept.parents_TBK[t, sentences_B] = step.parents_BK.cpu().numpy()
         kept.ids_TBK[t, sentences_B] = step.ids_BK.cpu().numpy()
         kept.log_probs_TBK[t, sentences_B] = step.log_probs_BK.cpu().numpy()
+        kept.scores_TBK[t, sentences_B] = step.scores_BK.cpu().numpy()
         kept.is_ended_TBK[t, sentences_B] = step.is_ended_BK.cpu().numpy()
         kept.is_cut_TBK[t, sentences_B] = step.is_cut_BK.cpu().numpy()
         kept.index_TB[t, sentences_B] = np.arange(len(sentences_B))
     return kept
 
 
-def _pick(kept: _Kept, sentence: int, n_best: int, length_penalty: float) -> list[tuple[int, int]]:
+def _pick(kept: _Kept, sentence: int, n_best: int) -> list[tuple[int, int]]:
     """(step, slot) of the last token of the sentence's best hypotheses."""
     picks: list[tuple[int, int]] = []
     for is_candidate_TBK in (kept.is_ended_TBK, kept.is_cut_TBK):
         steps, slots = np.nonzero(is_candidate_TBK[:, sentence])
-        log_probs = kept.log_probs_TBK[steps, sentence, slots].astype(np.float64)
-        order = np.argsort(-log_probs / (steps + 1.0) ** length_penalty, kind="stable")
+        order = np.argsort(-kept.scores_TBK[steps, sentence, slots], kind="stable")
         picks += list(zip(steps[order].tolist(), slots[order].tolist(), strict=True))
     return picks[:n_best]
 
 
-def _best_cut_scores(kept: _Kept, length_penalty: float) -> list[float]:
+def _best_cut_scores(kept: _Kept) -> list[float]:
     """The best score of a hypothesis cut at the length limit, for each sentence; -inf if there is none."""
     steps, sentences, slots = np.nonzero(kept.is_cut_TBK)
     best_B = np.full(kept.is_cut_TBK.shape[1], -np.inf)
-    log_probs = kept.log_probs_TBK[steps, sentences, slots].astype(np.float64)
-    np.maximum.at(best_B, sentences, log_probs / (steps + 1.0) ** length_penalty)
+    np.maximum.at(best_B, sentences, kept.scores_TBK[steps, sentences, slots])
     return best_B.tolist()
 
 

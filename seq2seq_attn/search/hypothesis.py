@@ -15,7 +15,6 @@ import numpy.typing as npt
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 StateT = TypeVar("StateT")
 
@@ -66,7 +65,7 @@ class Hypothesis:
     log_prob: float
     """sum of the tokens' log-probabilities in nats, with EOS if the hypothesis is finished"""
     score: float
-    """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in tokens including EOS"""
+    """the score that ranks hypotheses (`beam.py`)"""
     is_finished: bool
     """it ended with EOS"""
     is_cut: bool
@@ -74,8 +73,3 @@ class Hypothesis:
     weights_TS: npt.NDArray[np.float32] | None
     """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the sentence's source
     positions (EOS included, no padding); rows sum to 1"""
-
-
-def forbidden_ids(forbid_unk: bool) -> tuple[int, ...]:
-    """Ids that a translation must not contain: PAD, BOS and optionally UNK."""
-    return (PAD, BOS, UNK) if forbid_unk else (PAD, BOS)

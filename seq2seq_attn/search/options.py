@@ -6,17 +6,24 @@ types.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from seq2seq_attn.config import LEAST_LENGTH_RATIO, PositiveInt, SearchConfig
 from seq2seq_attn.config.explain import explain
+from seq2seq_attn.config.types import NonNegativeInt, PositiveFloat, Real, Seed
 from seq2seq_attn.errors import UsageError
 
 Unk = Literal["keep", "copy", "forbid"]
 """what to do with an unknown token in a translation: leave `<unk>`, copy the source token with the most attention, or
 never choose it"""
+
+
+Method = Literal["beam", "sample", "mbr"]
+"""`beam` search; `sample`: draws from the model's distribution; `mbr`: of many such samples the one that the others
+resemble most (minimum Bayes risk)"""
+TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
 
 
 class SearchOptions(SearchConfig):
@@ -29,27 +36,28 @@ class SearchOptions(SearchConfig):
     unk: Unk = "keep"
     keep_attention: bool = True
     """whether translations come with their attention weights"""
+    prefix: str = ""
+    """text that each translation begins with"""
+    method: Method = "beam"
+    num_samples: PositiveInt = 32
+    """per sentence, of which `mbr` chooses"""
+    temperature: PositiveFloat = 1.0
+    """of `sample` and `mbr`, as the next two: below 1 the distribution is sharper"""
+    top_k: NonNegativeInt = 0
+    """0: all tokens"""
+    top_p: TopP = 1.0
+    seed: Seed = 1
+    """of the samples"""
 
     @classmethod
-    def given(
-        cls,
-        *,
-        beam_size: int | None = None,
-        n_best: int | None = None,
-        length_penalty: float | None = None,
-        max_length_ratio: float | None = None,
-        batch_size: int | None = None,
-        unk: Unk | None = None,
-        keep_attention: bool | None = None,
-    ) -> SearchOptions:
+    def given(cls, **options: object) -> SearchOptions:
         """The options that are not None.
 
         Raises:
             UsageError: a value outside its limits.
         """
-        values = {name: value for name, value in locals().items() if name != "cls" and value is not None}
         try:
-            return cls.model_validate(values)
+            return cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
             raise UsageError(explain(error)) from None
 
@@ -71,13 +79,20 @@ class SearchOptions(SearchConfig):
         return LEAST_LENGTH_RATIO if self.max_length_ratio is None else self.max_length_ratio
 
     @property
+    def rows_per_sentence(self) -> int:
+        """Samples drawn of a sentence; 1 in a beam search."""
+        return {"beam": 1, "sample": self.n_best, "mbr": self.num_samples}[self.method]
+
+    @property
     def keeps_weights(self) -> bool:
         """Whether the search must keep attention weights: to return them, or to copy by them."""
         return self.keep_attention or self.unk == "copy"
 
     @model_validator(mode="after")
     def _check_n_best(self) -> SearchOptions:
-        if "beam_size" in self.model_fields_set and self.n_best > self.beam_size:
+        if self.method == "mbr" and self.n_best > self.num_samples:
+            raise UsageError(f"n_best={self.n_best}: expected 1 to the number of samples, which is {self.num_samples}")
+        if self.method == "beam" and "beam_size" in self.model_fields_set and self.n_best > self.beam_size:
             raise UsageError(f"n_best={self.n_best}: expected 1 to the beam size, which is {self.beam_size}")
         return self
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -31,14 +31,26 @@ from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
+from seq2seq_attn.search.sample import sample_search
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.batching import batches_by_length, chunks, eval_mode
 from seq2seq_attn.translate.ensemble import load_models
+from seq2seq_attn.translate.mbr import least_risk
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_source
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
+
+
+class _Segment(NamedTuple):
+    """The part of a line that is translated at once."""
+
+    number: int
+    """of the line"""
+    source: list[str]
+    prefix: Sequence[str]
+    """tokens that its translation begins with"""
 
 
 class Translator:
@@ -132,6 +144,7 @@ class Translator:
         unk: Unk = "keep",
         keep_attention: bool = True,
         n_best: None = None,
+        **more: Any,
     ) -> list[Translation]:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
@@ -145,6 +158,7 @@ class Translator:
             unk: what to do with `<unk>` in a translation; `copy` needs a model with attention over source positions. A
                 model with the output `copy` can write source tokens in any case.
             keep_attention: False leaves `attention` out, which saves a little time.
+            more: other fields of `SearchOptions`, for example `prefix="A man"` or `method="sample"`.
 
         Raises:
             UsageError: a value is not allowed, or `unk="copy"` with a model without such attention.
@@ -158,12 +172,13 @@ class Translator:
             batch_size=batch_size,
             unk=unk,
             keep_attention=keep_attention,
+            **more,
         )
         return [translations[0] for translations in self._translate_list(texts, options)]
 
     def translate_n_best(self, texts: Sequence[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
-        the beam size."""
+        the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
         return self._translate_list(texts, SearchOptions.given(n_best=n_best, **options))
 
     def _translate_list(self, texts: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
@@ -196,27 +211,34 @@ class Translator:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
+        if options.coverage_penalty and not self.has_attention:
+            raise UsageError(
+                f"coverage_penalty={options.coverage_penalty:g}: this model has no attention over source positions; "
+                "use coverage_penalty=0"
+            )
         return options
 
     def _translate_chunk(self, lines: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
         """The translations of each line: split lines into segments, translate these in batches by length, and join
         them."""
+        prefix = self._target_tokenizer.tokenize(options.prefix)
         segments = [
-            (number, tokens)
+            _Segment(number, tokens, [] if index else prefix)
             for number, line in enumerate(self._source_tokenizer.tokenize_many(lines))
             if line
-            for tokens in split_source(line, self._max_source_length)
+            for index, tokens in enumerate(split_source(line, self._max_source_length))
         ]
         found: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self._model):
             model = self._step_model()
-            for batch_indices in batches_by_length([len(tokens) for _, tokens in segments], options.batch_size):
-                batch = self._translate_batch(model, [segments[index][1] for index in batch_indices], options)
+            num_segments = max(1, options.batch_size // options.rows_per_sentence)
+            for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
+                batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
                 for index, translations in zip(batch_indices, batch, strict=True):
                     found[index] = translations
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
-        for (number, _), translations in zip(segments, found, strict=True):
-            of_line[number].append(translations)
+        for segment, translations in zip(segments, found, strict=True):
+            of_line[segment.number].append(translations)
         return [join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
 
     def _step_model(self) -> StepModel[Any]:
@@ -234,26 +256,37 @@ class Translator:
         return self._prepared[1]
 
     def _translate_batch(
-        self, model: StepModel[Any], sources: Sequence[list[str]], options: SearchOptions
+        self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
     ) -> list[list[Translation]]:
-        source_ids = [self._source_vocab.ids_of(tokens) for tokens in sources]
-        unknown = [tuple(position for position, token_id in enumerate(ids) if token_id == UNK) for ids in source_ids]
-        surfaces = [surface_of_tokens(tokens, (), self._target_vocab).source for tokens in sources]
-        batch = collate_source(source_ids, surfaces).to(self._device)
-        max_lengths_B = [options.max_length(len(tokens)) for tokens in sources]
-        if options.beam_size == 1:
-            found = greedy_search(model, batch, options, max_lengths_B=max_lengths_B)
-            hypotheses = [[hypothesis] for hypothesis in found]
-        else:
-            hypotheses = beam_search(model, batch, options, max_lengths_B=max_lengths_B)
-        return [
-            [self._translation(tokens, positions, hypothesis, options) for hypothesis in best]
-            for tokens, positions, best in zip(sources, unknown, hypotheses, strict=True)
+        found = [
+            [self._translation(segment, hypothesis, options) for hypothesis in best]
+            for segment, best in zip(segments, self._search_batch(model, segments, options), strict=True)
         ]
+        return [least_risk(samples, options.n_best) for samples in found] if options.method == "mbr" else found
 
-    def _translation(
-        self, source: list[str], unknown: tuple[int, ...], hypothesis: Hypothesis, options: SearchOptions
-    ) -> Translation:
+    def _search_batch(
+        self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
+        num_rows = options.rows_per_sentence
+        rows = [segment for segment in segments for _ in range(num_rows)]
+        surfaces = [surface_of_tokens(row.source, (), self._target_vocab).source for row in rows]
+        batch = collate_source([self._source_vocab.ids_of(row.source) for row in rows], surfaces).to(self._device)
+        prefixes = [self._target_vocab.ids_of(row.prefix) for row in rows]
+        max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
+        if options.method != "beam":
+            numbers_B = list(range(num_rows)) * len(segments)
+            samples = sample_search(
+                model, batch, options, numbers_B=numbers_B, max_lengths_B=max_lengths_B, prefixes=prefixes
+            )
+            return [samples[first : first + num_rows] for first in range(0, len(rows), num_rows)]
+        if options.beam_size == 1 and not options.coverage_penalty:
+            found = greedy_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
+            return [[hypothesis] for hypothesis in found]
+        return beam_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
+
+    def _translation(self, segment: _Segment, hypothesis: Hypothesis, options: SearchOptions) -> Translation:
+        source = segment.source
         tokens = self._target_vocab.tokens_of(hypothesis.ids, beyond=source)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
@@ -261,6 +294,7 @@ class Translator:
             for position, token_id in enumerate(hypothesis.ids):
                 if token_id == UNK:
                     tokens[position] = source[int(weights_TS[position, : len(source)].argmax())]
+        tokens[: len(segment.prefix)] = segment.prefix  # also where the vocabulary lacks them
         return Translation(
             text=self._target_tokenizer.detokenize(tokens),
             tokens=tokens,
@@ -271,7 +305,7 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown=unknown,
+            unknown=tuple(n for n, token_id in enumerate(self._source_vocab.ids_of(source)) if token_id == UNK),
         )
 
     def _blank(self, options: SearchOptions) -> Translation:

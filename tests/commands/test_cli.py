@@ -86,6 +86,7 @@ OPTIONS = {
     "evaluate": "--split --source --reference --stitch --metric --by-length --length-of --merge-below --beam-size"
     " --length-penalty --batch-size --reuse-hypotheses --ensemble --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
+    " --coverage-penalty --no-repeat-ngram --prefix --method --num-samples --temperature --top-k --top-p --seed"
     " --batch-size --device --debug",
     "score": "--source --target --run --links --alignment --attention --format --batch-size --device --import --debug",
     "compare": "-c --config --vary --seeds --set --output --at-once --device --precision --import --debug",
@@ -235,9 +236,12 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("seq2seq_attn.commands.translate.translate", seen.append)
     arguments = "--run r --run s -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
-    arguments += " --format json"
+    arguments += " --format json --coverage-penalty 0.2 --no-repeat-ngram 3 --prefix A --method mbr --num-samples 8"
+    arguments += " --temperature 0.5 --top-k 9 --top-p 0.9 --seed 7"
     assert run(["translate", *arguments.split()]) == 0
-    options = {"beam_size": 4, "n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0, "unk": "copy"}
+    options: dict[str, object] = {"beam_size": 4, "n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0}
+    options |= {"unk": "copy", "coverage_penalty": 0.2, "no_repeat_ngram": 3, "prefix": "A", "method": "mbr"}
+    options |= {"num_samples": 8, "temperature": 0.5, "top_k": 9, "top_p": 0.9, "seed": 7}
     assert seen == [
         TranslationRequest(
             [],
@@ -245,7 +249,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
             input="a",
             output="b",
             format="json",
-            search=SearchOptions(**options, batch_size=9),
+            search=SearchOptions.given(**options, batch_size=9),
             alignment=Path("c"),
             attention=Path("d.npz"),
             device="cpu",

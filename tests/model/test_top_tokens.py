@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
-from seq2seq_attn.search.hypothesis import forbidden_ids
-from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+from seq2seq_attn.model.top_tokens import top_tokens
 
 
 @pytest.mark.parametrize("vocab_size", [1, 3, 63, 64, 65, 200, 1031])
@@ -25,14 +23,6 @@ def test_the_largest_first_and_the_lower_id_among_equals(
     found, ids = top_tokens(torch.from_numpy(values), num_candidates)
     np.testing.assert_array_equal(ids.numpy(), expected_ids)
     np.testing.assert_array_equal(found.numpy(), np.take_along_axis(values, expected_ids, axis=1))
-
-
-def test_specials_that_no_translation_holds_are_forbidden() -> None:
-    kept = forbid_tokens_(torch.zeros(2, 6), forbidden_ids(False))
-    assert torch.isinf(kept[0]).nonzero().flatten().tolist() == [PAD, BOS]
-    kept = forbid_tokens_(torch.zeros(2, 6), forbidden_ids(True))
-    assert torch.isinf(kept[1]).nonzero().flatten().tolist() == [PAD, BOS, UNK]
-    assert kept[0, EOS] == 0.0
 
 
 def test_equals_in_different_blocks_come_in_the_order_of_ids() -> None:

@@ -23,6 +23,18 @@ from seq2seq_attn.commands.cli.options import (
     check_runs,
     is_terminal,
 )
+from seq2seq_attn.commands.cli.search import (
+    CoveragePenalty,
+    Method,
+    NoRepeatNgram,
+    NumSamples,
+    Prefix,
+    SampleSeed,
+    SearchMethod,
+    Temperature,
+    TopK,
+    TopP,
+)
 
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences.", show_default=False)]
 Runs = Annotated[
@@ -50,7 +62,24 @@ UnkHandling = Annotated[
 ]
 
 
+_SEARCH = (
+    *(
+        "beam_size",
+        "n_best",
+        "length_penalty",
+        "coverage_penalty",
+        "no_repeat_ngram",
+        "max_length_ratio",
+        "unk",
+        "prefix",
+    ),
+    *("batch_size", "method", "num_samples", "temperature", "top_k", "top_p", "seed"),
+)
+"""parameters of `translate` that are `SearchOptions`"""
+
+
 def translate(
+    context: typer.Context,
     texts: Texts = None,
     run: Runs = None,
     input: Input = None,
@@ -59,8 +88,17 @@ def translate(
     beam_size: BeamSize = None,
     n_best: NBest = 1,
     length_penalty: LengthPenalty = None,
+    coverage_penalty: CoveragePenalty = None,
+    no_repeat_ngram: NoRepeatNgram = None,
     max_length_ratio: MaxLengthRatio = None,
     unk: UnkHandling = UnkMode.KEEP,
+    prefix: Prefix = None,
+    method: SearchMethod = Method.BEAM,
+    num_samples: NumSamples = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: SampleSeed = None,
     alignment: Alignment = None,
     attention: Attention = None,
     batch_size: BatchSize = None,
@@ -73,29 +111,20 @@ def translate(
 
     A blank line gives a blank line. Memory does not grow with the file.
     """
-    from seq2seq_attn.commands.translate import TranslationRequest
-    from seq2seq_attn.commands.translate import translate as run_translation
+    from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions
 
-    search = SearchOptions.given(
-        beam_size=beam_size,
-        n_best=n_best,
-        length_penalty=length_penalty,
-        max_length_ratio=max_length_ratio,
-        batch_size=batch_size,
-        unk=unk.value,
-    )
-    request = TranslationRequest(
+    request = command.TranslationRequest(
         texts or [],
         run or [],
         input=input,
         output=output,
         format=format.value,
-        search=search,
+        search=SearchOptions.given(**{name: context.params[name] for name in _SEARCH}),
         alignment=alignment,
         attention=attention,
         device=device or "auto",
         precision=precision or "auto",
         show_progress=is_terminal(),
     )
-    run_translation(request)
+    command.translate(request)

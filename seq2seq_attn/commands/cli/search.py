@@ -1,0 +1,60 @@
+"""Options of the search that `translate` alone has."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn.limits import MAX_LENGTH_PENALTY
+
+
+class Method(StrEnum):
+    """The values of `--method`."""
+
+    BEAM = "beam"
+    SAMPLE = "sample"
+    MBR = "mbr"
+
+
+CoveragePenalty = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=MAX_LENGTH_PENALTY,
+        metavar="B",
+        help="Weight of the penalty for source words without attention.",
+        show_default="the run's",
+    ),
+]
+NoRepeatNgram = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help="No N tokens occur in the same order twice; 0: off.", show_default="the run's"
+    ),
+]
+Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="What every translation begins with.")]
+SearchMethod = Annotated[
+    Method,
+    typer.Option(
+        metavar="|".join(Method),
+        help="Beam search; --n-best random samples; or, of --num-samples, the one most like the others (minimum Bayes "
+        "risk).",
+    ),
+]
+NumSamples = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Samples per sentence for mbr.", show_default="32")
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(metavar="T", help="Of samples: below 1, probable words become more so.", show_default="1"),
+]
+TopK = Annotated[
+    int | None, typer.Option(min=0, metavar="K", help="Of samples: only the K most probable words.", show_default="all")
+]
+TopP = Annotated[
+    float | None,
+    typer.Option(max=1.0, metavar="P", help="Of samples: only the most probable words, up to P.", show_default="1"),
+]
+SampleSeed = Annotated[int | None, typer.Option("--seed", min=0, metavar="N", help="Of samples.", show_default="1")]

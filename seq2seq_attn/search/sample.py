@@ -1,0 +1,75 @@
+"""Sampling: draw each next token from the model's distribution.
+
+    q(w) ~ p(w)^(1 / temperature), over the `top_k` most probable tokens, and of these the fewest that together have the
+    probability `top_p` (Holtzman et al. 2020, section 3)
+
+A sentence's draws depend on its source, its number among the samples and the seed alone, not on the batch that it is
+in. A hypothesis keeps the model's own log-probability.
+
+Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary, T target positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StepModel
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search.rules import Rules
+
+StateT = TypeVar("StateT")
+
+
+def sample_search(
+    model: StepModel[StateT],
+    source: SourceBatch,
+    options: SearchOptions,
+    *,
+    numbers_B: Sequence[int],
+    max_lengths_B: Sequence[int],
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """One sample per sentence, in the batch's order. `numbers_B` tells the samples of the same source apart; otherwise
+    as `greedy_search`."""
+    draws_BT = _draws(source, options.seed, numbers_B, max(max_lengths_B)).to(source.ids_BS.device)
+
+    def choose(tokens: NextTokens, rules: Rules, sentences_R: Tensor, tokens_RT: Tensor) -> tuple[Tensor, Tensor]:
+        log_probs_RV = rules.allowed(tokens.log_probs(), sentences_R=sentences_R, tokens_RT=tokens_RT)
+        ids_R1 = _drawn(log_probs_RV, options, draws_BT[sentences_R, tokens_RT.shape[1]])
+        return log_probs_RV.gather(1, ids_R1).squeeze(1), ids_R1.squeeze(1)
+
+    return greedy_search(model, source, options, max_lengths_B=max_lengths_B, prefixes=prefixes, choose=choose)
+
+
+def _draws(source: SourceBatch, seed: int, numbers_B: Sequence[int], num_steps: int) -> Tensor:
+    """float64 [B, T], uniform in [0, 1)."""
+    rows = zip(source.ids_BS.tolist(), source.lengths_B.tolist(), numbers_B, strict=True)
+    return torch.from_numpy(
+        np.stack(
+            [np.random.default_rng([seed, number, *ids[:length]]).random(num_steps) for ids, length, number in rows]
+        )
+    )
+
+
+def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Tensor:
+    """`ids_R1`: where the cumulative probability of the tokens, best first, passes the draw."""
+    ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(dim=1, descending=True, stable=True)
+    if options.top_k:
+        ordered_RV, ids_RV = ordered_RV[:, : options.top_k], ids_RV[:, : options.top_k]
+    cumulative_RV = ordered_RV.softmax(dim=1).cumsum(dim=1)
+    limit_R1 = draws_R.unsqueeze(1)
+    if options.top_p < 1.0:
+        # the kept tokens are those before which less than top_p has been reached
+        reached_RV = torch.cat([torch.zeros_like(limit_R1), cumulative_RV[:, :-1]], dim=1)
+        is_kept_RV = reached_RV < options.top_p
+        limit_R1 = limit_R1 * cumulative_RV.masked_fill(~is_kept_RV, 0.0).amax(dim=1, keepdim=True)
+    is_possible_RV = ordered_RV > -torch.inf
+    position_R1 = (cumulative_RV <= limit_R1).sum(dim=1, keepdim=True)
+    return ids_RV.gather(1, position_R1.minimum(is_possible_RV.sum(dim=1, keepdim=True) - 1).clamp(min=0))

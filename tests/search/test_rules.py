@@ -1,0 +1,71 @@
+"""Prefixes, n-grams that occur once, and what a translation never holds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search.rules import Rules
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+from tests.search.fake_model import FakeModel, log_prob_of, sources
+
+A, B = UNK + 1, UNK + 2
+CPU = torch.device("cpu")
+
+
+def allowed(options: SearchOptions, prefixes: list[list[int]] | None, tokens: list[list[int]]) -> list[set[int]]:
+    """Of the tokens PAD to B, those that may follow each row's tokens."""
+    rules = Rules.of(options, prefixes, CPU)
+    tokens_RT = torch.tensor(tokens, dtype=torch.int64).view(len(tokens), -1)
+    found = rules.allowed(torch.zeros(len(tokens), B + 1), sentences_R=torch.arange(len(tokens)), tokens_RT=tokens_RT)
+    return [set((row == 0.0).nonzero().flatten().tolist()) for row in found]
+
+
+def test_specials_are_never_chosen() -> None:
+    assert allowed(SearchOptions(), None, [[A]]) == [{EOS, UNK, A, B}]
+    assert allowed(SearchOptions(unk="forbid"), None, [[A]]) == [{EOS, A, B}]
+    assert not {PAD, BOS} & allowed(SearchOptions(), None, [[]])[0]
+
+
+def test_an_ngram_is_not_completed_twice() -> None:
+    twice = SearchOptions(no_repeat_ngram=2)
+    assert allowed(twice, None, [[A, B, A], [A, A, B], [A, B, B]]) == [{EOS, UNK, A}, {EOS, UNK, A, B}, {EOS, UNK, A}]
+    assert allowed(SearchOptions(no_repeat_ngram=1), None, [[A, UNK]]) == [{EOS, B}]
+    assert allowed(SearchOptions(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
+
+
+def test_a_prefix_goes_before_the_other_rules() -> None:
+    options = SearchOptions(no_repeat_ngram=1, unk="forbid")
+    assert allowed(options, [[A, A], [A, UNK], [A]], [[A], [A], [A]]) == [{A}, {UNK}, {EOS, B}]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(beam_size: int) -> None:
+    model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
+    ids, batch = sources(6, 3)
+    prefixes = [[A], [B, A, A], [], [UNK], [A, A], [B]]
+    options = SearchOptions(beam_size=beam_size)
+    if beam_size == 1:
+        found = greedy_search(model, batch, options, max_lengths_B=[9] * 6, prefixes=prefixes)
+    else:
+        found = [best[0] for best in beam_search(model, batch, options, max_lengths_B=[9] * 6, prefixes=prefixes)]
+    for source, prefix, hypothesis in zip(ids, prefixes, found, strict=True):
+        assert hypothesis.ids[: len(prefix)] == prefix
+        expected = log_prob_of(model, source, hypothesis.ids, is_finished=hypothesis.is_finished)
+        assert hypothesis.log_prob == pytest.approx(expected, rel=1e-5)
+
+
+def test_no_bigram_occurs_twice_in_a_long_translation() -> None:
+    model = FakeModel(num_free=4, seed=5, eos_bonus=-20.0)
+    _, batch = sources(6, 5)
+    repeats = 0
+    for n in (0, 2):
+        options = SearchOptions(beam_size=3, no_repeat_ngram=n)
+        for (best,) in beam_search(model, batch, options, max_lengths_B=[14] * 6):
+            bigrams = list(zip(best.ids, best.ids[1:], strict=False))
+            repeats += len(bigrams) - len(set(bigrams)) if n == 0 else 0
+            assert n == 0 or len(bigrams) == len(set(bigrams))
+    assert repeats > 0

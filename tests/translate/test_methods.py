@@ -1,0 +1,71 @@
+"""Prefixes, samples and minimum Bayes risk by a translator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sacrebleu.metrics.chrf import CHRF
+
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.translate.mbr import least_risk
+from seq2seq_attn.translate.translation import Translation, empty_translation
+from seq2seq_attn.translate.translator import Translator
+from tests.toy_run import SOURCE, TARGET, make_toy_run
+
+LINES = [*SOURCE, "", "Hund " * 150]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    return load(make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path, device="cpu")
+
+
+def texts(translations: list[Translation]) -> list[str]:
+    return [translation.text for translation in translations]
+
+
+@pytest.mark.parametrize("options", [{"beam_size": 1}, {"beam_size": 3}, {"method": "sample"}])
+def test_a_translation_begins_with_the_prefix(translator: Translator, options: dict[str, object]) -> None:
+    for prefix in (" ".join(TARGET[0].split()[:2]), "Zebra"):
+        for line, text in zip(LINES, texts(translator.translate(LINES, prefix=prefix, **options)), strict=True):
+            assert text.startswith(prefix) if line else text == ""
+            assert text.count(prefix) == (1 if prefix == "Zebra" and line else text.count(prefix))
+
+
+def test_samples_do_not_depend_on_the_batch(translator: Translator) -> None:
+    options = {"method": "sample", "n_best": 3, "temperature": 2.0}
+    together = translator.translate_n_best(LINES, **options)
+    assert all(len(samples) == 3 for line, samples in zip(LINES, together, strict=True) if line)
+    assert len({text for samples in together for text in texts(samples)}) > len(LINES)
+    for batch_size in (1, 4):
+        assert [texts(s) for s in translator.translate_n_best(LINES, batch_size=batch_size, **options)] == [
+            texts(samples) for samples in together
+        ]
+    alone = [translator.translate_n_best([line], **options)[0] for line in LINES]
+    assert [texts(samples) for samples in alone] == [texts(samples) for samples in together]
+    assert texts(translator.translate(LINES, method="sample", temperature=2.0, seed=2)) != [s[0].text for s in together]
+
+
+def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most() -> None:
+    blank = empty_translation(has_attention=False)
+    drawn = ["a dog runs", "a dog ran", "a dog runs", "the cat sleeps"]
+    best, second = least_risk([replace(blank, text=text) for text in drawn], n_best=2)
+    chrf = CHRF()
+    expected = {text: sum(chrf.sentence_score(text, [other]).score for other in drawn) / 4 for text in drawn}
+    assert (best.text, second.text) == ("a dog runs", "a dog ran")
+    assert (best.score, second.score) == pytest.approx((expected["a dog runs"], expected["a dog ran"]))
+
+
+def test_a_translator_chooses_among_its_samples(translator: Translator) -> None:
+    found = translator.translate(SOURCE, method="mbr", num_samples=6, temperature=2.0)
+    samples = translator.translate_n_best(SOURCE, method="sample", n_best=6, temperature=2.0)
+    assert texts(found) == [least_risk(drawn, 1)[0].text for drawn in samples]
+
+
+def test_what_a_method_does_not_allow(translator: Translator) -> None:
+    with pytest.raises(UsageError, match="n_best=9: expected 1 to the number of samples, which is 4"):
+        translator.translate_n_best(SOURCE, n_best=9, method="mbr", num_samples=4)
+    with pytest.raises(UsageError, match="method='best'"):
+        translator.translate(SOURCE, method="best")
