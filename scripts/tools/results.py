@@ -211,6 +211,8 @@ def other_records() -> Iterator[str]:
                 f"| `{row['output']}` | `{row['unk']}` | {row['seed']} | {row['right']} of {row['names']} "
                 f"({share:.1f} %) | {row['bleu']:.1f} |"
             )
+    if value := records.get("lexicons"):
+        yield from lexicons_block(value)
     if value := records.get("kill-resume"):
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
@@ -219,6 +221,26 @@ def other_records() -> Iterator[str]:
             f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
             "for bit."
         )
+
+
+def lexicons_block(value: Record) -> Iterator[str]:
+    """BLEU of the outputs with a lexicon, on little data."""
+    environment = value["environment"]
+    yield from ["", "## Lexicons with little training data", ""]
+    yield (
+        f"`scripts/lexicons`: {value['what']}, the first {value['num_train']:,} training pairs; config "
+        f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
+        f"{value['num_test']}; 95 % bootstrap intervals over sentences; {environment['device_name']}, commit "
+        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+    )
+    yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
+    for row in value["systems"]:
+        bleu, gain = (
+            f"{one['value']:.1f} [{one['low']:.1f}, {one['high']:.1f}]" if one else ""
+            for one in (row["bleu"], row.get("gain"))
+        )
+        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
+        yield f"| `{row['output']}` | {bleu} | {gain} | {p_value} |"
 
 
 def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
