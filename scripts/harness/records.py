@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEED = ROOT / "docs" / "speed"
 RECORDS = ROOT / "docs" / "records"
 Record = dict[str, Any]
+TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def describe(script: str, device: torch.device | str = "cpu") -> Record:
@@ -46,4 +48,26 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
     return {
         "ratios": {name: ratio.value for name, ratio in ratios.items()},
         "intervals": {name: [ratio.low, ratio.high] for name, ratio in ratios.items()},
+    }
+
+
+def read_training(folder: Path) -> Record:
+    """Minutes, updates and epochs of a training run, also if it was stopped before its end."""
+    if (folder / "finished.json").exists():
+        finished = read_json(folder / "finished.json")
+        return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    last, best = events[-1], [event for event in events if event.get("is_best")][-1]
+    values = (last["elapsed_s"] / 60, last["update"], last["epoch"], best["bleu"], best["update"])
+    return dict(zip(TRAINING_KEYS, values, strict=True)) | {"is_finished": False}
+
+
+def read_log(path: Path) -> Record:
+    """Facts about a run that only its training log holds."""
+    text = path.read_text(encoding="utf-8")
+    parameters = re.search(r"(\d+) parameters, ", text)
+    precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)
+    return {
+        "num_parameters": int(parameters[1]) if parameters else None,
+        "precision": precision[1] if precision else None,
     }

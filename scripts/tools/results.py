@@ -1,13 +1,13 @@
 """Numbers from runs into the documents.
 
 scripts/results record NAME REPORT.json    keep the scores of an evaluation as docs/records/NAME.json (and its plot)
-scripts/results render                     write docs/results.md, docs/speed, README's blocks, the configs' headers
+scripts/results render                     write docs/results.md, docs/speed, docs/attention.md, docs/mechanisms.md,
+                                           README's blocks, the configs' headers
 scripts/results check                      exit with 1 if those do not say what the records say
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
@@ -16,7 +16,8 @@ from pathlib import Path
 
 from scripts.benchmarks import pages
 from scripts.harness.pages import replace_block, table
-from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records
+from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records, read_log, read_training
+from scripts.mechanism_bench import pages as mechanism_pages
 from seq2seq_attn.files import read_json, write_json, write_text
 
 PLOTS = ROOT / "docs" / "plots"
@@ -69,29 +70,6 @@ def record(name: str, report_path: Path) -> None:
 
 
 FORMAT_KEYS = ("format", "format_version")
-TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
-
-
-def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a training run, also if it was stopped before its end."""
-    if (folder / "finished.json").exists():
-        finished = read_json(folder / "finished.json")
-        return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    last, best = events[-1], [event for event in events if event.get("is_best")][-1]
-    values = (last["elapsed_s"] / 60, last["update"], last["epoch"], best["bleu"], best["update"])
-    return dict(zip(TRAINING_KEYS, values, strict=True)) | {"is_finished": False}
-
-
-def read_log(path: Path) -> Record:
-    """Facts about a run that only its training log holds."""
-    text = path.read_text(encoding="utf-8")
-    parameters = re.search(r"(\d+) parameters, ", text)
-    precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)
-    return {
-        "num_parameters": int(parameters[1]) if parameters else None,
-        "precision": precision[1] if precision else None,
-    }
 
 
 def evaluations() -> Records:
@@ -310,6 +288,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield SPEED / "README.md", pages.render_page(speed)
     yield ROOT / "docs" / "results.md", render_page(records)
     yield from config_documents(records)
+    yield from mechanism_pages.documents()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,107 @@
+"""The bench of mechanisms from training runs to pages: see `scripts/mechanisms`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.harness.records import ROOT
+from scripts.mechanism_bench.pages import documents
+from scripts.mechanism_bench.plan import CAPTIONS, MULTI30K, Row, all_rows
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_text
+
+
+def main() -> None:
+    """Train, evaluate, measure, write the pages."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    options = parse()
+    rows = choose_rows(options.rows)
+    if options.list:
+        print("\n".join(row.name for row in rows))
+        return
+    bases = (CAPTIONS, MULTI30K) if options.multi30k else (CAPTIONS,)
+    if not options.no_training:
+        train(rows, options.seeds, bases, options.jobs)
+    record(rows, options.adopt)
+    if options.speed:
+        measure_speeds(rows, options.turns)
+    for path, text in documents():
+        write_text(path, text)
+        print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/mechanisms", description="The bench of mechanisms.")
+    parser.add_argument("--rows", help="names, separated by commas; default: all (--list prints them)")
+    parser.add_argument("--seeds", type=int, default=1, help="train seeds 1 to this; default: %(default)s")
+    parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
+    parser.add_argument("--multi30k", action="store_true", help=f"also train each row on Multi30k (config {MULTI30K})")
+    parser.add_argument("--adopt", type=Path, help="a folder of runs trained by hand, known by their settings")
+    parser.add_argument("--no-training", action="store_true", help="record the finished runs only")
+    parser.add_argument("--speed", action="store_true", help="measure training speed, on an idle core")
+    parser.add_argument("--turns", type=int, default=9, help="of each speed measurement; default: %(default)s")
+    parser.add_argument("--list", action="store_true", help="print the rows and stop")
+    return parser.parse_args()
+
+
+def choose_rows(names: str | None) -> list[Row]:
+    """The rows of these names, all of them without names."""
+    by_name = {row.name: row for row in all_rows()}
+    wanted = names.split(",") if names else list(by_name)
+    if unknown := [name for name in wanted if name not in by_name]:
+        raise SystemExit(f"--rows {','.join(unknown)}: rows are {', '.join(by_name)}")
+    return [by_name[name] for name in wanted]
+
+
+def train(rows: Sequence[Row], seeds: int, bases: Sequence[str], jobs: int) -> None:
+    """Train what is missing, seed after seed, so that an interrupted bench has whole seeds."""
+    from scripts.mechanism_bench.runs import Training
+    from seq2seq_attn.commands.train_runs import train_runs
+
+    trainings = [Training(row, seed, base) for base in bases for seed in range(1, seeds + 1) for row in rows]
+    if failed := train_runs([one.planned for one in trainings], at_once=jobs):
+        raise SystemExit(f"failed, see the logs: {', '.join(str(one.log_path) for one in failed)}")
+
+
+def record(rows: Sequence[Row], adopted: Path | None) -> None:
+    """Add every finished run of the rows to their records, and draw those that have no picture."""
+    import torch
+
+    from scripts.mechanism_bench.measure import add_run
+    from scripts.mechanism_bench.pictures import draw
+    from scripts.mechanism_bench.runs import RUNS, find_trained
+
+    torch.set_num_threads(1)
+    folders = [folder for folder in (RUNS, adopted) if folder is not None and folder.is_dir()]
+    for training in (one for folder in folders for one in find_trained(folder, rows)):
+        if add_run(training):
+            logging.info("recorded: %s, seed %d (%s)", training.row.name, training.seed, training.run.path)
+        if training.base == CAPTIONS and not training.row.picture_path.exists():
+            draw(training)
+
+
+def measure_speeds(rows: Sequence[Row], turns: int) -> None:
+    """Training speed relative to the baseline, row by row."""
+    import torch
+
+    from scripts.mechanism_bench.measure import add_speed
+    from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+
+    torch.set_num_threads(1)
+    keep_primitives(TRAINING_PRIMITIVES)
+    reuse_large_blocks()
+    for row in rows:
+        speed = add_speed(row, turns)
+        logging.info("%s: %.2f [%.2f, %.2f] of the baseline", row.name, speed["ratio"], speed["low"], speed["high"])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None

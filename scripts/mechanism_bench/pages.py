@@ -1,0 +1,158 @@
+"""From the records of the bench to docs/attention.md and docs/mechanisms.md. Needs the standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from scripts.harness.pages import ratio_cell, table
+from scripts.harness.records import ROOT, Record, load_records
+from scripts.mechanism_bench.guide import render_guide
+from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, REASONS, Row, all_rows
+from scripts.mechanism_bench.summary import Summary, percent, spread, summaries
+
+MAX_LOSS = 2.0
+"""BLEU below the baseline from which a row needs a reason"""
+PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
+KEYS = ("seed", "updates", "minutes", "validation_bleu", "precision", "commit")
+"""of a run, in the table of trainings"""
+INTRODUCTION = f"""\
+# Every mechanism on the same bench
+
+Written by `scripts/mechanisms` from `docs/records/mechanisms`. Each row is `seq2seq train -c {CAPTIONS} -c ROW`: the
+embedded corpus of German-English captions, ten epochs, a single change. [Mechanisms](mechanisms.md) explains the rows
+and shows a picture of each.
+
+- Learning rate, dropout and number of updates are those of `{CAPTIONS}` for every row, and tuned for none.
+- Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
+  with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`. `attention/dot` needs a
+  decoder as wide as the encoder's states, 192 units.
+- Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
+  `attention/additive`; both make the same updates in turns. Hand-written training code (`seq2seq_attn/model/fast`) is
+  part of a mechanism's speed, and most mechanisms have none.
+- BLEU is cased, on the test set, with beam search; ± is the standard deviation over seeds.
+- AER is the alignment error rate of the strongest weight of each target word against gold links, reading the
+  references. A decoder may look at a word one step before or after it writes its translation: the next column has the
+  best of no shift, a word earlier (-1) and a word later (+1).
+- Entropy is that of the weights, in nats per target token: the lower, the sharper. Dropped and repeated are the shares
+  of source words that get less than 0.2, and more than 2, of all weights of a translation together.
+- Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`."""
+
+
+def documents() -> Iterator[tuple[Path, str]]:
+    """Path and wanted text of both pages."""
+    found = summaries(load_records(FOLDER))
+    yield PAGE, render_page(found)
+    yield GUIDE, render_guide(found)
+
+
+def render_page(found: dict[str, Summary]) -> str:
+    """docs/attention.md."""
+    measured = [row for row in all_rows() if row.name in found]
+    parts = [INTRODUCTION, _lines(_main_table(measured, found))]
+    scored = [row for row in measured if found[row.name].bleu]
+    if scored:
+        parts += ["## BLEU by source length", _lines(_length_table(scored, found))]
+        parts += _losses(scored, found)
+        parts += ["## How the rows were trained", _lines(_training_table(scored, found)), _provenance(scored, found)]
+    if missing := [f"`{row.name}`" for row in all_rows() if row not in scored]:
+        parts.append(f"Not trained yet: {', '.join(missing)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "\n".join(lines)
+
+
+def _main_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
+    header = [
+        "row",
+        "parameters",
+        "speed",
+        "BLEU",
+        "seeds",
+        "AER",
+        "AER, best shift",
+        "entropy",
+        "dropped",
+        "repeated",
+        "Multi30k",
+    ]
+    return table(header, [_main_row(row, found[row.name]) for row in rows])
+
+
+def _main_row(row: Row, one: Summary) -> list[str]:
+    return [
+        f"`{row.name}`",
+        "" if one.parameters is None else f"{one.parameters:,}",
+        "1" if row == BASELINE_ROW else _speed(one.speed),
+        spread(one.bleu),
+        str(len(one.bleu) or ""),
+        percent(one.error_rates.get(0)),
+        _best_shift(one.error_rates),
+        "" if (entropy := one.mean("entropy")) is None else f"{entropy:.2f}",
+        percent(one.mean("dropped")),
+        percent(one.mean("repeated")),
+        spread([run["validation_bleu"] for run in one.multi30k]),
+    ]
+
+
+def _best_shift(error_rates: dict[int, float]) -> str:
+    """The lowest error rate, with its shift."""
+    if not error_rates:
+        return ""
+    shift = min(error_rates, key=lambda one: error_rates[one])
+    return f"{percent(error_rates[shift])} ({shift:+d})" if shift else f"{percent(error_rates[0])} (0)"
+
+
+def _speed(speed: Record | None) -> str:
+    return "" if speed is None else ratio_cell(speed["ratio"], (speed["low"], speed["high"]))
+
+
+def _length_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
+    first = found[rows[0].name].by_length
+    header = ["row", *(f"{label} (n {num_pairs})" for label, (num_pairs, _) in first.items())]
+    cells = [[f"{found[row.name].by_length[label][1]:.1f}" for label in first] for row in rows]
+    return table(header, [[f"`{row.name}`", *of_row] for row, of_row in zip(rows, cells, strict=True)])
+
+
+def _losses(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
+    """The rows that lose more than `MAX_LOSS`, with the reason."""
+    base = found[BASELINE_ROW.name].bleu if BASELINE_ROW in rows else []
+    if not base:
+        return []
+    losses = {row: fmean(base) - fmean(found[row.name].bleu) for row in rows}
+    lines = [
+        f"- `{row.name}`, {loss:.1f} below: {REASONS.get(row.name, 'no reason known')}."
+        for row, loss in losses.items()
+        if loss > MAX_LOSS
+    ]
+    title = f"## More than {MAX_LOSS:g} BLEU below `{BASELINE_ROW.name}`"
+    return [title, _lines(lines) if lines else "No row."]
+
+
+def _training_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
+    cells = [
+        [
+            f"`{row.command}`",
+            *(", ".join(dict.fromkeys(str(run[key]) for run in found[row.name].captions)) for key in KEYS),
+        ]
+        for row in rows
+    ]
+    return table(["command", "seeds", "updates", "minutes", "validation BLEU", "precision", "commit"], cells)
+
+
+def _provenance(rows: Sequence[Row], found: dict[str, Summary]) -> str:
+    """What all rows share, or the values that there are."""
+    runs = [run for row in rows for run in found[row.name].captions]
+
+    def values(key: str) -> str:
+        return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
+
+    search = {f"beam {run['search']['beam_size']}" for run in runs}
+    return (
+        f"`{values('signature')}`, n = {values('num_pairs')}, {', '.join(sorted(search))}; one thread of "
+        f"{values('hardware')}, torch {values('torch')}. Minutes are wall time of training with its validations, on a "
+        "machine that did other work too."
+    )

@@ -1,0 +1,187 @@
+"""The rows of the bench: one per mechanism, listed from `configs/`. A new variant has a row without an entry here.
+
+Importing this needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from scripts.harness.records import RECORDS, ROOT
+
+CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
+"""the config under each row's overlay: of the table, and of its column for Multi30k"""
+FOLDER = RECORDS / "mechanisms"
+PICTURES = ROOT / "docs" / "plots" / "mechanisms"
+BASELINE = "attention/additive"
+OF_BASELINE = ("normalizer/softmax", "encoder/bigru", "cell/gru", "decoder/bahdanau", "output/softmax")
+"""the other parts of `quickstart`: these overlays change nothing"""
+FORMER_NAMES = ("attention/none",)
+AXES = ("attention", "normalizer", "encoder", "cell", "decoder", "output", "objective")
+FILES = {
+    "encoder/bigru": "model/encoder/bidirectional.py",
+    "encoder/bilstm": "model/encoder/bidirectional.py",
+    "encoder/reversed_gru": "model/encoder/reversed.py",
+}
+"""where the file is not named after the config"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism with its options: an overlay over `quickstart`, and settings over that."""
+
+    overlay: str
+    """`attention/local`; its name too, unless there is a suffix"""
+    suffix: str = ""
+    settings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As `--rows` takes it."""
+        return f"{self.overlay}-{self.suffix}" if self.suffix else self.overlay
+
+    @property
+    def stem(self) -> str:
+        """The name as part of a file's name."""
+        return self.name.replace("/", "-")
+
+    @property
+    def record_path(self) -> Path:
+        """Its record."""
+        return FOLDER / f"{self.stem}.json"
+
+    @property
+    def picture_path(self) -> Path:
+        """Its attention on the example sentence, where it has been drawn."""
+        return PICTURES / f"{self.stem}.png"
+
+    @property
+    def command(self) -> str:
+        """How to train it."""
+        settings = "".join(f" --set {setting}" for setting in self.settings)
+        return f"seq2seq train -c {CAPTIONS} -c {self.overlay}{settings}"
+
+    @property
+    def source_path(self) -> Path:
+        """The file of the mechanism."""
+        axis, name = self.overlay.split("/")
+        folder = "train/objectives" if axis == "objective" else f"model/{axis}"
+        return ROOT / "seq2seq_attn" / FILES.get(self.overlay, f"{folder}/{name}.py")
+
+
+WITH_OPTIONS = (
+    Row("attention/additive", "160", ("model.attention.options.attention_size=160",)),
+    Row("attention/local", "monotonic", ("model.attention.options.window=monotonic",)),
+    Row("attention/coverage", "linguistic", ("model.attention.options.kind=linguistic",)),
+)
+"""rows beside those of the configs"""
+
+QUESTIONS = {
+    "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
+    "attention/additive-160": "How much does a wider scoring layer change? The other overlays have this size.",
+    "attention/dot": "Is a score without any parameters enough?",
+    "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
+    "attention/scaled_dot": "Does the Transformer's score work in a recurrent decoder?",
+    "attention/multi_head": "Does it help to look at several positions for different reasons at once?",
+    "attention/key_value": "Should the part of a state that is compared also be the part that is read?",
+    "attention/location": "Does it help to know where attention was at the last step?",
+    "attention/coverage": "How do I keep a model from translating a word twice, or not at all?",
+    "attention/coverage-linguistic": "Is a running sum of the attention that each word has had enough for that?",
+    "attention/structural": "Do the biases of classical alignment models help: order, neighborhood, fertility?",
+    "attention/convolutional": "Can patterns in a word's neighborhood decide where to look?",
+    "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
+    "attention/local-monotonic": "Is a window enough that moves on by one word per step?",
+    "attention/hard": "Must the context be an average, or can it be a single state?",
+    "attention/monotonic": "Can the model translate while it reads, without ever going back?",
+    "attention/self_history": "Should the decoder also look back at its own past states?",
+    "attention/slots": "How far do four vectors per sentence go, instead of one per word?",
+    "attention/fixed": "What does a model do without attention, with one vector for the whole sentence?",
+    "attention/initial": "And if it sees that vector only once, before the first word?",
+    "attention/uniform": "Is it enough to see all states, without choosing among them?",
+    "normalizer/softmax": "How do scores become weights? The standard answer.",
+    "normalizer/sparsemax": "Can most weights be exactly zero?",
+    "normalizer/entmax15": "Can some weights be exactly zero, with softer edges than sparsemax?",
+    "encoder/bigru": "What should the decoder look at? The standard answer: states that have read both sides.",
+    "encoder/bilstm": "Does an LSTM read the source better than a GRU?",
+    "encoder/reversed_gru": "Is it enough to read the source from its end, in one direction?",
+    "encoder/self_attention": "Can Transformer layers read the source for a recurrent decoder?",
+    "encoder/convolutional": "Can the source be read without recurrence, all positions at once?",
+    "encoder/embeddings": "How much context does the source side need at all? A control that has none.",
+    "cell/gru": "What carries the state from step to step? The standard answer.",
+    "cell/lstm": "Does a separate cell memory help?",
+    "cell/layer_norm_gru": "Does layer normalization make a GRU train better?",
+    "cell/layer_norm_lstm": "Does layer normalization make an LSTM train better?",
+    "decoder/bahdanau": "When does the decoder look? Before its step, with its previous state.",
+    "decoder/luong": "What if it looks after its step, and feeds the result to the next one?",
+    "decoder/conditional": "What if it looks in the middle, between two cells?",
+    "output/softmax": "How is the next word predicted? The standard answer: from the target vocabulary.",
+    "output/copy": "How can the model write names that are in no vocabulary?",
+    "objective/coverage": "Can the loss keep attention from going to the same word twice?",
+    "objective/fertility": "Can the loss make each source word get its share of attention?",
+    "objective/entropy": "Can the loss make attention sharper?",
+    "objective/guided": "Can word alignments teach attention where to look?",
+}
+"""what each row answers; a row without an entry shows the first sentence of its docstring"""
+
+REASONS = {
+    "attention/fixed": "no attention: one vector has to hold the sentence, and long ones do not fit",
+    "attention/initial": "no attention: the source is seen once, and forgotten on the way",
+    "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
+    "attention/slots": "four vectors hold less than one per word",
+    "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
+    "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
+    "attention/hard": "one state per step instead of a mixture, and gradients from samples",
+    "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
+    "encoder/reversed_gru": "a state has read only what follows its word",
+}
+"""why a row may be more than 2 BLEU below the baseline; shown where it is"""
+
+
+@cache
+def all_rows() -> tuple[Row, ...]:
+    """Every mechanism, axis after axis, the baseline first."""
+    rows = [BASELINE_ROW]
+    for axis in AXES:
+        for path in sorted((ROOT / "configs" / axis).glob("*.yaml")):
+            overlay = f"{axis}/{path.stem}"
+            if overlay not in (*OF_BASELINE, *FORMER_NAMES, BASELINE):
+                rows.append(Row(overlay))
+            rows += [row for row in WITH_OPTIONS if row.overlay == overlay]
+    return tuple(rows)
+
+
+def parts_of_baseline() -> tuple[Row, ...]:
+    """The mechanisms that the baseline is made of besides its attention."""
+    return tuple(Row(overlay) for overlay in OF_BASELINE)
+
+
+BASELINE_ROW = Row(BASELINE)
+
+
+def docstring(row: Row) -> str:
+    """The docstring of the mechanism's file."""
+    return ast.get_docstring(ast.parse(row.source_path.read_text(encoding="utf-8"))) or ""
+
+
+def introduction(row: Row) -> str:
+    """The first paragraph of the docstring, as a single line."""
+    return " ".join(docstring(row).split("\n\n")[0].split())
+
+
+def question(row: Row) -> str:
+    """What the mechanism answers."""
+    return QUESTIONS.get(row.name) or re.split(r"(?<=[.?])\s|\s\(", introduction(row), maxsplit=1)[0].rstrip(":.") + "."
+
+
+def formula(row: Row) -> str | None:
+    """The first indented block of the docstring, with the indented paragraphs that follow it."""
+    lines = docstring(row).splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("    ")), None)
+    if start is None:
+        return None
+    end = next((i for i in range(start, len(lines)) if lines[i] and not lines[i].startswith("    ")), len(lines))
+    return "\n".join(line.removeprefix("    ") for line in lines[start:end]).strip("\n")

@@ -1,0 +1,70 @@
+"""A row's record in short: means over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from scripts.harness.records import Record
+from scripts.mechanism_bench.plan import all_rows
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row of the tables."""
+
+    captions: list[Record]
+    """one entry per seed"""
+    multi30k: list[Record]
+    speed: Record | None
+
+    @property
+    def parameters(self) -> int | None:
+        """On captions."""
+        return next((int(run["parameters"]) for run in self.captions), None)
+
+    @property
+    def bleu(self) -> list[float]:
+        """Of each seed, on captions."""
+        return [run["bleu"] for run in self.captions]
+
+    @property
+    def by_length(self) -> dict[str, tuple[int, float]]:
+        """Label of each bucket to its number of pairs and the mean BLEU."""
+        buckets = zip(*(run["by_length"] for run in self.captions), strict=True)
+        return {one[0]["label"]: (one[0]["num_pairs"], fmean(run["bleu"] for run in one)) for one in buckets}
+
+    @property
+    def error_rates(self) -> dict[int, float]:
+        """Shift to alignment error rate; empty without attention to source words."""
+        first = self.captions[0]["error_rates"] if self.captions else {}
+        shifts = [shift for shift, rate in first.items() if rate is not None]
+        return {int(shift): fmean(run["error_rates"][shift] for run in self.captions) for shift in shifts}
+
+    def mean(self, key: str) -> float | None:
+        """Entropy, or the share of words `dropped` or `repeated`; None without attention to source words."""
+        values = [run[key] for run in self.captions if run[key] is not None]
+        return fmean(values) if values else None
+
+
+def summaries(records: Mapping[str, Record]) -> dict[str, Summary]:
+    """Each row that has a record with something in it; by the row's name."""
+    found = {}
+    for row in all_rows():
+        record = records.get(row.stem)
+        if record is not None and record["command"] == row.command:
+            found[row.name] = Summary(record["captions"], record["multi30k"], record.get("speed"))
+    return found
+
+
+def spread(values: Sequence[float]) -> str:
+    """The mean, with the standard deviation where there are several values; nothing without any."""
+    if not values:
+        return ""
+    return f"{fmean(values):.1f}" + (f" ±{stdev(values):.1f}" if len(values) > 1 else "")
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; nothing without one."""
+    return "" if share is None else f"{100 * share:.1f} %"

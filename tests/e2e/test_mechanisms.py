@@ -1,0 +1,223 @@
+"""The bench of mechanisms: every variant has a row, a row is its config, records grow, pages say what records say."""
+
+import pytest
+
+from scripts.mechanism_bench.guide import render_guide
+from scripts.mechanism_bench.measure import seed_scores, with_entry
+from scripts.mechanism_bench.pages import render_page
+from scripts.mechanism_bench.plan import (
+    AXES,
+    BASELINE_ROW,
+    CAPTIONS,
+    FORMER_NAMES,
+    MULTI30K,
+    PICTURES,
+    QUESTIONS,
+    REASONS,
+    WITH_OPTIONS,
+    Row,
+    all_rows,
+    formula,
+    introduction,
+    parts_of_baseline,
+    question,
+)
+from scripts.mechanism_bench.runs import Training, find_trained
+from scripts.mechanism_bench.summary import summaries
+from seq2seq_attn.commands.evaluate import evaluate
+from seq2seq_attn.commands.train_runs import different_settings
+from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.run_dir import RunDir
+from tests.evaluation_requests import make_request
+from tests.toy_run import make_toy_run, toy_config
+
+EVERY = (*parts_of_baseline(), *all_rows())
+
+
+def entry(seed, bleu, **changes):
+    return {
+        "seed": seed,
+        "bleu": bleu,
+        "num_pairs": 9,
+        "signature": "tok:13a",
+        "by_length": [{"label": "up to 7", "num_pairs": 4, "bleu": bleu + 1}],
+        "error_rates": {"-1": 0.9, "0": 0.4, "1": 0.3},
+        "entropy": 0.5,
+        "dropped": 0.1,
+        "repeated": 0.2,
+        "search": {"beam_size": 5},
+        "validation_bleu": 80.0,
+        "parameters": 1234,
+        "precision": "fp32",
+        "updates": 10,
+        "minutes": 1.5,
+        "commit": "abc",
+        "hardware": "a processor",
+        "torch": "2",
+        "trained_at": f"day {seed}",
+        **changes,
+    }
+
+
+def record(row, *captions, **more):
+    return {"command": row.command, "captions": list(captions), "multi30k": [], **more}
+
+
+def page(**records):
+    rows = {row.stem: row for row in all_rows()}
+    return summaries({stem.replace("__", "-"): make(rows[stem.replace("__", "-")]) for stem, make in records.items()})
+
+
+def test_every_config_of_every_axis_is_in_the_bench():
+    overlays = {name for name in packaged_config_names() if name.startswith(tuple(f"{axis}/" for axis in AXES))}
+    assert {row.overlay for row in EVERY} == overlays - set(FORMER_NAMES)
+    assert len({row.stem for row in EVERY}) == len(EVERY)
+    assert {*QUESTIONS, *REASONS} <= {row.name for row in EVERY}
+
+
+@pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
+def test_a_row_has_a_file_that_introduces_it(row):
+    assert row.source_path.is_file()
+    assert introduction(row)
+    assert question(row).endswith((".", "?"))
+    assert "  " not in introduction(row)
+
+
+def test_a_formula_is_the_indented_part_of_the_docstring():
+    assert formula(BASELINE_ROW) == "e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)"
+    two_paragraphs = formula(Row("attention/coverage"))
+    assert two_paragraphs.startswith("e_ij")
+    assert "\n\nneural (3.1.2)" in two_paragraphs
+    assert formula(Row("attention/uniform")) is None
+
+
+def test_the_baseline_is_the_config_itself():
+    assert not different_settings(Training(BASELINE_ROW, 1).config, load_config([CAPTIONS]))
+
+
+@pytest.mark.parametrize("row", parts_of_baseline(), ids=lambda row: row.name)
+def test_the_parts_of_the_baseline_change_nothing(row):
+    sizes = {"num_source_ids": 50, "num_target_ids": 40}
+    own, base = (
+        build_model(load_config(names).model, **sizes).state_dict() for names in ([CAPTIONS, row.overlay], [CAPTIONS])
+    )
+    assert {name: tensor.shape for name, tensor in own.items()} == {name: tensor.shape for name, tensor in base.items()}
+
+
+@pytest.mark.parametrize("base", [CAPTIONS, MULTI30K])
+def test_a_run_is_trained_as_its_row_says(base):
+    for row in (Row("attention/dot"), *WITH_OPTIONS):
+        training = Training(row, 2, base)
+        given = training.planned.arguments
+        sources, settings = (
+            [value for option, value in zip(given[::2], given[1::2], strict=True) if option == one]
+            for one in ("-c", "--set")
+        )
+        assert load_config(sources, settings) == training.config
+        assert training.config.seed == 2
+
+
+def finished_run(path, sources, settings=()):
+    run = RunDir.create(path)
+    run.save_config(load_config(sources, ["train.num_threads=1", *settings]))
+    run.model_path.write_bytes(b"")
+    run.mark_finished()
+    return run
+
+
+def test_a_run_trained_by_hand_is_known_by_its_settings(tmp_path):
+    finished_run(tmp_path / "a", [CAPTIONS, "attention/dot"], ["seed=3", "search.max_length_ratio=1.5"])
+    finished_run(tmp_path / "b", [CAPTIONS, "attention/local"], ["model.attention.options.window=monotonic"])
+    finished_run(tmp_path / "c", [MULTI30K])
+    finished_run(tmp_path / "other", [CAPTIONS], ["model.hidden_size=99"])
+    finished_run(tmp_path / "unfinished", [CAPTIONS]).mark_unfinished()
+    (tmp_path / "no-run").mkdir()
+    rows = (BASELINE_ROW, Row("attention/dot"), *WITH_OPTIONS)
+    found = [(one.row.name, one.seed, one.base, one.run.path.name) for one in find_trained(tmp_path, rows)]
+    assert found == [
+        ("attention/dot", 3, CAPTIONS, "a"),
+        ("attention/local-monotonic", 1, CAPTIONS, "b"),
+        ("attention/additive", 1, MULTI30K, "c"),
+    ]
+
+
+def test_a_record_grows_by_seeds_and_replaces_those_trained_again():
+    entries = with_entry(with_entry([], entry(2, 90.0)), entry(1, 91.0))
+    assert [one["seed"] for one in entries] == [1, 2]
+    assert [one["bleu"] for one in with_entry(entries, entry(2, 95.0))] == [91.0, 95.0]
+
+
+def test_the_scores_of_a_run_are_those_of_its_report(tmp_path):
+    captions = {"num_train": 30, "num_valid": 5, "num_test": 12, "min_length": 4, "max_length": 12}
+    config = toy_config(tokenizer="spacy", corpus="captions", data_dir=str(tmp_path), captions=captions)
+    make_toy_run(tmp_path / "run", config)
+    prepare_corpus(config)
+    report = evaluate(make_request([tmp_path / "run"], measures=("bleu",), json=tmp_path / "report.json"))
+    scores = seed_scores(report.data)
+    [test] = report.sets
+    assert scores["bleu"] == round(test.scores["bleu"][0].interval.value, 2)
+    assert scores["num_pairs"] == sum(bucket["num_pairs"] for bucket in scores["by_length"]) == 12
+    [attention] = test.attention.overall
+    assert scores["error_rates"]["1"] == round(attention.gold[1].error_rate, 4)
+    assert scores["entropy"] == round(attention.attention.entropy, 4)
+
+
+def test_the_table_has_means_and_spreads_over_seeds():
+    text = render_page(
+        page(
+            attention__additive=lambda row: record(row, entry(1, 90.0), entry(2, 92.0)),
+            attention__dot=lambda row: record(row, entry(1, 89.5), speed={"ratio": 0.5, "low": 0.4, "high": 0.6}),
+        )
+    )
+    assert "| `attention/additive` | 1,234 | 1 | 91.0 ±1.4 | 2 | 40.0 % | 30.0 % (+1) | 0.50 |" in text
+    assert "| `attention/dot` | 1,234 | 0.50 [0.40, 0.60] | 89.5 | 1 |" in text
+    assert "| `attention/additive` | 92.0 |" in text
+    assert "\nNo row.\n" in text
+    assert "Not trained yet: `attention/additive-160`" in text
+
+
+def test_a_row_far_below_the_baseline_has_a_reason():
+    text = render_page(
+        page(
+            attention__additive=lambda row: record(row, entry(1, 90.0)),
+            attention__monotonic=lambda row: record(row, entry(1, 80.0)),
+            attention__dot=lambda row: record(row, entry(1, 85.0)),
+            attention__hard=lambda row: record(row, entry(1, 88.1)),
+        )
+    )
+    assert f"- `attention/monotonic`, 10.0 below: {REASONS['attention/monotonic']}.\n" in text
+    assert "- `attention/dot`, 5.0 below: no reason known.\n" in text
+    assert "`attention/hard`, " not in text
+
+
+def test_a_record_of_other_settings_is_not_shown():
+    assert page(attention__dot=lambda row: {**record(row, entry(1, 90.0)), "command": "another"}) == {}
+
+
+def test_attention_without_source_words_has_empty_cells():
+    nothing = entry(1, 20.0, error_rates={}, entropy=None, dropped=None, repeated=None)
+    text = render_page(page(attention__fixed=lambda row: record(row, nothing)))
+    assert "| `attention/fixed` | 1,234 |  | 20.0 | 1 |  |  |  |  |  |  |" in text
+
+
+def test_the_guide_says_what_was_measured():
+    text = render_guide(
+        page(
+            attention__additive=lambda row: record(row, entry(1, 90.0)),
+            attention__dot=lambda row: record(row, entry(1, 89.0), speed={"ratio": 0.5, "low": 0.4, "high": 0.6}),
+        )
+    )
+    assert (
+        "Measured: 89.0 BLEU (`attention/additive`: 90.0), 1 seed; alignment error rate 30.0 % at the best shift; "
+        "entropy 0.50 nats; 0.50 times the training speed." in text
+    )
+    assert "Not measured yet; `scripts/mechanisms --rows attention/hard` trains it." in text
+    assert "score(h_t, h_s) = h_t . h_s" in text
+
+
+def test_pictures_are_small_and_belong_to_a_row():
+    for path in PICTURES.glob("*"):
+        assert path.stem in {row.stem for row in all_rows()}
+        assert path.stat().st_size <= 40_000
