@@ -18,6 +18,7 @@ from scripts.benchmarks import pages
 from scripts.harness.pages import replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
+from scripts.tools import search_quality
 from seq2seq_attn.files import read_json, write_json, write_text
 
 PLOTS = ROOT / "docs" / "plots"
@@ -289,6 +290,8 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "results.md", render_page(records)
     yield from config_documents(records)
     yield from mechanism_pages.documents()
+    if search_quality.RECORD.exists():
+        yield ROOT / "docs" / "quality.md", search_quality.render(read_json(search_quality.RECORD))
 
 
 def main(arguments: Sequence[str]) -> int:
