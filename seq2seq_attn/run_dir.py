@@ -196,6 +196,7 @@ class RunDir:
 
         self.check_best()
         sizes = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
+        sizes["num_sources"] = len(self.config().data.sources)
         try:
             expected = expected_tensors(config, **sizes)
         except UnknownVariant as unknown:

@@ -55,7 +55,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
         SOURCE,
         TARGET,
         name=tokenizer.name,
-        source_language="de",
+        source_languages=["de"],
         target_language="en",
         lowercase=tokenizer.lowercase,
         vocab_size=tokenizer.vocab_size,

@@ -13,9 +13,15 @@ _OF_SEARCH = set(SearchOptions.model_fields)
 
 
 def translate(
-    texts: Sequence[str] = (), *, run: str | Path | Sequence[str | Path] | None = None, **options: Any
+    texts: Sequence[str] = (),
+    *,
+    run: str | Path | Sequence[str | Path] | None = None,
+    input: str | Path | None = None,
+    **options: Any,
 ) -> None:
     """Translate by one run, or several."""
+    if input is not None:
+        options["inputs"] = [input]
     runs = [run] if isinstance(run, str | Path) else run or []
     search = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
     command.translate(command.TranslationRequest(texts, runs, search=search, **options))

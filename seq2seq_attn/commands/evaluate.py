@@ -95,7 +95,7 @@ def evaluate(request: EvaluationRequest) -> Report:
     evaluated = list(systems.values())
     hypotheses = {name: [run.translate(one) for one in sets] for name, run in systems.items()}
     data = configs[0].data
-    languages = Languages(data.source_language, data.target_language, "files" if source else data.corpus)
+    languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
     of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
     report = build_report(
         sets,

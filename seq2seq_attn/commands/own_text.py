@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_source
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import Spec, Table, TwoFiles, find_languages, find_text
+from seq2seq_attn.text.parallel import Spec, Text, find_languages, find_text
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
@@ -46,33 +46,39 @@ def with_own_text(text: OwnText, sources: Sequence[str], overrides: Sequence[str
                     f"{option} {value[0]}: needs --train TEXT; with a configuration, set data.valid or data.test"
                 )
         return list(sources), [*overrides, *_settings(languages)]
-    specs = {"train": _spec("--train", text.train)}
-    specs |= {name: _spec(f"--{name}", value) for name, value in (("valid", text.valid), ("test", text.test)) if value}
-    source, target = _languages(specs["train"], text, load_config(sources, overrides))
-    found = [find_text(spec, source, target) for spec in specs.values()]
+    config = load_config(sources, overrides)
+    given = {"train": text.train, "valid": text.valid, "test": text.test}
+    specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in given.items() if value}
+    *source_languages, target = _languages(specs["train"], text, config)
+    found = [find_text(spec, *source_languages, target) for spec in specs.values()]
     sources = list(sources)
     fallback: list[str] = []
     if not any("name" in read_source(one) for one in sources):
         sources.insert(0, _suitable_config(found[0]))
-        fallback = _settings(_tokenizer_for(load_config(sources), source, target))
+        fallback = _settings(_tokenizer_for(load_config(sources), *source_languages, target))
     head, *overlays = load_config(sources).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
     tests = {"data.test": {"test": specs["test"]}} if "test" in specs else {}
-    languages = {"data.source_language": source, "data.target_language": target}
+    source = "+".join(source_languages)
+    languages = {"data.target_language": target}
+    languages |= {"data.source_language": source} if not config.data.source_languages else {}
     name = _settings({"name": "+".join([f"{head}-{source}-{target}", *overlays])})
     return sources, [*name, *fallback, *overrides, *_settings({**corpus, **tests, **languages})]
 
 
-def _spec(option: str, values: Sequence[str]) -> Spec:
-    if len(values) > 2:
-        raise UsageError(
-            f"{option}: {len(values)} values; give one prefix or table, or the option twice: source, target"
-        )
+def _spec(option: str, values: Sequence[str], num_sources: int) -> Spec:
+    if len(values) > num_sources + 1:
+        files = "twice: source, target" if num_sources == 1 else f"{num_sources + 1} times: the sources, the target"
+        raise UsageError(f"{option}: {len(values)} values; give one prefix or table, or the option {files}")
     return values[0] if len(values) == 1 else list(values)
 
 
-def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, str]:
-    """As given by options or configuration, else as read from the files, which is logged."""
+def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
+    """As given by options or configuration, else as read from the files, which is logged. The target comes last."""
+    if config.data.source_languages:
+        if text.source_language is not None:
+            raise UsageError(f"--source-language {text.source_language}: data.source_languages names the sources")
+        return *config.data.sources, text.target_language or config.data.target_language
     chosen = config.data.model_fields_set
     source = text.source_language or (config.data.source_language if "source_language" in chosen else None)
     target = text.target_language or (config.data.target_language if "target_language" in chosen else None)
@@ -84,7 +90,7 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, str]:
     return found
 
 
-def _suitable_config(text: TwoFiles | Table) -> str:
+def _suitable_config(text: Text) -> str:
     num_pairs = text.count()
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")

@@ -21,7 +21,7 @@ from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, parse_pharaoh
-from seq2seq_attn.text.parallel import Table, TwoFiles, find_text
+from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -172,15 +172,17 @@ def _report_links(gold: GoldAttention) -> None:
 def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[str], list[tuple[Link, ...]] | None]:
     """Source lines, target lines, and the gold links of each pair, if they are given."""
     data, links = run.config().data, request.links
-    spec = request.pairs or [str(request.source), str(request.target)]
-    text = find_text(spec, data.source_language, data.target_language)
+    if request.pairs is not None:
+        text = find_text(request.pairs, *data.sources, data.target_language)
+    else:
+        text = find_text([str(request.source), str(request.target)], data.source_name, data.target_language)
     inputs = [*text.paths, *([links] if links is not None else [])]
     check_files(inputs, output=None, **request.attention_files)
     sources, targets = _read(text)
     return sources, targets, None if links is None else _read_links(links, sources, targets)
 
 
-def _read(text: TwoFiles | Table) -> tuple[list[str], list[str]]:
+def _read(text: Text) -> tuple[list[str], list[str]]:
     pairs = list(text.pairs())
     if not pairs:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")

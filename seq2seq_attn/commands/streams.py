@@ -13,11 +13,14 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, check_writable, open_text_bytes
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.translate.batching import chunks
 
 STREAM = "-"
 """standard input or output"""
@@ -68,6 +71,25 @@ class LineReader:
         except UnicodeDecodeError:
             self.num_invalid += 1
             return line.decode("utf-8", errors="replace")
+
+
+def read_lines(readers: Sequence[LineReader]) -> Iterator[list[str]]:
+    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
+
+    Raises:
+        UserError: an input cannot be read, or they have different numbers of lines.
+    """
+    return readers[0].chunks() if len(readers) == 1 else chunks(_joined(readers))
+
+
+def _joined(readers: Sequence[LineReader]) -> Iterator[str]:
+    for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
+        if None in texts:
+            ended = readers[texts.index(None)]
+            raise UserError(
+                f"{ended.name}: {ended.num_lines} lines, fewer than another input; give a line per sentence"
+            )
+        yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
 
 def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **others: str | Path | None) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq_attn.commands.notices import Notices, Progress, count_lines
-from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output
+from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output, read_lines
 from seq2seq_attn.commands.writers import (
     Format,
     JsonWriter,
@@ -27,6 +27,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.translate.translator import Translator, load
 
@@ -38,11 +39,13 @@ class TranslationRequest:
     """Texts to translate, runs that translate them, options, and files to write."""
 
     texts: Sequence[str] = ()
-    """lines to translate, instead of `input`"""
+    """lines to translate, instead of `inputs`; for a run with several sources, the text of each in turn, or lines with
+    tabs between them"""
     runs: Sequence[str | Path] = ()
     """run directory, or several for their ensemble; none: the run in `runs/` that finished last"""
-    input: str | Path | None = None
-    """file (plain or .gz), or "-" for standard input, which is also the default"""
+    inputs: Sequence[str | Path] = ()
+    """file (plain or .gz), or "-" for standard input, which is also the default; for a run with several sources, a file
+    for each, or one with tabs between them"""
     output: str | Path | None = None
     """file (plain or .gz), or None or "-" for standard output"""
     format: Format = "text"
@@ -71,9 +74,9 @@ class TranslationRequest:
         return {"alignment": self.alignment, "attention": self.attention}
 
     @property
-    def input_name(self) -> str | None:
-        """The name of the input; None for texts."""
-        return None if self.texts else str(self.input or STREAM)
+    def input_names(self) -> list[str]:
+        """The names of the inputs; none for texts."""
+        return [] if self.texts else [str(path) for path in self.inputs or [STREAM]]
 
 
 def translate(request: TranslationRequest) -> None:
@@ -85,20 +88,21 @@ def translate(request: TranslationRequest) -> None:
     """
     _check_input(request)
     check_attention_name(request.attention)
-    name = request.input_name
-    check_files([] if name is None else [request.input or STREAM], output=request.output, **request.attention_files)
+    names = request.input_names
+    check_files(names, output=request.output, **request.attention_files)
     translator = _load(request)
+    _check_num_sources(request, translator)
     check_has_attention(translator, **request.attention_files)
     keep_attention = any(request.attention_files.values()) or (request.format == "json" and translator.has_attention)
     search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
-    notices = _notices(translator, search, name)
+    notices = _notices(translator, search, names)
     with ExitStack() as stack:
-        reader = None if name is None else LineReader(stack.enter_context(open_input(request.input)), name=name)
+        readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
         out = stack.enter_context(open_output(request.output))
         side_writers = open_attention_writers(stack, **request.attention_files)
         text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
-        chunks: Iterator[Sequence[str]] = iter([request.texts]) if reader is None else reader.chunks()
+        chunks = read_lines(readers) if readers else iter([_lines(request.texts, translator.num_sources)])
         progress = stack.enter_context(_progress(request))
         try:
             _translate_chunks(translator, chunks, writers, progress, search)
@@ -106,7 +110,7 @@ def translate(request: TranslationRequest) -> None:
             _forget_stdout()
             return
     notices.report()
-    if reader is not None:
+    for reader in readers:
         _report_invalid(reader)
 
 
@@ -124,13 +128,36 @@ def _load(request: TranslationRequest) -> Translator:
 
 
 def _check_input(request: TranslationRequest) -> None:
-    if request.texts and request.input is not None:
-        raise UsageError(f"both a text and -i {request.input}: give only one of them")
-    if not request.texts and request.input is None and sys.stdin is not None and sys.stdin.isatty():
+    if request.texts and request.inputs:
+        raise UsageError(f"both a text and -i {request.inputs[0]}: give only one of them")
+    if not request.texts and not request.inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     for text in request.texts:
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
+
+
+def _lines(texts: Sequence[str], num_sources: int) -> list[str]:
+    """A line per sentence: texts that hold no tab are those of the sources in turn."""
+    if num_sources == 1 or any(SOURCE_END in text for text in texts):
+        return list(texts)
+    return [SOURCE_END.join(texts[start : start + num_sources]) for start in range(0, len(texts), num_sources)]
+
+
+def _check_num_sources(request: TranslationRequest, translator: Translator) -> None:
+    """Raise UsageError if there is not a text or a file for each source."""
+    number, names, texts = translator.num_sources, request.input_names, request.texts
+    if number == 1 and len(names) > 1:
+        raise UsageError(f"-i {names[1]}: this run reads one source, so one file; join the files, or call it for each")
+    if len(names) > 1 and len(names) != number:
+        raise UsageError(
+            f"{len(names)} times -i: this run reads {number} sources; give a file for each, or one with tabs"
+        )
+    if len(texts) % number and not any(SOURCE_END in text for text in texts):
+        raise UsageError(
+            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give a text for "
+            "each, or lines with tabs between them"
+        )
 
 
 def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
@@ -151,19 +178,18 @@ def _check_can_copy(run: RunDir, translator: Translator) -> None:
         )
 
 
-def _notices(translator: Translator, search: SearchOptions, name: str | None) -> Notices:
+def _notices(translator: Translator, search: SearchOptions, names: Sequence[str]) -> Notices:
     limit = f"{search.length_ratio:g} * source tokens + {search.max_length_extra}"
-    if name == STREAM:
-        name = "standard input"
-    return Notices(name, tokenizer=translator.source_tokenizer.name, length_limit=limit)
+    name = ", ".join("standard input" if name == STREAM else name for name in names)
+    return Notices(name or None, tokenizer=translator.source_tokenizer.name, length_limit=limit)
 
 
 def _progress(request: TranslationRequest) -> Progress:
     """For a file: a bar, unless translations go to the same terminal; without a terminal, log lines."""
     output = request.output
-    if request.input is None or str(request.input) == STREAM:
+    if not request.inputs or str(request.inputs[0]) == STREAM:
         return Progress(None, "nothing")
-    num_lines = count_lines(Path(request.input))
+    num_lines = count_lines(Path(request.inputs[0]))
     if not request.show_progress:
         return Progress(num_lines, "log")
     is_to_terminal = (output is None or str(output) == STREAM) and sys.stdout is not None and sys.stdout.isatty()

@@ -12,6 +12,7 @@ from seq2seq_attn.config.types import (
     CoveragePenalty,
     DropoutRate,
     Fraction,
+    LanguageCode,
     LearningRate,
     LengthPenalty,
     LengthRatio,
@@ -69,10 +70,15 @@ class VocabConfig(Section):
 class DataConfig(Section):
     """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`), a
     `[source file, target file]` pair, a `.tsv` or a `.jsonl`, each plain or .gz; they are read when `corpus` is
-    `files`. Without `valid`, a tenth of the training pairs is set aside, at most 1,000."""
+    `files`. Without `valid`, a tenth of the training pairs is set aside, at most 1,000.
+
+    `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
+    has a file for each, a list names a file for each, and a table has a column for each.
+    """
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"
+    source_languages: list[LanguageCode] = []
     target_language: str = "en"
     data_dir: Path = Path("data")
     source_dir: Path | None = None
@@ -93,6 +99,16 @@ class DataConfig(Section):
     num_processes: PositiveInt | None = None
     """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
     does not depend on it."""
+
+    @property
+    def sources(self) -> list[str]:
+        """The language of each source, usually one."""
+        return [*self.source_languages] or [self.source_language]
+
+    @property
+    def source_name(self) -> str:
+        """The language of the source, or `de+fr+cs` for several."""
+        return "+".join(self.sources)
 
 
 class BatchConfig(Section):

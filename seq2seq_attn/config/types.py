@@ -57,6 +57,8 @@ PositiveFloat = Annotated[Real, Field(gt=0.0)]
 NonNegativeFloat = Annotated[Real, Field(ge=0.0)]
 Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
 """of a layer"""
+LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
+"""names files too"""
 NumCaptions = Annotated[Whole, Field(ge=1, le=MAX_CAPTIONS)]
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]

@@ -16,7 +16,7 @@ from seq2seq_attn.data.links import check_num_links, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
-from seq2seq_attn.text.parallel import KINDS, Spec, Table, TwoFiles, find_text
+from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
 
@@ -30,7 +30,7 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
     """The text named for each split, `train` first; without `valid` if that is to be set aside. Files need not exist.
 
     Raises:
-        UsageError: there is no training text, a test set's name is not valid, or a list does not name two files.
+        UsageError: there is no training text, a test set's name is not valid, or a list does not name a file per side.
     """
     if data.train is None:
         raise UsageError(
@@ -47,23 +47,26 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
             raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
         specs[split] = spec
     for split, named in specs.items():
-        if not isinstance(named, str) and len(named) != 2:
-            raise UsageError(f"{split}={shorten(named)}: expected a prefix or two files, [source file, target file]")
+        if not isinstance(named, str) and len(named) != len(data.sources) + 1:
+            files = "two files, [source file, target file]"
+            if len(data.sources) > 1:
+                files = f"{len(data.sources) + 1} files, those of {', '.join(data.sources)} and the target file"
+            raise UsageError(f"{split}={shorten(named)}: expected a prefix or {files}")
     return specs
 
 
-def find_splits(data: DataConfig) -> dict[str, TwoFiles | Table]:
+def find_splits(data: DataConfig) -> dict[str, Text]:
     """Locate the text of each split.
 
     Raises:
         UsageError: as `name_splits`, or a name is nearly right.
         UserError: a file does not exist.
     """
-    languages = (data.source_language, data.target_language)
+    languages = (*data.sources, data.target_language)
     return {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
 
 
-def check_text(train: TwoFiles | Table) -> None:
+def check_text(train: Text) -> None:
     """Raises UserError if no training pair has text on both sides."""
     if not any(source.strip() and target.strip() for source, target in train.pairs()):
         names = " and ".join(map(str, train.paths))
@@ -71,7 +74,7 @@ def check_text(train: TwoFiles | Table) -> None:
 
 
 def write_splits(
-    directory: Path, texts: Mapping[str, TwoFiles | Table], links: Path | None = None
+    directory: Path, texts: Mapping[str, Text], links: Path | None = None
 ) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
     """Write each split as `<split>.source` and `<split>.target`. Without a validation text, set pairs aside as `valid`
     (and write `TRAIN_LINKS`, if there are `links` of the training pairs). Returns the files, and one note per change to
@@ -93,7 +96,7 @@ def write_splits(
     return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
 
 
-def _choose(train: TwoFiles | Table) -> set[bytes]:
+def _choose(train: Text) -> set[bytes]:
     chosen = choose_sources(train.pairs())
     if not chosen:
         names = " and ".join(map(str, train.paths))
@@ -103,7 +106,7 @@ def _choose(train: TwoFiles | Table) -> set[bytes]:
     return chosen
 
 
-def _write_parts(directory: Path, train: TwoFiles | Table, chosen: set[bytes]) -> str:
+def _write_parts(directory: Path, train: Text, chosen: set[bytes]) -> str:
     counts = _write(directory, assign(train.pairs(), chosen), ["train", "valid"])
     note = (
         f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside, chosen by a hash of "
@@ -114,7 +117,7 @@ def _write_parts(directory: Path, train: TwoFiles | Table, chosen: set[bytes]) -
     return note
 
 
-def _write_links(path: Path, links: Path, train: TwoFiles | Table, chosen: set[bytes]) -> None:
+def _write_links(path: Path, links: Path, train: Text, chosen: set[bytes]) -> None:
     """Write the lines of a Pharaoh file, checked, for the pairs that stay in the training split."""
     check_num_links(links, sum(1 for _ in train.pairs()))
     assigned = zip(enumerate(iter_lines(links), 1), assign(train.pairs(), chosen), strict=True)

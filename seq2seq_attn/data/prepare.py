@@ -134,7 +134,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         "format": TOKENS_VERSION,
         "raw": raw.identity,
         "config": {
-            "source_language": data.source_language,
+            "source_language": data.source_name,
             "target_language": data.target_language,
             "max_length": data.max_length,
             "max_length_ratio": data.max_length_ratio,
@@ -205,7 +205,7 @@ def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> t
     return build_tokenizers(
         source_lines,
         target_lines,
-        source_language=data.source_language,
+        source_languages=data.sources,
         target_language=data.target_language,
         **data.tokenizer.model_dump(),
     )

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged, sha256_of
 from seq2seq_attn.text import multi30k
-from seq2seq_attn.text.parallel import Table, TwoFiles
+from seq2seq_attn.text.parallel import SeveralFiles, Table, TwoFiles
 
 CAPTIONS_SPLITS = ("train", "valid", "test")
 
@@ -53,24 +54,50 @@ def split_names(data: DataConfig) -> list[str]:
     Raises:
         UsageError: the configuration does not name a valid corpus.
     """
-    languages = (data.source_language, data.target_language)
+    check_sources(data)
+    languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
         return list(multi30k.published_splits(*languages))
     if data.corpus == "captions":
         from seq2seq_attn.captions import generator as captions
 
-        captions.check_request(data.captions.min_length, data.captions.max_length, languages)
+        captions.check_request(
+            data.captions.min_length, data.captions.max_length, (data.source_name, data.target_language)
+        )
         return [*CAPTIONS_SPLITS]
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
 
+def check_sources(data: DataConfig) -> None:
+    """Raises UsageError if several sources are not distinct, or are combined with settings for a single one."""
+    given = shorten(data.source_languages)
+    if len(set(data.sources)) < len(data.sources):
+        raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
+    if len(data.sources) == 1:
+        return
+    if data.links is not None:
+        raise UsageError(
+            f"data.links={shorten(data.links)}: alignments are with one source, and data.source_languages={given} "
+            "names several; set data.links=null"
+        )
+    if data.stitch:
+        raise UsageError(
+            f"data.stitch={shorten(data.stitch)}: joins pairs of one source, and data.source_languages={given} names "
+            "several; set data.stitch={}"
+        )
+
+
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
-    languages = (data.source_language, data.target_language)
+    languages = (*data.sources, data.target_language)
     splits = multi30k.published_splits(*languages)
 
     def files() -> dict[str, tuple[Path, Path]]:
         directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
-        return {split: (directory / source, directory / target) for split, (source, target) in splits.items()}
+        paths = {split: [directory / name for name in names] for split, names in splits.items()}
+        if len(data.sources) == 1:
+            return {split: (source, target) for split, (source, target) in paths.items()}
+        texts = {split: SeveralFiles(tuple(sources), target) for split, (*sources, target) in paths.items()}
+        return own_text.write_splits(directory / "-".join(languages), texts)[0]
 
     # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
     identity = {split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}
@@ -80,7 +107,7 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
 def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     from seq2seq_attn.captions import generator as captions
 
-    languages = {"source_language": data.source_language, "target_language": data.target_language}
+    languages = {"source_language": data.source_name, "target_language": data.target_language}
     options = {**data.captions.model_dump(), **languages}
     # options, grammar and lexicon determine the text, so it need not be generated to identify it
     made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
@@ -112,7 +139,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
             return two_files
 
         return RawCorpus(hashes, in_place, train_links=links_file(data))
-    languages = [data.source_language, data.target_language]
+    languages = [*data.sources, data.target_language]
     tables = {split: text.kind for split, text in texts.items() if isinstance(text, Table)}
     identity = {**hashes, "tables": tables, "languages": languages, "set_aside": own_text.SET_ASIDE}
     links = links_identity(data)

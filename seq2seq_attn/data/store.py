@@ -243,7 +243,7 @@ class PreparedCorpus:
 
     @property
     def source_language(self) -> str:
-        """Code of the source language, `de`."""
+        """Code of the source language, `de`; `de+fr+cs` for several."""
         return str(self.meta["config"]["source_language"])
 
     @property

@@ -143,7 +143,7 @@ def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
 
 def _surely_different(one: DataConfig, other: DataConfig, splits: Sequence[str]) -> bool:
     """Whether the settings alone show that two corpora have different test sets; those of files take reading."""
-    if (one.source_language, one.target_language) != (other.source_language, other.target_language):
+    if (one.sources, one.target_language) != (other.sources, other.target_language):
         return True
     if one.corpus == other.corpus == "captions":
         sizes = [[getattr(data.captions, f"num_{split}") for split in splits or ["test"]] for data in (one, other)]

@@ -18,6 +18,7 @@ from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.sources import SeveralSources
 from seq2seq_attn.model.variants import build_variant, find_build
 from seq2seq_attn.text.tokenizers.base import Side
 
@@ -29,13 +30,13 @@ ENCODER_SHORTHANDS = {
 """encoder names that imply the cell: (encoder, cell)"""
 
 
-def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
-    """An initialized model. Draws from the global generator.
+def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int, num_sources: int = 1) -> Seq2Seq:
+    """An initialized model. Draws from the global generator. With several sources each has an encoder of its own.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
     """
-    encoder = _build_encoder(config, num_source_ids)
+    encoder = _build_encoder(config, num_source_ids, num_sources)
     decoder = _build_decoder(config, encoder.memory_size)
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
     model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
@@ -51,20 +52,24 @@ def _build_embedding(config: ModelConfig, num_ids: int) -> Embedding:
     return Embedding(num_ids, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
 
 
-def _build_encoder(config: ModelConfig, num_ids: int) -> Encoder:
+def _build_encoder(config: ModelConfig, num_ids: int, num_sources: int) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
-    encoder: Encoder = build_variant(
-        "encoder",
-        name,
-        settings.options,
-        embedding=_build_embedding(config, num_ids),
-        build_cell=partial(build_variant, "cell", cell, {}),
-        hidden_size=settings.hidden_size,
-        num_layers=settings.num_layers,
-        dropout=config.dropout.encoder,
-    )
-    return encoder
+    embedding = _build_embedding(config, num_ids)
+    encoders: list[Encoder] = [
+        build_variant(
+            "encoder",
+            name,
+            settings.options,
+            embedding=embedding,
+            build_cell=partial(build_variant, "cell", cell, {}),
+            hidden_size=settings.hidden_size,
+            num_layers=settings.num_layers,
+            dropout=config.dropout.encoder,
+        )
+        for _ in range(num_sources)
+    ]
+    return encoders[0] if num_sources == 1 else SeveralSources(encoders)
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
@@ -122,23 +127,24 @@ def _build_output(
     return output
 
 
-def expected_tensors(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> dict[str, Tensor]:
-    """A model's tensors by name, on the meta device, for their shapes.
+def expected_tensors(config: ModelConfig, **sizes: int) -> dict[str, Tensor]:
+    """A model's tensors by name, on the meta device, for their shapes; `sizes` as `build_model` takes them.
 
     Raises:
         UsageError: as `build_model`.
     """
-    return model_without_weights(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids).state_dict()
+    return model_without_weights(config, **sizes).state_dict()
 
 
-def model_without_weights(config: ModelConfig, *, num_source_ids: int, num_target_ids: int) -> Seq2Seq:
-    """A model on the meta device: without memory for its tensors, and without drawing random numbers.
+def model_without_weights(config: ModelConfig, **sizes: int) -> Seq2Seq:
+    """A model on the meta device: without memory for its tensors, and without drawing random numbers. `sizes` as
+    `build_model` takes them.
 
     Raises:
         UsageError: as `build_model`.
     """
     with torch.device("meta"), _WithoutInit():
-        return build_model(config, num_source_ids=num_source_ids, num_target_ids=num_target_ids)
+        return build_model(config, **sizes)
 
 
 class _WithoutInit(TorchFunctionMode):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.tokenizers.base import SPACE
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
@@ -84,7 +84,7 @@ def links_between_tokens(
 
 def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
     """The share of each token's characters in each word, [tokens, words]. Both segment the same text and are matched by
-    counting characters.
+    counting characters. The end of one of several sources belongs to no word.
 
     Raises:
         ValueError: the numbers of characters differ.
@@ -98,7 +98,7 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
     np.add.at(shares, (token_of_character, word_of_character), 1.0)
     shares /= np.maximum(token_sizes, 1)[:, None]
     for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
-        if size == 0 and start < len(word_of_character):
+        if size == 0 and start < len(word_of_character) and tokens[row] != SOURCE_END:
             shares[row, word_of_character[start]] = 1.0
     return shares
 

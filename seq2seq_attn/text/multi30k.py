@@ -12,7 +12,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -60,42 +60,48 @@ _TOO_BUSY = (408, 425, 429)
 _log = logging.getLogger(__name__)
 
 
-def published_splits(source_language: str, target_language: str) -> dict[str, tuple[str, str]]:
-    """The files (source, target) of each split that the dataset publishes in both languages.
+def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
+    """The files of each split that the dataset publishes in all these languages, in their order: the sources, then the
+    target.
 
     Raises:
-        UsageError: the dataset lacks a language, or both are the same.
+        UsageError: the dataset lacks a language, or one is given twice.
     """
-    languages = sorted({name.split(".")[1] for name in SHA256})
-    for language in (source_language, target_language):
-        if language not in languages:
-            raise UsageError(f"language {language!r}: Multi30k has {', '.join(languages)}")
-    if source_language == target_language:
-        raise UsageError(f"data.source_language and data.target_language are both {source_language!r}")
-    pairs = {split: (f"{name}.{source_language}.gz", f"{name}.{target_language}.gz") for split, name in SPLITS.items()}
-    return {split: pair for split, pair in pairs.items() if all(name in SHA256 for name in pair)}
+    published = sorted({name.split(".")[1] for name in SHA256})
+    for language in languages:
+        if language not in published:
+            raise UsageError(f"language {language!r}: Multi30k has {', '.join(published)}")
+    *sources, target = languages
+    if target in sources:
+        raise UsageError(f"data.{_key(sources)} and data.target_language are both {target!r}")
+    files = {split: tuple(f"{name}.{language}.gz" for language in languages) for split, name in SPLITS.items()}
+    return {split: names for split, names in files.items() if all(name in SHA256 for name in names)}
+
+
+def _key(sources: Sequence[str]) -> str:
+    return "source_language" if len(sources) == 1 else "source_languages"
 
 
 def fetch(
     data_dir: Path,
     source_dir: Path | None = None,
     *,
-    languages: tuple[str, str] = ("de", "en"),
+    languages: Sequence[str] = ("de", "en"),
     base_url: str = BASE_URL,
     num_tries: int = 4,
     backoff_s: float = 1.0,
     show_progress: bool = False,
 ) -> Path:
-    """Put the files of a language pair into `data_dir/multi30k/` and return that folder. Files that are already there
+    """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that are already there
     and verify are kept. The others are copied from `source_dir` (default: the folder named by `SEQ2SEQ_MULTI30K_DIR`,
     if it exists) or downloaded. If it is interrupted, every file under its final name is good, and the next call gets
     the rest.
 
     Raises:
         UserError: a file cannot be copied or downloaded, or has the wrong SHA-256.
-        UsageError: the dataset lacks the language pair.
+        UsageError: the dataset lacks a language.
     """
-    names = [name for pair in published_splits(*languages).values() for name in pair]
+    names = [name for files in published_splits(*languages).values() for name in files]
     directory = data_dir / "multi30k"
     missing = [name for name in names if not _is_verified(directory / name)]
     source_dir = source_dir or _source_dir_from_environment()
@@ -107,15 +113,15 @@ def fetch(
     return directory
 
 
-def check_source_dir(source_dir: Path, languages: tuple[str, str]) -> None:
-    """Check that a folder holds the files of a language pair. Their content is verified when they are copied.
+def check_source_dir(source_dir: Path, languages: Sequence[str]) -> None:
+    """Check that a folder holds the files of these languages. Their content is verified when they are copied.
 
     Raises:
         UserError: a file is missing.
-        UsageError: the dataset lacks the language pair.
+        UsageError: the dataset lacks a language.
     """
-    for pair in published_splits(*languages).values():
-        for name in pair:
+    for files in published_splits(*languages).values():
+        for name in files:
             if not (source_dir / name).is_file():
                 raise UserError(_missing(source_dir / name))
 

@@ -15,6 +15,7 @@ from typing import Any
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines
 from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
@@ -51,12 +52,45 @@ class TwoFiles:
 
 
 @dataclass(frozen=True)
+class SeveralFiles:
+    """Line i of the target translates line i of each source."""
+
+    sources: tuple[Path, ...]
+    target: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files with the text."""
+        return *self.sources, self.target
+
+    def count(self) -> int:
+        """The number of lines of the target."""
+        return count_lines(self.target)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The sources, joined by tabs, and the target of each pair.
+
+        Raises:
+            UserError: a file is not UTF-8, or the numbers of lines differ.
+        """
+        for source in self.sources:
+            count_pairs(source, self.target)
+        for *sources, target in zip(*map(iter_lines, self.paths), strict=True):
+            yield SOURCE_END.join(map(one_line, sources)), target
+
+
+@dataclass(frozen=True)
 class Table:
-    """One file with both sides: two columns per line, or a JSON object per line with a text per language."""
+    """One file with all sides: a column for each per line, or a JSON object per line with a text per language."""
 
     path: Path
-    source_language: str
+    source_languages: tuple[str, ...]
     target_language: str
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those of the sources, then that of the target."""
+        return *self.source_languages, self.target_language
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -81,49 +115,66 @@ class Table:
         return "jsonl" if _is_json(self.path) else "tsv"
 
     def _tab_pairs(self) -> Iterator[tuple[str, str]]:
-        source, target = 0, 1
+        size = len(self.languages)
+        order = [*range(size)]
         for number, line in enumerate(iter_lines(self.path), 1):
-            columns = line.split("\t") if line.strip() else ["", ""]
-            if len(columns) != 2:
-                raise UserError(_wrong_columns(self.path, number, len(columns)))
-            if number == 1 and {self.source_language, self.target_language} == set(header := _header(columns)):
-                source, target = header.index(self.source_language), header.index(self.target_language)
+            columns = line.split("\t") if line.strip() else [""] * size
+            if len(columns) != size:
+                raise UserError(_wrong_columns(self.path, number, len(columns), size))
+            if number == 1 and set(self.languages) == set(header := _header(columns)):
+                order = [header.index(language) for language in self.languages]
             else:
-                yield columns[source], columns[target]
+                *sources, target = (columns[index] for index in order)
+                yield SOURCE_END.join(sources), target
 
     def _json_pairs(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(iter_lines(self.path), 1):
             if line.strip():
                 texts = _json_texts(self.path, number, line)
-                for language in (self.source_language, self.target_language):
+                for language in self.languages:
                     if language not in texts:
                         raise UserError(
                             f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
                             f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
                         )
-                yield one_line(texts[self.source_language]), one_line(texts[self.target_language])
+                *sources, target = (one_line(texts[language]) for language in self.languages)
+                yield SOURCE_END.join(sources), target
 
 
-def find_text(spec: Spec, source_language: str, target_language: str) -> TwoFiles | Table:
-    """Locate the text of a split.
+Text = TwoFiles | SeveralFiles | Table
+
+
+def find_text(spec: Spec, *languages: str) -> Text:
+    """Locate the text of a split, in the languages of its sources, usually one, and of its target.
 
     Raises:
-        UsageError: a list does not name two files, or a name is nearly right (the message suggests the right one).
+        UsageError: a list does not name a file per language, or a name is nearly right (the message suggests the right
+            one).
         UserError: a file does not exist.
     """
+    *source_languages, target_language = languages
     if isinstance(spec, str):
         if _is_table(spec):
-            return Table(Path(spec), source_language, target_language)
-        return TwoFiles(*_of_prefix(spec, source_language, target_language))
-    if len(spec) != 2:
-        raise UsageError(f"{', '.join(spec)}: expected a prefix or two files, source and target; not {len(spec)} files")
-    source, target = Path(spec[0]), Path(spec[1])
-    for path in (source, target):
+            return Table(Path(spec), tuple(source_languages), target_language)
+        return _of_files(_of_prefix(spec, *languages))
+    if len(spec) != len(languages):
+        wanted = "two files, source and target"
+        if len(languages) > 2:
+            wanted = f"{len(languages)} files, those of {', '.join(source_languages)} and the target"
+        raise UsageError(f"{', '.join(spec)}: expected a prefix or {wanted}; not {len(spec)} files")
+    paths = [Path(part) for part in spec]
+    for path in paths:
         if not path.is_file():
             raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    if source.samefile(target):
-        raise UsageError(f"{source}, {target}: the same file as source and target; name two")
-    return TwoFiles(source, target)
+    for source in paths[:-1]:
+        if source.samefile(paths[-1]):
+            raise UsageError(f"{source}, {paths[-1]}: the same file as source and target; name two")
+    return _of_files(paths)
+
+
+def _of_files(paths: Sequence[Path]) -> TwoFiles | SeveralFiles:
+    *sources, target = paths
+    return TwoFiles(sources[0], target) if len(sources) == 1 else SeveralFiles(tuple(sources), target)
 
 
 def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[str, str]:
@@ -169,11 +220,11 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
     return [code for code in codes if _CODE.fullmatch(code)], True
 
 
-def _of_prefix(prefix: str, *languages: str) -> tuple[Path, Path]:
+def _of_prefix(prefix: str, *languages: str) -> list[Path]:
     sides = [_side(prefix, language) for language in languages]
-    source, target = sides
-    if source is not None and target is not None:
-        return source, target
+    found = [path for path in sides if path is not None]
+    if len(found) == len(sides):
+        return found
     _check_nearly_right(prefix, languages)
     missing = f"{prefix}.{languages[sides.index(None)]}"
     present = next(filter(None, sides), None)
@@ -253,7 +304,9 @@ def _json_texts(path: Path, number: int, line: str) -> dict[str, str]:
     return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
-def _wrong_columns(path: Path, number: int, num_columns: int) -> str:
+def _wrong_columns(path: Path, number: int, num_columns: int, expected: int) -> str:
+    if expected > 2:
+        return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
     if num_columns < 2:
         return f"{path}, line {number}: no tab; expected source, tab, target"
     reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"

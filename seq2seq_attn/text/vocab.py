@@ -10,6 +10,7 @@ from typing import Any
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_regular, write_text
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -17,7 +18,7 @@ SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 class Vocab:
     """An immutable bijection between tokens and ids. Unknown tokens map to `UNK`, as does text spelled like a special
-    token (`<pad>`)."""
+    token (`<pad>`). `SOURCE_END`, which ends a source of several, maps to `EOS`."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
         """Take the tokens in order of their ids, specials first.
@@ -32,7 +33,7 @@ class Vocab:
             twice = Counter(self._tokens).most_common(1)[0][0]
             raise ValueError(f"token {twice!r} occurs twice")
         # without the specials, so that no text maps to them
-        self._ids = {token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)}
+        self._ids = {SOURCE_END: EOS} | {token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)}
 
     @property
     def tokens(self) -> list[str]:
@@ -99,6 +100,7 @@ def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequ
     `min_frequency` times. Ties are broken by code points."""
     # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text spelled like a
     # special from the counts.
+    counter = Counter({token: count for token, count in counter.items() if token != SOURCE_END})
     counted = import_torchtext().vocab.Vocab(
         counter, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS)
     )

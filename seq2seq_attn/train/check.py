@@ -28,20 +28,26 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
-    _check_objectives(config, _check_model(config.model))
+    _check_objectives(config, _check_model(config.model, len(config.data.sources)))
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
+    if config.train.cuda_graphs and len(config.data.sources) > 1:
+        raise UsageError(
+            "train.cuda_graphs=true: not with several sources, whose lengths each batch must read from the device; set "
+            "train.cuda_graphs=false"
+        )
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
     if config.data.tokenizer.name == "spacy":
-        for language in (config.data.source_language, config.data.target_language):
+        for language in (*config.data.sources, config.data.target_language):
             SpacyTokenizer(language)
 
 
-def _check_model(config: ModelConfig) -> Seq2Seq:
+def _check_model(config: ModelConfig, num_sources: int) -> Seq2Seq:
     """The model, without memory or random numbers."""
-    model = model_without_weights(config, num_source_ids=len(SPECIALS), num_target_ids=len(SPECIALS))
+    sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS), "num_sources": num_sources}
+    model = model_without_weights(config, **sizes)
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
     return model

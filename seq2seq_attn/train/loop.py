@@ -108,7 +108,10 @@ class Trainer:
         allow_tf32(precision, device)
         torch.manual_seed(config.seed)
         self._model = build_model(
-            config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab)
+            config.model,
+            num_source_ids=len(prepared.source_vocab),
+            num_target_ids=len(prepared.target_vocab),
+            num_sources=len(config.data.sources),
         ).to(device)
         if not group.is_first:
             torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.snippet import html_map
 
 EOS_LABEL = "<eos>"
@@ -31,7 +32,7 @@ class AttentionMap:
     """
 
     source_tokens: list[str]
-    """as the model saw the source, `<eos>` last"""
+    """as the model saw the source, `<eos>` last; also after each of several sources"""
     target_tokens: list[str]
     """`<eos>` last, if the translation ended with it"""
     weights_TS: npt.NDArray[np.floating[Any]]
@@ -57,7 +58,8 @@ class AttentionMap:
             missing = size - len(tokens)
             if missing not in (0, 1):
                 raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
-            labels.append([*tokens, *[EOS_LABEL] * missing])
+            shown = [EOS_LABEL if token == SOURCE_END else token for token in tokens]
+            labels.append([*shown, *[EOS_LABEL] * missing])
         return cls(labels[0], labels[1], weights_TS, unknown)
 
     def __repr__(self) -> str:

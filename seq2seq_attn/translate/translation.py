@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SPACE
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
+from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -42,7 +43,7 @@ class Translation:
     log_prob: float
     """natural logarithm of the translation's probability, EOS included"""
     source_tokens: list[str]
-    """the source as the model saw it, `<eos>` last"""
+    """the source as the model saw it, `<eos>` last; a tab ends each of several sources but the last"""
     attention: npt.NDArray[np.float32] | None
     """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it; a column for each
     of `source_tokens`. None for a model without attention over source positions, or above `MAX_ATTENTION_CELLS`"""
@@ -58,15 +59,16 @@ class Translation:
 
     def links(self) -> list[tuple[int, int]]:
         """The hard alignment: (source position, target position) of each token's highest weight, in target order.
-        Tokens with their highest weight on EOS have no link.
+        Tokens with their highest weight on the end of a source have no link.
 
         Raises:
             ValueError: there is no attention.
         """
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
-        eos = len(self.source_tokens) - 1
-        return [(source, target) for target, source in enumerate(self.heaviest) if source != eos]
+        ends = {position for position, token in enumerate(self.source_tokens[:-1]) if token == SOURCE_END}
+        ends.add(len(self.source_tokens) - 1)
+        return [(source, target) for target, source in enumerate(self.heaviest) if source not in ends]
 
     def attention_map(self) -> AttentionMap | None:
         """The attention with its tokens as labels; None without attention or tokens."""
@@ -115,6 +117,21 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
         segments.append(list(tokens[start:stop]))
         start = stop
     return [*segments, list(tokens[start:])]
+
+
+def split_line(tokens: Sequence[str], max_length: int) -> list[list[str]]:
+    """`split_source`; several sources, of which one is too long, are cut into the same number of parts of equal
+    length, because there are no links that tell which parts belong together."""
+    sources = split_sources(tokens)
+    if len(sources) == 1:
+        return split_source(tokens, max_length)
+    num_segments = max(len(split_source(source, max_length)) for source in sources)
+    return [
+        join_sources(
+            [source[k * len(source) // num_segments : (k + 1) * len(source) // num_segments] for source in sources]
+        )
+        for k in range(num_segments)
+    ]
 
 
 def _break(tokens: Sequence[str], start: int, full: int) -> int:

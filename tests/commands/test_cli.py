@@ -246,7 +246,7 @@ def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> Non
         TranslationRequest(
             [],
             [Path("r"), Path("s")],
-            input="a",
+            inputs=["a"],
             output="b",
             format="json",
             search=SearchOptions.given(**options, batch_size=9),

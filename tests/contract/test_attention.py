@@ -15,6 +15,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.text.vocab import EOS
 
 BATCH, POSITIONS, QUERY_SIZE, MEMORY_SIZE = 5, 7, 13, 26
 LENGTHS = (7, 3, 1, 5, 2)
@@ -41,9 +42,10 @@ def case(name, dtype=torch.float64, scale=1.0, *, training=False):
 
 
 def prepare(attention, values, mask):
-    """The summary is the first value: real in every row."""
-    lengths = mask.sum(dim=1)
-    source = SourceBatch(torch.where(mask, 7, 0), lengths, torch.where(mask, 7, 0))
+    """The summary is the first value: real in every row. The second position ends the first of several sources."""
+    lengths, ids = mask.sum(dim=1), torch.where(mask, 7, 0)
+    ids[:, 1:2].masked_fill_(mask[:, 1:2], EOS)
+    source = SourceBatch(ids, lengths, ids)
     return attention.prepare(Encoded(values, mask, values[:, 0]), source)
 
 

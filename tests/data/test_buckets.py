@@ -103,7 +103,7 @@ def test_little_padding_on_real_lengths(multi30k_dir, multi30k_lengths, size, un
 def multi30k_lengths(multi30k_dir):
     """Lengths of the training pairs in subwords and in words."""
     lines = read_pairs(multi30k_dir / "train.de.gz", multi30k_dir / "train.en.gz")
-    subword = build_tokenizers(*lines, name="sentencepiece", source_language="de", target_language="en")
+    subword = build_tokenizers(*lines, name="sentencepiece", source_languages=["de"], target_language="en")
     subwords = [tokenizer.tokenize_many(side) for tokenizer, side in zip(subword, lines, strict=True)]
     words = [[line.split() for line in side] for side in lines]
     return [[np.array([len(tokens) for tokens in side]) for side in sides] for sides in (subwords, words)]

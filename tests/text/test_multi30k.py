@@ -198,6 +198,10 @@ def test_languages(monkeypatch):
     assert list(published_splits("de", "en")) == list(multi30k.SPLITS)
     assert list(published_splits("en", "cs")) == ["train", "valid", "test_2016_flickr"]
     assert published_splits("fr", "de")["valid"] == ("val.fr.gz", "val.de.gz")
+    assert published_splits("de", "fr", "cs", "en")["valid"] == tuple(
+        f"val.{code}.gz" for code in ("de", "fr", "cs", "en")
+    )
+    assert list(published_splits("de", "fr", "cs", "en")) == ["train", "valid", "test_2016_flickr"]
     with pytest.raises(UsageError, match="language 'es': Multi30k has cs, de, en, fr"):
         published_splits("de", "es")
     with pytest.raises(UsageError, match="are both 'de'"):

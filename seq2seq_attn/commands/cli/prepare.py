@@ -68,7 +68,7 @@ def prepare(
     if source_dir is not None:
         if resolved.data.corpus != "multi30k":
             raise UsageError(f"--source-dir {source_dir}: for multi30k only, not {resolved.data.corpus}")
-        check_source_dir(source_dir, (resolved.data.source_language, resolved.data.target_language))
+        check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
     prepared = prepare_corpus(resolved, show_progress=is_terminal())
     typer.echo(audit_report(prepared))
 

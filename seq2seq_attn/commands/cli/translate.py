@@ -47,7 +47,14 @@ Runs = Annotated[
     ),
 ]
 Input = Annotated[
-    str | None, typer.Option("-i", "--input", metavar="FILE|-", help="Lines to translate.", show_default="-")
+    list[str] | None,
+    typer.Option(
+        "-i",
+        "--input",
+        metavar="FILE|-",
+        help="Lines to translate. A run with several sources takes a file for each, or one with columns.",
+        show_default="-",
+    ),
 ]
 Output = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")]
 TranslationFormat = Annotated[
@@ -109,7 +116,8 @@ def translate(
 ) -> None:
     """Translate texts, a file or standard input: output line i translates input line i.
 
-    A blank line gives a blank line. Memory does not grow with the file.
+    A blank line gives a blank line. Memory does not grow with the file. A run with several sources takes a TEXT or
+    -i FILE for each in turn, or lines with tabs between them.
     """
     from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions
@@ -117,7 +125,7 @@ def translate(
     request = command.TranslationRequest(
         texts or [],
         run or [],
-        input=input,
+        inputs=input or [],
         output=output,
         format=format.value,
         search=SearchOptions.given(**{name: context.params[name] for name in _SEARCH}),

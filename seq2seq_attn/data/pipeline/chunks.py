@@ -17,6 +17,7 @@ from seq2seq_attn.text import corpus
 from seq2seq_attn.text.overlap import Digests, digest_pairs
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
+from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
 
 MAX_PAIRS = 4_096
 MAX_BYTES = 1 << 20
@@ -88,7 +89,10 @@ class ChunkTokenizer:
             for tokenizer, text in zip(self._tokenizers, chunk.text, strict=True)
         ]
         lengths = [np.fromiter(map(len, lines), dtype=np.int64, count=chunk.num_pairs) for lines in tokenized]
-        faults = corpus.check_pairs(lengths[0], lengths[1], self._max_length, self._max_length_ratio)
+        longest = lengths[0]
+        if isinstance(self._tokenizers[0], SeveralTokenizer):
+            longest = np.array([max(map(len, split_sources(line))) for line in tokenized[0]], dtype=np.int64)
+        faults = corpus.check_pairs(longest, lengths[1], self._max_length, self._max_length_ratio)
         keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
         source, target = (_side(*of_side, keep) for of_side in zip(tokenized, lengths, strict=True))
         return TokenizedChunk(

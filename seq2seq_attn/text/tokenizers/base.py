@@ -10,6 +10,8 @@ Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 SPACE = "▁"
 """U+2581, SentencePiece's mark for a space."""
+SOURCE_END = "\t"
+"""Between the sources of a line, as text and as a token. No tokenizer makes it from text: tabs become spaces first."""
 
 
 class Tokenizer(Protocol):
@@ -32,6 +34,7 @@ class Tokenizer(Protocol):
         """The line that has these tokens."""
         ...
 
-    def save(self, directory: Path, side: Side) -> None:
-        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`."""
+    def save(self, directory: Path, side: str) -> None:
+        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`. `side` is a `Side`, or names
+        one of several sources."""
         ...

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import SPACE, Side
+from seq2seq_attn.text.tokenizers.base import SPACE
 
 
 class CharacterTokenizer:
@@ -30,6 +30,6 @@ class CharacterTokenizer:
         """The characters as one string."""
         return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
-    def save(self, directory: Path, side: Side) -> None:
+    def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json`."""
         write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of
-from seq2seq_attn.text.tokenizers.base import Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
 
 
 def build_tokenizers(
@@ -17,7 +19,7 @@ def build_tokenizers(
     target_lines: Iterable[str],
     *,
     name: str,
-    source_language: str,
+    source_languages: Sequence[str],
     target_language: str,
     lowercase: bool = False,
     vocab_size: int = 8_000,
@@ -25,7 +27,8 @@ def build_tokenizers(
     model_type: str = "unigram",
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides. SentencePiece is trained on the lines: one model for both sides if `joint`, else
-    one per side. The other kinds need no training.
+    one per side. The other kinds need no training. With several source languages, a source line holds a text in each,
+    separated by tabs.
 
     Raises:
         UserError: spaCy lacks a language, or the lines are blank.
@@ -39,18 +42,23 @@ def build_tokenizers(
             train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
             for lines in texts
         ]
-        return trained[0], trained[-1]
+        return _of_sources(source_languages, [trained[0]] * len(source_languages)), trained[-1]
     if name == "spacy":
         from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-        source, target = (SpacyTokenizer(code, lowercase=lowercase) for code in (source_language, target_language))
-        return source, target
+        *sources, target = (SpacyTokenizer(code, lowercase=lowercase) for code in (*source_languages, target_language))
+        return _of_sources(source_languages, sources), target
     from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
-    return CharacterTokenizer(lowercase=lowercase), CharacterTokenizer(lowercase=lowercase)
+    characters = CharacterTokenizer(lowercase=lowercase)
+    return _of_sources(source_languages, [characters] * len(source_languages)), characters
 
 
-def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
+def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer]) -> Tokenizer:
+    return parts[0] if len(parts) == 1 else SeveralTokenizer(languages, parts)
+
+
+def saved_settings(directory: Path, side: str) -> dict[str, Any]:
     """The settings of a saved tokenizer, with the hash of its SentencePiece model. Equal settings give equal tokens.
 
     Raises:
@@ -60,6 +68,8 @@ def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
     saved = read_json(path)
     if not isinstance(saved, dict):
         raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
+    if saved.get("name") == SEVERAL:
+        return {**saved, "parts": [saved_settings(directory, part) for part in _part_names(side, saved)]}
     if saved.get("name") != "sentencepiece":
         return saved
     model = directory / f"{side}.sentencepiece.model"
@@ -69,7 +79,7 @@ def saved_settings(directory: Path, side: Side) -> dict[str, Any]:
         raise UserError(f"{model}: cannot be read ({error.strerror})") from None
 
 
-def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
+def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """Load the tokenizer of a side.
 
     Raises:
@@ -78,6 +88,9 @@ def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
     path = directory / f"{side}.tokenizer.json"
     saved = read_json(path)
     try:
+        if saved["name"] == SEVERAL:
+            parts = {part: load_tokenizer(directory, part) for part in dict.fromkeys(_part_names(side, saved))}
+            return SeveralTokenizer(saved["languages"], [parts[part] for part in _part_names(side, saved)])
         name, lowercase = saved["name"], bool(saved["lowercase"])
         if name == "spacy":
             from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
@@ -94,3 +107,11 @@ def load_tokenizer(directory: Path, side: Side) -> Tokenizer:
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again") from None
     raise UserError(f"{path}: unknown tokenizer {name!r}; this version has spacy, sentencepiece, characters")
+
+
+def _part_names(side: str, saved: Mapping[str, Any]) -> list[str]:
+    """The tokenizers of the sources, which lie beside. Raises ValueError for another folder's."""
+    names = [str(name) for name in saved["parts"]]
+    if not names or not all(re.fullmatch(rf"{side}\.[A-Za-z_-]+", name) for name in names):
+        raise ValueError(names)
+    return names

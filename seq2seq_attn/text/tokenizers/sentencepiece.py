@@ -13,7 +13,7 @@ from typing import Any
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import SPACE, Side
+from seq2seq_attn.text.tokenizers.base import SPACE
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class SentencePieceTokenizer:
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
         return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
-    def save(self, directory: Path, side: Side) -> None:
+    def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""
         with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
             temporary.write_bytes(self.model)

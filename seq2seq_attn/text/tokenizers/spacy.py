@@ -12,7 +12,6 @@ from typing import Any
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import Side
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy_spans import BoundaryRules, Tokens
 
@@ -105,7 +104,7 @@ class SpacyTokenizer:
         """The tokens joined by the rules of the language (`detokenize.py`)."""
         return one_line(detokenize(tokens, self.language))
 
-    def save(self, directory: Path, side: Side) -> None:
+    def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json`."""
         saved = {"name": self.name, "language": self.language, "lowercase": self.lowercase}
         write_json(directory / f"{side}.tokenizer.json", saved)

@@ -46,7 +46,7 @@ LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
     target = build_tokenizers(
-        GERMAN, ENGLISH, name=request.param, source_language="de", target_language="en", vocab_size=80
+        GERMAN, ENGLISH, name=request.param, source_languages=["de"], target_language="en", vocab_size=80
     )[1]
     assert target.name == request.param
     return target
@@ -123,7 +123,7 @@ def test_it_comes_back_from_its_files(tokenizer, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
     source, _ = build_tokenizers(
-        GERMAN, ENGLISH, name=name, source_language="de", target_language="en", vocab_size=80, lowercase=True
+        GERMAN, ENGLISH, name=name, source_languages=["de"], target_language="en", vocab_size=80, lowercase=True
     )
     source.save(tmp_path, "source")
     for tokenizer in (source, load_tokenizer(tmp_path, "source")):
@@ -271,7 +271,7 @@ def test_sentencepiece_training_is_deterministic(model_type):
 
 
 def test_sentencepiece_joint_or_per_side():
-    languages = {"source_language": "de", "target_language": "en"}
+    languages = {"source_languages": ["de"], "target_language": "en"}
     source, target = build_tokenizers(GERMAN, ENGLISH, name="sentencepiece", vocab_size=80, joint=True, **languages)
     assert isinstance(source, SentencePieceTokenizer)
     assert source is target

@@ -1,0 +1,89 @@
+"""Hierarchical attention: first over the positions of each part of a line, then over the parts (Libovicky and Helcl
+2017, section 3.3).
+
+    e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j         c_k = sum_j alpha_kj h_kj
+    e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
+
+The parts are the sources of a line with several (`model/sources.py`); a line with one source is one part, and the
+variant is then additive attention. The weight of position j of part k is beta_k alpha_kj. W is `query_projection`, U
+is `key_projection`; W' and U' are `part_query_projection` and `part_key_projection`.
+
+The paper has U, U' and a projection of c_k for each source. Here the parts share U and U', so that their number may
+differ between lines, and c_k is not projected: each source has an encoder of its own.
+
+Shapes, besides those of `base.py`: K parts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import Size
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.sources import source_numbers
+
+
+class Parts(NamedTuple):
+    """The values with the part that each belongs to."""
+
+    values_BSM: Tensor
+    """0 on padding"""
+    keys_BSA: Tensor
+    is_inside_BKS: Tensor
+    """bool, whether a position belongs to a part; every real position for a part that the line lacks"""
+    exists_BK: Tensor
+    """bool, whether the line has this part"""
+
+
+class Hierarchical(Attention):
+    """Two levels of additive attention.
+
+    Args:
+        attention_size: A, the size of the hidden layers of both levels.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+        super().__init__(memory_size)
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.part_query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.part_key_projection = nn.Linear(memory_size, attention_size)
+        self.part_score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, Stateless]:
+        """Project the values to keys, and find the parts, once."""
+        mask_BS = encoded.mask_BS
+        values_BSM = zero_padding(encoded.values_BSM, mask_BS)
+        numbers_BS = source_numbers(source.ids_BS).masked_fill(~mask_BS, 0)
+        parts_K = torch.arange(int(numbers_BS.max()) + 1, device=numbers_BS.device)
+        is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
+        exists_BK = is_inside_BKS.any(dim=2)
+        is_inside_BKS = torch.where(exists_BK.unsqueeze(2), is_inside_BKS, mask_BS.unsqueeze(1))
+        return Parts(values_BSM, self.key_projection(values_BSM), is_inside_BKS, exists_BK), Stateless()
+
+    def step(self, query_BH: Tensor, memory: Parts, state: Stateless) -> Attended:
+        """A context per part, then their average."""
+        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BKS = scores_BS.unsqueeze(1).expand_as(memory.is_inside_BKS)
+        weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)
+        contexts_BKM = torch.bmm(weights_BKS.to(memory.values_BSM.dtype), memory.values_BSM)
+        keys_BKA = self.part_key_projection(contexts_BKM)
+        hidden_BKA = torch.tanh(keys_BKA + self.part_query_projection(query_BH).unsqueeze(1))
+        scores_BK = hidden_BKA @ self.part_score_weight_A.to(hidden_BKA.dtype)
+        context_BM, weights_BK = attend(scores_BK, contexts_BKM, memory.exists_BK, self.normalizer)
+        return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
+
+
+def build(
+    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+) -> Hierarchical:
+    """`attention_size` defaults to the query size."""
+    return Hierarchical(query_size, memory_size, attention_size or query_size, normalizer)

@@ -1,0 +1,91 @@
+"""Several sources: an encoder for each (Zoph and Knight 2016, section 3).
+
+A line of several sources holds them one after the other, each with its EOS at the end. Each encoder reads its own
+source, and its values take that source's positions in the line. So any attention gives one distribution over the
+positions of all sources (Libovicky and Helcl 2017, section 3.2, "flat"); `attention/hierarchical.py` gives one per
+source.
+
+    h_final = tanh(W_c [h^1_final ; h^2_final ; ...])
+
+W_c, the paper's "basic" combination, is `combination`; it has a bias here.
+
+Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.text.vocab import EOS, PAD
+
+
+def source_numbers(ids_BS: Tensor) -> Tensor:
+    """The number of each position's source, from 0: that of EOS tokens before it. Padding has any number."""
+    is_end_BS = (ids_BS == EOS).long()
+    return is_end_BS.cumsum(dim=1) - is_end_BS
+
+
+class SeveralSources(Encoder):
+    """An encoder per source, which share the embedding. A source that a line lacks is an EOS alone."""
+
+    def __init__(self, encoders: Sequence[Encoder]) -> None:
+        memory_size = encoders[0].memory_size
+        super().__init__(memory_size)
+        self.encoders = nn.ModuleList(encoders)
+        self.combination = nn.Linear(len(encoders) * memory_size, memory_size)
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """The embedding of the tokens of all sources; None if the encoders have none."""
+        embedding = getattr(self.encoders[0], "embedding", None)
+        return embedding if isinstance(embedding, Embedding) else None
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        """See `Encoder.forward`."""
+        mask_BS = source.mask_BS
+        numbers_BS = source_numbers(source.ids_BS).clamp(max=len(self.encoders) - 1)
+        positions_S = torch.arange(mask_BS.shape[1], device=mask_BS.device)
+        index_BS = torch.zeros_like(numbers_BS)
+        found: list[Encoded] = []
+        width = 0
+        for number, encoder in enumerate(self.encoders):
+            part = _part(source, mask_BS & (numbers_BS == number))
+            encoded = encoder(part.source)
+            index_BS = torch.where(numbers_BS == number, positions_S - part.starts_B.unsqueeze(1) + width, index_BS)
+            width += encoded.values_BSM.shape[1]
+            found.append(encoded)
+        values_BXM = torch.cat([encoded.values_BSM for encoded in found], dim=1)
+        index_BS = index_BS.masked_fill(~mask_BS, 0)
+        values_BSM = values_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, values_BXM.shape[-1]))
+        final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in found], dim=-1)))
+        return Encoded(values_BSM, mask_BS, final_BM)
+
+
+class _Part(NamedTuple):
+    source: SourceBatch
+    starts_B: Tensor
+    """the position in the line where the source begins"""
+
+
+def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
+    """One source of each line as a batch of its own."""
+    lengths_B = is_inside_BS.sum(dim=1)
+    starts_B = is_inside_BS.long().argmax(dim=1)
+    positions_P = torch.arange(max(1, int(lengths_B.max())), device=lengths_B.device)
+    is_real_BP = positions_P < lengths_B.unsqueeze(1)
+    index_BP = (starts_B.unsqueeze(1) + positions_P).clamp(max=is_inside_BS.shape[1] - 1)
+
+    def taken(ids_BS: Tensor) -> Tensor:
+        ids_BP = ids_BS.gather(1, index_BP).masked_fill(~is_real_BP, PAD)
+        ids_BP[:, 0].masked_fill_(lengths_B == 0, EOS)
+        return ids_BP
+
+    lengths_B = lengths_B.clamp(min=1).cpu()
+    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.surface_ids_BS)), starts_B)

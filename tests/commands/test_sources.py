@@ -1,0 +1,212 @@
+"""Several sources through the four commands: texts and files in, one translation per sentence out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.errors import UserError
+from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
+
+FRENCH = "chien chat homme femme enfant balle maison arbre".split()
+SETTINGS = ["data.source_languages=[de,fr]", "data.source_language=de"]
+
+
+def write_corpus(directory: Path) -> None:
+    """The toy corpus with a French side: the same words in the order of the German."""
+    write_toy_corpus(directory)
+    for path in directory.glob("*.de"):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        words = [" ".join(FRENCH[SOURCE.index(word)] for word in line.split()) for line in lines]
+        path.with_suffix(".fr").write_text("\n".join(words), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two updates, beside its corpus."""
+    root = tmp_path_factory.mktemp("sources")
+    write_corpus(root / "corpus")
+    assert run(["train", "--run-dir", str(root / "run"), *options(root, "train.max_updates=2")]) == 0
+    return root
+
+
+def options(root: Path, *more: str) -> list[str]:
+    settings = [*toy_settings(root / "corpus"), *SETTINGS, *more]
+    return ["-c", "base", *(f"--set={setting}" for setting in settings)]
+
+
+def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    capsys.readouterr()
+    assert run(arguments) == 0
+    return capsys.readouterr().out.split("\n")[:-1]
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    assert out == ""
+    return code, err.splitlines()[-1]
+
+
+def test_prepare_audits_the_sources_as_one_side(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = outputs(capsys, "prepare", "-c", str(trained / "run" / "config.yaml"))
+    assert "(de+fr -> en)" in found[0]
+
+
+def test_texts_files_and_columns_say_the_same(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, columns = trained / "corpus", trained / "columns.tsv"
+    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
+    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+    of = ["translate", "--run", str(trained / "run")]
+    from_files = outputs(capsys, *of, "-i", str(corpus / "test.de"), "-i", str(corpus / "test.fr"))
+    assert len(from_files) == len(sides[0]) == 20
+    assert outputs(capsys, *of, "-i", str(columns)) == from_files
+    texts = [text for pair in zip(*sides, strict=True) for text in pair]
+    assert outputs(capsys, *of, *texts) == from_files
+    assert outputs(capsys, *of, f"{sides[0][0]}\t{sides[1][0]}") == from_files[:1]
+
+
+def test_each_source_counts(trained: Path) -> None:
+    translator = load(trained / "run")
+    assert translator.num_sources == 2
+    lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
+    scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
+    assert len(scores) == len(lines)
+
+
+def test_a_line_of_blank_sources_is_blank(trained: Path) -> None:
+    assert [t.text for t in load(trained / "run").translate(["", "\t", " \t "])] == ["", "", ""]
+
+
+def test_a_sentence_does_not_depend_on_its_batch(trained: Path) -> None:
+    translator = load(trained / "run")
+    lines = ["Hund Mann Frau\tchien", "Hund\tchien homme femme chat", "Mann\thomme", "\tchien", "Frau Frau\t"]
+    together = translator.translate(lines, beam_size=2)
+    alone = [translator.translate([line], beam_size=2)[0] for line in lines]
+    assert [t.text for t in together] == [t.text for t in alone]
+    assert [t.log_prob for t in together] == pytest.approx([t.log_prob for t in alone], abs=1e-5)
+
+
+def test_over_long_sources_are_cut_alike(trained: Path) -> None:
+    translator = load(trained / "run").with_max_source_length(8)
+    [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
+    sources = "".join(found.source_tokens[:-1])
+    assert sources.replace("\t", "").count("▁") == 5  # nothing is lost
+    assert sources.count("\t") == 3  # 20 characters in three segments
+
+
+def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"alignment": trained / "links", "attention": trained / "map.html"}
+    extra = [f"--{name}={path}" for name, path in files.items()]
+    of = ["translate", "--run", str(trained / "run"), "--format=json", *extra]
+    [line] = outputs(capsys, *of, "Hund", "chien chat")
+    found = json.loads(line)
+    assert found["source_tokens"] == [*"Hund", "\t", *"chien▁chat", "<eos>"]
+    assert 4 not in {source for source, _ in found["links"]}
+    words = {int(link.split("-")[0]) for link in files["alignment"].read_text().split()}
+    assert words <= {0, 1, 2}
+    [translation] = load(trained / "run").translate(["Hund\tchien chat"])
+    map = translation.attention_map()
+    assert map is not None
+    assert map.source_tokens[4] == map.source_tokens[-1] == "<eos>"
+    assert map.weights_TS.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_evaluate_takes_splits_and_files_with_columns(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, columns, report = trained / "corpus", trained / "both.tsv", trained / "report.json"
+    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
+    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+    of_files = [f"--source={columns}", f"--reference={corpus / 'test.en'}"]
+    scores = []
+    for given in ([], of_files):
+        assert run(["evaluate", str(trained / "run"), f"--json={report}", *given]) == 0
+        [found] = json.loads(report.read_text())["sets"]
+        scores.append(found["measures"][0]["runs"][0]["score"])
+    assert scores[0] == scores[1]
+
+
+def test_score(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = outputs(capsys, "score", str(trained / "corpus" / "test"), "--run", str(trained / "run"))
+    assert len(found) == 20
+
+
+def test_own_text_as_files_and_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_corpus(Path("corpus"))
+    prefix = Path("corpus/train")
+    sides = [prefix.with_suffix(f".{language}").read_text().split("\n")[:-1] for language in ("de", "fr", "en")]
+    rows = [*zip(*sides, strict=True)]
+    Path("three.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    keys = ("fr", "en", "de")
+    lines = [json.dumps(dict(zip(keys, (fr, en, de), strict=True))) for de, fr, en in rows]
+    Path("three.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    files = [str(prefix.with_suffix(f".{language}")) for language in ("de", "fr", "en")]
+    audits = []
+    for train in (["corpus/train"], files, ["three.tsv"], ["three.jsonl"]):
+        given = [f"--train={text}" for text in train]
+        found = outputs(capsys, "prepare", *given, "--set=data.source_languages=[de,fr]", "--set=data.data_dir=data")
+        audits.append(found[1:])
+    assert audits[1:] == audits[:-1]
+    assert run(["train", "--train=corpus/train", "--set=data.source_languages=[de,fr]", "--dump-config"]) == 0
+    values = yaml.safe_load(capsys.readouterr().out)
+    assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["data.source_languages=[de,de]"], "data.source_languages=['de', 'de']: a language is given twice"),
+        (
+            ["data.source_languages=[de,../x]"],
+            "data.source_languages='../x': expected a list of language codes, for example [de,fr,cs]",
+        ),
+        (["data.links=ibm1"], "data.links='ibm1': alignments are with one source"),
+        (["data.stitch={2: 1}"], "data.stitch={2: 1.0}: joins pairs of one source"),
+        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
+        (["data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
+        (["data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target_language"),
+        (["data.train=[a,b]"], "train=['a', 'b']: expected a prefix or 3 files, those of de, fr and the target file"),
+    ],
+)
+def test_settings_that_do_not_fit(
+    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, error = error_of(capsys, "train", *options(tmp_path, *settings))
+    assert code == 2
+    assert message in error
+
+
+def test_inputs_that_do_not_fit(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = ["translate", "--run", str(trained / "run")]
+    code, error = error_of(capsys, *of, "Hund")
+    assert code == 2
+    assert "1 text: this run reads 2 sources; give a text for each" in error
+    corpus = trained / "corpus"
+    code, error = error_of(capsys, *of, *["-i", str(corpus / "test.de")] * 3)
+    assert code == 2
+    assert "3 times -i: this run reads 2 sources" in error
+    code, error = error_of(capsys, *of, "-i", str(corpus / "test.de"))
+    assert code == 1
+    assert "1 text; expected 2, separated by tabs: de, fr" in error
+    code, error = error_of(capsys, *of, "-i", str(corpus / "test.de"), "-i", str(corpus / "train.fr"))
+    assert code == 1
+    assert "test.de: 20 lines, fewer than another input" in error
+    with pytest.raises(UserError, match="3 texts; expected 2, separated by tabs: de, fr"):
+        load(trained / "run").translate(["a\tb\tc"])
+
+
+def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = options(trained, "data.source_languages=[]", "train.max_updates=1")
+    assert run(["train", "--run-dir", str(trained / "single"), *settings]) == 0
+    source = str(trained / "corpus" / "test.de")
+    code, error = error_of(capsys, "translate", "--run", str(trained / "single"), "-i", source, "-i", source)
+    assert code == 2
+    assert "this run reads one source, so one file" in error

@@ -1,0 +1,62 @@
+"""The tokenizer of several sources."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer, saved_settings
+from seq2seq_attn.text.tokenizers.several import SeveralTokenizer
+from seq2seq_attn.text.vocab import EOS, UNK, Vocab, build_vocab
+
+LINES = ["Ein Hund.\tUn chien.\tPes.", "Zwei Katzen.\tDeux chats.\tDvě kočky."]
+TARGET = ["A dog.", "Two cats."]
+
+
+def build(name: str) -> SeveralTokenizer:
+    source, _ = build_tokenizers(
+        LINES, TARGET, name=name, source_languages=["de", "fr", "cs"], target_language="en", vocab_size=60
+    )
+    assert isinstance(source, SeveralTokenizer)
+    return source
+
+
+@pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
+def test_saved_and_loaded_it_gives_the_same_tokens(name: str, tmp_path: Path) -> None:
+    tokenizer = build(name)
+    tokenizer.save(tmp_path, "source")
+    loaded = load_tokenizer(tmp_path, "source")
+    assert loaded.tokenize_many(LINES) == tokenizer.tokenize_many(LINES)
+    assert [line.count("\t") for line in loaded.tokenize_many(LINES)] == [2, 2]
+    assert [loaded.detokenize(tokens) for tokens in loaded.tokenize_many(LINES)] == LINES
+    assert loaded.name == name
+    assert saved_settings(tmp_path, "source")["languages"] == ["de", "fr", "cs"]
+
+
+def test_each_source_is_tokenized_by_the_rules_of_its_language() -> None:
+    assert build("spacy").tokenize("l'eau\tl'eau\tl'eau") == ["l'eau", "\t", "l'", "eau", "\t", "l'eau"]
+
+
+def test_a_source_may_be_blank() -> None:
+    assert build("characters").tokenize_many(["a\t\tb", "\t\t", " "]) == [["a", "\t", "\t", "b"], [], []]
+
+
+def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
+    tokenizer = build("characters")
+    vocab = build_vocab(Counter(token for tokens in tokenizer.tokenize_many(LINES) for token in tokens))
+    assert "\t" not in vocab.tokens
+    assert vocab.ids_of(["\t", "<eos>"]) == [EOS, UNK]
+    assert Vocab(vocab.tokens).id_of("\t") == EOS
+
+
+@pytest.mark.parametrize("parts", [["../source.de"], ["target"], [], "x", None])
+def test_a_damaged_file_is_refused(parts: object, tmp_path: Path) -> None:
+    build("characters").save(tmp_path, "source")
+    path = tmp_path / "source.tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "parts": parts}))
+    with pytest.raises(UserError, match=r"source\.tokenizer\.json: not a tokenizer file"):
+        load_tokenizer(tmp_path, "source")
