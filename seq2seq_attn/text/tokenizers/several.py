@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
@@ -61,7 +61,7 @@ class SeveralTokenizer:
             return [""] * len(self.parts)
         if len(columns) != len(self.parts):
             raise UserError(
-                f"{shorten(text)}: {len(columns)} {'text' if len(columns) == 1 else 'texts'}; expected "
+                f"{reprlib.repr(text)}: {len(columns)} {'text' if len(columns) == 1 else 'texts'}; expected "
                 f"{len(self.parts)}, separated by tabs: {', '.join(self.languages)}"
             )
         return columns
