@@ -28,6 +28,7 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.tokenizers.several import num_sources
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.translate.translator import Translator, load
 
@@ -102,7 +103,9 @@ def translate(request: TranslationRequest) -> None:
         side_writers = open_attention_writers(stack, **request.attention_files)
         text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
-        chunks = read_lines(readers) if readers else iter([_lines(request.texts, translator.num_sources)])
+        chunks = (
+            read_lines(readers) if readers else iter([_lines(request.texts, num_sources(translator.source_tokenizer))])
+        )
         progress = stack.enter_context(_progress(request))
         try:
             _translate_chunks(translator, chunks, writers, progress, search)
@@ -137,16 +140,16 @@ def _check_input(request: TranslationRequest) -> None:
             log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
 
-def _lines(texts: Sequence[str], num_sources: int) -> list[str]:
-    """A line per sentence: texts that hold no tab are those of the sources in turn."""
-    if num_sources == 1 or any(SOURCE_END in text for text in texts):
+def _lines(texts: Sequence[str], number: int) -> list[str]:
+    """A line per sentence: texts that hold no tab are those of a `number` of sources in turn."""
+    if number == 1 or any(SOURCE_END in text for text in texts):
         return list(texts)
-    return [SOURCE_END.join(texts[start : start + num_sources]) for start in range(0, len(texts), num_sources)]
+    return [SOURCE_END.join(texts[start : start + number]) for start in range(0, len(texts), number)]
 
 
 def _check_num_sources(request: TranslationRequest, translator: Translator) -> None:
     """Raise UsageError if there is not a text or a file for each source."""
-    number, names, texts = translator.num_sources, request.input_names, request.texts
+    number, names, texts = num_sources(translator.source_tokenizer), request.input_names, request.texts
     if number == 1 and len(names) > 1:
         raise UsageError(f"-i {names[1]}: this run reads one source, so one file; join the files, or call it for each")
     if len(names) > 1 and len(names) != number:

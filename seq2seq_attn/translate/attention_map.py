@@ -69,3 +69,9 @@ class AttentionMap:
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
         return html_map(self.weights_TS, self.source_tokens, self.target_tokens, self.unknown)
+
+
+def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
+    """The source token with the highest weight; the ends of sources are none."""
+    is_text_S = np.array([token != SOURCE_END for token in source])
+    return source[int((weights_S[: len(source)] * is_text_S).argmax())]

@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from seq2seq_attn.config import SearchConfig
@@ -34,9 +33,9 @@ from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.sample import sample_search
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
-from seq2seq_attn.text.tokenizers.several import SeveralTokenizer
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
+from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.batching import batches_by_length, chunks, eval_mode
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
@@ -125,12 +124,6 @@ class Translator:
         """The model's device."""
         return self._device
 
-    @property
-    def num_sources(self) -> int:
-        """How many texts a line holds, separated by tabs."""
-        tokenizer = self._source_tokenizer
-        return len(tokenizer.parts) if isinstance(tokenizer, SeveralTokenizer) else 1
-
     @cached_property
     def has_attention(self) -> bool:
         """Whether translations come with attention over source positions; false for the fixed-vector models."""
@@ -157,8 +150,7 @@ class Translator:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
-            texts: lines; line breaks inside a line count as spaces. With several sources, a line holds a text in each,
-                separated by tabs.
+            texts: lines; line breaks inside a line count as spaces, and tabs separate the texts of several sources.
             beam_size: hypotheses kept per line; 1 is greedy search. None: as configured in the run.
             length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
             max_length_ratio: the maximum number of target tokens per source token, to which the configured
@@ -300,10 +292,9 @@ class Translator:
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
         if options.unk == "copy" and weights_TS is not None:
-            is_text = np.array([token != SOURCE_END for token in source])
             for position, token_id in enumerate(hypothesis.ids):
                 if token_id == UNK:
-                    tokens[position] = source[int((weights_TS[position, : len(source)] * is_text).argmax())]
+                    tokens[position] = heaviest_token(source, weights_TS[position])
         tokens[: len(segment.prefix)] = segment.prefix  # also where the vocabulary lacks them
         return Translation(
             text=self._target_tokenizer.detokenize(tokens),

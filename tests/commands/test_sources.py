@@ -11,6 +11,7 @@ import yaml
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.several import num_sources
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 FRENCH = "chien chat homme femme enfant balle maison arbre".split()
@@ -74,7 +75,7 @@ def test_texts_files_and_columns_say_the_same(trained: Path, capsys: pytest.Capt
 
 def test_each_source_counts(trained: Path) -> None:
     translator = load(trained / "run")
-    assert translator.num_sources == 2
+    assert num_sources(translator.source_tokenizer) == 2
     lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
     scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
     assert len(scores) == len(lines)

@@ -116,8 +116,7 @@ def translate(
 ) -> None:
     """Translate texts, a file or standard input: output line i translates input line i.
 
-    A blank line gives a blank line. Memory does not grow with the file. A run with several sources takes a TEXT or
-    -i FILE for each in turn, or lines with tabs between them.
+    A blank line gives a blank line. A run with several sources takes a TEXT or -i FILE for each, or columns with tabs.
     """
     from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions

@@ -67,6 +67,11 @@ class SeveralTokenizer:
         return columns
 
 
+def num_sources(tokenizer: Tokenizer) -> int:
+    """The number of texts in a line, separated by tabs."""
+    return len(tokenizer.parts) if isinstance(tokenizer, SeveralTokenizer) else 1
+
+
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:
     """The tokens of a line from those of its sources."""
     first, *others = sources
