@@ -114,5 +114,5 @@ def measured(row: Row, found: Mapping[str, Summary]) -> str:
     if (entropy := one.mean("entropy")) is not None:
         facts.append(f"entropy {entropy:.2f} nats")
     if one.speed and row != BASELINE_ROW:
-        facts.append(f"{one.speed['ratio']:.2f} times the training speed")
+        facts.append(f"training speed {one.speed['ratio']:.2f} of `{BASELINE_ROW.name}`'s")
     return f"Measured: {'; '.join(facts)}."

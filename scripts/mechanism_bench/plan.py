@@ -77,6 +77,7 @@ WITH_OPTIONS = (
     Row("attention/additive", "160", ("model.attention.options.attention_size=160",)),
     Row("attention/local", "monotonic", ("model.attention.options.window=monotonic",)),
     Row("attention/coverage", "linguistic", ("model.attention.options.kind=linguistic",)),
+    Row("encoder/self_attention", "low-rate", ("train.optimizer.learning_rate=0.001",)),
 )
 """rows beside those of the configs"""
 
@@ -109,6 +110,7 @@ QUESTIONS = {
     "encoder/bilstm": "Does an LSTM read the source better than a GRU?",
     "encoder/reversed_gru": "Is it enough to read the source from its end, in one direction?",
     "encoder/self_attention": "Can Transformer layers read the source for a recurrent decoder?",
+    "encoder/self_attention-low-rate": "And with a third of the learning rate, which such layers need?",
     "encoder/convolutional": "Can the source be read without recurrence, all positions at once?",
     "encoder/embeddings": "How much context does the source side need at all? A control that has none.",
     "cell/gru": "What carries the state from step to step? The standard answer.",
@@ -120,6 +122,10 @@ QUESTIONS = {
     "decoder/conditional": "What if it looks in the middle, between two cells?",
     "output/softmax": "How is the next word predicted? The standard answer: from the target vocabulary.",
     "output/copy": "How can the model write names that are in no vocabulary?",
+    "output/copynet": "Should copying have scores of its own, instead of borrowing attention's?",
+    "output/lexical": "Can rare words be translated straight from their embeddings, past encoder and decoder?",
+    "output/lexicon": "Does a dictionary that is estimated from the training pairs help?",
+    "output/marginal": "What if each word translates a single source position, and all of them are summed over?",
     "objective/coverage": "Can the loss keep attention from going to the same word twice?",
     "objective/fertility": "Can the loss make each source word get its share of attention?",
     "objective/entropy": "Can the loss make attention sharper?",
@@ -136,6 +142,8 @@ REASONS = {
     "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
+    "objective/coverage": "from the first update on, weights on new positions are rewarded, right or wrong",
+    "encoder/self_attention": "it hardly learns at the bench's learning rate of 0.003; `-low-rate` has 0.001",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
 """why a row may be more than 2 BLEU below the baseline; shown where it is"""

@@ -211,7 +211,7 @@ def test_the_guide_says_what_was_measured():
     )
     assert (
         "Measured: 89.0 BLEU (`attention/additive`: 90.0), 1 seed; alignment error rate 30.0 % at the best shift; "
-        "entropy 0.50 nats; 0.50 times the training speed." in text
+        "entropy 0.50 nats; training speed 0.50 of `attention/additive`'s." in text
     )
     assert "Not measured yet; `scripts/mechanisms --rows attention/hard` trains it." in text
     assert "score(h_t, h_s) = h_t . h_s" in text
