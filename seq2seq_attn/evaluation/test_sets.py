@@ -39,9 +39,15 @@ def find_sets(
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data, a
-            number of pairs that a set does not have.
+            number of pairs that a set does not have, pairs of several sources to be joined.
         UserError: a file that cannot be read.
     """
+    for run, config in zip(runs, configs, strict=True):
+        if stitch and len(config.data.sources) > 1:
+            raise UsageError(
+                f"--stitch {stitch[0]}: joins pairs of one source, and {run.path} reads {len(config.data.sources)}; "
+                "leave --stitch out"
+            )
     sets = _find_sets(runs, configs, splits, source, reference, show_progress)
     return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
 

@@ -103,7 +103,7 @@ def test_over_long_sources_are_cut_alike(trained: Path) -> None:
 
 
 def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {"alignment": trained / "links", "attention": trained / "map.html"}
+    files = {"alignment": trained / "links", "attention": trained / "map.png"}
     extra = [f"--{name}={path}" for name, path in files.items()]
     of = ["translate", "--run", str(trained / "run"), "--format=json", *extra]
     [line] = outputs(capsys, *of, "Hund", "chien chat")
@@ -130,6 +130,12 @@ def test_evaluate_takes_splits_and_files_with_columns(trained: Path, capsys: pyt
         [found] = json.loads(report.read_text())["sets"]
         scores.append(found["measures"][0]["runs"][0]["score"])
     assert scores[0] == scores[1]
+
+
+def test_evaluate_joins_no_pairs_of_several_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = error_of(capsys, "evaluate", str(trained / "run"), "--stitch=2")
+    assert code == 2
+    assert "--stitch 2: joins pairs of one source" in error
 
 
 def test_score(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

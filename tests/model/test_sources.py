@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
@@ -122,3 +124,31 @@ def test_hierarchical_attention_over_one_source_is_additive() -> None:
         found.append(variant.step(query, memory, state))
     torch.testing.assert_close(found[0].context_BM, found[1].context_BM)
     torch.testing.assert_close(found[0].weights_BS, found[1].weights_BS)
+
+
+def interleaved(seed: int, num_pairs: int = 32) -> tuple[list[list[int]], list[list[int]]]:
+    """Lines of two sources, and targets whose tokens come from each in turn."""
+    generator = random.Random(seed)
+    pairs = [[[generator.randrange(4, 11) for _ in range(3)] for _ in range(2)] for _ in range(num_pairs)]
+    return [[*a, EOS, *b] for a, b in pairs], [
+        [token for both in zip(a, b, strict=True) for token in both] for a, b in pairs
+    ]
+
+
+@pytest.mark.parametrize("attention", ["additive", pytest.param("hierarchical", marks=pytest.mark.slow)])
+def test_it_learns_a_target_that_needs_both_sources(attention: str) -> None:
+    sizes = {"embedding_size": 16, "hidden_size": 32, "encoder": {"hidden_size": 16}}
+    model = build(
+        **sizes, attention={"name": attention}, dropout=dict.fromkeys(("embedding", "encoder", "readout"), 0.0)
+    )
+    model.float().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for update in range(300):
+        optimizer.zero_grad()
+        loss = batch_loss(model, collate(*interleaved(update), range(32)))
+        (loss.loss_sum / loss.num_tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    with torch.no_grad():
+        found = batch_loss(model.eval(), collate(*interleaved(10**6), range(32)))
+    assert found.loss_sum / found.num_tokens < 0.1  # guessing every other token: (3 log 7) / 7 = 0.83

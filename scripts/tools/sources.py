@@ -1,0 +1,90 @@
+"""Measure what three sources of the same sentence gain over one: Multi30k, German, French and Czech to English.
+
+All runs have the config `multi30k-sources`; they differ in `data.source_languages` alone. BLEU is that of
+test_2016_flickr, with the paired bootstrap test of three sources against the single source that has the highest BLEU
+there. Choosing it on the test set itself favors the single source.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scripts.harness.records import RECORDS, describe, read_training
+from seq2seq_attn import load
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.files import write_json
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
+from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.loop import train
+
+RECORD = RECORDS / "sources.json"
+CONFIG, TEST = "multi30k-sources", "test_2016_flickr"
+LANGUAGES = ("de", "fr", "cs")
+SYSTEMS = (("de",), ("fr",), ("cs",), LANGUAGES)
+
+
+def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
+    """A run with these sources; a run that exists is resumed."""
+    own = [f"data.source_languages=[{','.join(sources)}]", "train.num_threads=1"]
+    path = directory / f"sources-{'-'.join(sources)}"
+    return train(load_config([CONFIG], [*own, *overrides]), run_dir=path, resume=(path / "config.yaml").exists())
+
+
+def score(run: RunDir) -> CorpusStatistics:
+    """The test set's translations, scored."""
+    sources, references = prepare_corpus(run.config()).text(TEST)
+    hypotheses = [translation.text for translation in load(run.path, "cpu").translate(sources)]
+    return Measure("bleu", references).statistics(hypotheses)
+
+
+def row_of(sources: Sequence[str], run: RunDir, samples: BootstrapSamples, best: BootstrapSamples) -> dict[str, Any]:
+    """BLEU of a run with its interval; several sources also against the best single one."""
+    found: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples).to_dict()}
+    if len(sources) > 1:
+        gain = percentile_interval(samples.mean - best.mean, samples.means_R - best.means_R)
+        found |= {"gain": gain.to_dict(), "paired_bootstrap": mean_difference(best, samples).to_dict()}
+    return found | {"training": read_training(run.path)}
+
+
+def main() -> None:
+    """Train, translate, print a table, write the record."""
+    parser = argparse.ArgumentParser(description="BLEU of three sources together and of each alone, on Multi30k.")
+    parser.add_argument("--dir", type=Path, default=Path("runs"), help="runs; default: %(default)s")
+    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
+    options = parser.parse_args()
+    runs = {sources: train_run(options.dir, sources, options.set) for sources in SYSTEMS}
+    scored = {sources: score(run) for sources, run in runs.items()}
+    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    single = max((sources for sources in SYSTEMS if len(sources) == 1), key=lambda sources: samples[sources].mean)
+    rows = [row_of(sources, runs[sources], samples[sources], samples[single]) for sources in SYSTEMS]
+    for row in rows:
+        compared = ""
+        if "gain" in row:
+            p_value = row["paired_bootstrap"]["p_value"]
+            compared = f", {row['gain']['value']:+.1f} against {single[0]}, p = {p_value:.3f}"
+        print(f"{'+'.join(row['sources']):8} BLEU {row['bleu']['value']:.1f}{compared}")
+    first = next(iter(scored.values()))
+    about = {
+        "test": TEST,
+        "num_test": len(first),
+        "config": CONFIG,
+        "set": options.set,
+        "seed": runs[LANGUAGES].config().seed,
+        "best_single": single[0],
+        "signature": first.score().signature,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": describe("scripts/sources"),
+    }
+    write_json(options.record, {"what": "Multi30k to English, flat additive attention", "systems": rows, **about})
+
+
+if __name__ == "__main__":
+    main()
