@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.data.surface import Surface
 
 FIRST_ID = 4
 DRAWING = ("hard", "monotonic")
@@ -32,7 +33,8 @@ def reverse_pairs(
 def reverse_batch(num_pairs: int, *, num_types: int, max_length: int, seed: int) -> Batch:
     """The same pairs as a `Batch`."""
     sources, targets = reverse_pairs(num_pairs, num_types=num_types, max_length=max_length, seed=seed)
-    return collate(sources, targets, range(num_pairs))
+    surfaces = [Surface(*pair) for pair in zip(sources, targets, strict=True)]
+    return collate(sources, targets, range(num_pairs), surfaces=surfaces)
 
 
 def hostile_lines(count: int, ordinary: Sequence[str]) -> list[bytes]:

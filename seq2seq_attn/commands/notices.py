@@ -18,7 +18,7 @@ from seq2seq_attn.translate.translator import Translation
 
 BAR_AFTER_S = 1.0
 LOG_EVERY_S = 30.0
-_UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters"}
+_UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters", "spaces": "tokens"}
 _MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
 _BLOCK_BYTES = 1 << 20
 

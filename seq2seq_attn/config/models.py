@@ -50,9 +50,12 @@ class CaptionsConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """The tokenizer. `vocab_size`, `joint` and `model_type` apply to SentencePiece only."""
+    """The tokenizer. `spaces` splits text that is tokenized already. `target` is that of the target side, where it
+    differs; `positions` are numbers of source tokens, from 1. `vocab_size`, `joint` and `model_type` apply to
+    SentencePiece only."""
 
-    name: Literal["spacy", "sentencepiece", "characters"] = "sentencepiece"
+    name: Literal["spacy", "sentencepiece", "characters", "spaces"] = "sentencepiece"
+    target: Literal["characters", "spaces", "positions"] | None = None
     lowercase: bool = False
     vocab_size: VocabSize = 8_000
     joint: bool = True

@@ -127,9 +127,12 @@ def _notes(prepared: PreparedCorpus) -> list[str]:
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
+    target = tokenizer.pop("target")
     if data.tokenizer.name != "sentencepiece":
         tokenizer = {key: tokenizer[key] for key in ("name", "lowercase")}
-    package = data.tokenizer.name if data.tokenizer.name != "characters" else None
+    if target is not None:
+        tokenizer["target"] = target
+    package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
         "format": TOKENS_VERSION,
         "raw": raw.identity,

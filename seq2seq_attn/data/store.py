@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter, load_array
-from seq2seq_attn.data.surface import IdArray, Spellings, surface_of
+from seq2seq_attn.data.surface import POSITIONS, IdArray, Positions, Spellings, surface_of
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
@@ -309,6 +309,8 @@ class PreparedCorpus:
 
     @cached_property
     def _spellings(self) -> Spellings:
+        if self.target_tokenizer.name == POSITIONS:
+            return Positions(len(self.source_vocab), self.target_vocab)
         return Spellings(self.directory / SURFACES_NAME, len(self.source_vocab), len(self.target_vocab))
 
     def _check(self, split: str) -> None:

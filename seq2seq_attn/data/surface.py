@@ -4,6 +4,8 @@
                = V + j, j the first source position with that spelling, otherwise
                = UNK                                         if no source position has it
 
+With the target tokenizer `positions`, source tokens are spelled by their numbers, "1", "2", ..., on the target side.
+
 V is the size of the target vocabulary. An id from V on thus names a source position of its own sentence (See, Liu,
 Manning 2017, section 2.2, call these the extended vocabulary); a search can read the token off the source.
 
@@ -22,8 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import load_array
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
 
+POSITIONS = "positions"
+_NO_TARGET = 1 << 30
 IdArray = npt.NDArray[np.int32]
 Ids = IdArray | Sequence[int]
 
@@ -44,6 +49,18 @@ def surface_of_tokens(source: Sequence[str], target: Sequence[str], target_vocab
     """The surface ids of a pair of texts."""
     beyond: dict[str, int] = {}
     return surface_of(target_vocab.ids_of(source, beyond), target_vocab.ids_of(target, beyond), len(target_vocab))
+
+
+def spell_source(source: Sequence[str], target_tokenizer: Tokenizer) -> Sequence[str]:
+    """The source tokens as they are spelled on the target side."""
+    if target_tokenizer.name != POSITIONS:
+        return source
+    return [str(number) for number in range(1, len(source) + 1)]
+
+
+def surface_of_source(source: Sequence[str], target_tokenizer: Tokenizer, target_vocab: Vocab) -> Ids:
+    """The surface ids of a source without a target."""
+    return surface_of_tokens(spell_source(source, target_tokenizer), (), target_vocab).source
 
 
 def _at_positions(ids: Ids, source: Ids, num_ids: int) -> Ids:
@@ -73,3 +90,17 @@ class Spellings:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_to_target"}
+
+
+class Positions(Spellings):
+    """`Spellings` where source tokens are spelled by their numbers."""
+
+    def __init__(self, num_source_ids: int, target_vocab: Vocab) -> None:
+        self.num_source_ids, self.num_target_ids = num_source_ids, len(target_vocab)
+        self._vocab = target_vocab
+
+    def on_target_side(self, source: IdArray) -> IdArray:
+        """See `Spellings.on_target_side`. A number that the target vocabulary lacks has an open id that no target token
+        has."""
+        ids = [self._vocab.id_of(str(number)) for number in range(1, len(source) + 1)]
+        return np.array([_NO_TARGET + number if i == UNK else i for number, i in enumerate(ids)], dtype=np.int32)

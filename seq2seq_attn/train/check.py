@@ -40,7 +40,8 @@ def check_config(config: Config) -> None:
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
     if config.data.tokenizer.name == "spacy":
-        for language in (*config.data.sources, config.data.target_language):
+        languages = [*config.data.sources, *([] if config.data.tokenizer.target else [config.data.target_language])]
+        for language in languages:
             SpacyTokenizer(language)
 
 

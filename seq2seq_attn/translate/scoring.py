@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch, collate, collate_source
-from seq2seq_attn.data.surface import surface_of_tokens
+from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
@@ -130,7 +130,11 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
     model = _model(translator)
     source_ids = [translator.source_vocab.ids_of(pair.source) for pair in pairs]
     target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
-    surfaces = [surface_of_tokens(pair.source, pair.target, translator.target_vocab) for pair in pairs]
+    spelled = [spell_source(pair.source, translator.target_tokenizer) for pair in pairs]
+    surfaces = [
+        surface_of_tokens(source, pair.target, translator.target_vocab)
+        for source, pair in zip(spelled, pairs, strict=True)
+    ]
     batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces).to(translator.device)
     with torch.inference_mode(), eval_mode(model):
         weights_BTS, log_probs_B = _forced(model, batch)

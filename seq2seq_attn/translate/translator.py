@@ -21,7 +21,7 @@ import torch
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.data.surface import surface_of_tokens
+from seq2seq_attn.data.surface import spell_source, surface_of_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -271,7 +271,7 @@ class Translator:
         """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
         num_rows = options.rows_per_sentence
         rows = [segment for segment in segments for _ in range(num_rows)]
-        surfaces = [surface_of_tokens(row.source, (), self._target_vocab).source for row in rows]
+        surfaces = [surface_of_source(row.source, self._target_tokenizer, self._target_vocab) for row in rows]
         batch = collate_source([self._source_vocab.ids_of(row.source) for row in rows], surfaces).to(self._device)
         prefixes = [self._target_vocab.ids_of(row.prefix) for row in rows]
         max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
@@ -287,14 +287,14 @@ class Translator:
         return beam_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, options: SearchOptions) -> Translation:
-        source = segment.source
-        tokens = self._target_vocab.tokens_of(hypothesis.ids, beyond=source)
+        source, spelled = segment.source, spell_source(segment.source, self._target_tokenizer)
+        tokens = self._target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
         if options.unk == "copy" and weights_TS is not None:
             for position, token_id in enumerate(hypothesis.ids):
                 if token_id == UNK:
-                    tokens[position] = heaviest_token(source, weights_TS[position])
+                    tokens[position] = heaviest_token(spelled, weights_TS[position])
         tokens[: len(segment.prefix)] = segment.prefix  # also where the vocabulary lacks them
         return Translation(
             text=self._target_tokenizer.detokenize(tokens),

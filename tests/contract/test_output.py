@@ -192,6 +192,7 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
     for enabled in (False, True):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
             outputs = make_outputs(output, batch, torch.float32, scale)
+            outputs.weights_TBS.requires_grad_()  # for an output without parameters
             log_probs = all_log_probs(output, outputs)
             loss = output.loss(outputs, batch, label_smoothing=0.1)
         assert log_probs.dtype == loss.loss_sum.dtype == torch.float32
@@ -204,7 +205,9 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
 
 def test_every_parameter_gets_a_gradient(name):
     output, batch = build(name), make_batch()
-    output.loss(make_outputs(output, batch), batch, label_smoothing=0.1).loss_sum.backward()
+    outputs = make_outputs(output, batch)
+    outputs.weights_TBS.requires_grad_()  # for an output without parameters
+    output.loss(outputs, batch, label_smoothing=0.1).loss_sum.backward()
     for parameter_name, parameter in output.named_parameters():
         assert parameter.grad.abs().sum() > 0, parameter_name
 

@@ -9,7 +9,8 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, rounded_up
 from seq2seq_attn.data.concatenation import ConcatenatedPairs
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.surface import surface_of, surface_of_tokens
+from seq2seq_attn.data.surface import Positions, spell_source, surface_of, surface_of_tokens
+from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab
 
 VOCAB = Vocab([*SPECIALS, "Anna", "dog"])
@@ -21,6 +22,19 @@ def test_an_unknown_token_is_named_by_its_first_source_position():
     assert list(found.source) == [6, 5, 8, 6, 10]
     assert list(found.target) == [5, 6, UNK, 8, 4]
     assert VOCAB.tokens_of([5, 6, UNK, 8], beyond=source) == ["dog", "Bo", "<unk>", "<pad>"]
+
+
+def test_positions_are_numbers_from_1_on_the_target_side():
+    vocab = Vocab([*SPECIALS, "1", "2", "4"])
+    spelled = spell_source(["c", "a", "t", "s", "x"], SpaceTokenizer(name="positions"))
+    assert spelled == ["1", "2", "3", "4", "5"]
+    assert spell_source(["c", "a"], SpaceTokenizer()) == ["c", "a"]
+    found = surface_of_tokens(spelled, ["5", "2", "3"], vocab)
+    assert list(found.source) == [4, 5, 9, 6, 11]
+    assert list(found.target) == [11, 5, 9]
+    of_ids = Positions(30, vocab).on_target_side(np.array([20, 21, 22, 23, 24], dtype=np.int32))
+    assert list(surface_of(of_ids, [5, 7, 8], len(vocab)).source) == [4, 5, 9, 6, 11]
+    assert list(surface_of(of_ids, [5, 7, 8], len(vocab)).target) == [5, UNK, UNK]  # open ids of unknown numbers
 
 
 def test_known_tokens_keep_their_ids():

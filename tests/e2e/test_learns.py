@@ -57,7 +57,8 @@ def train(num_updates, max_length, **settings):
 def accuracy(model, max_length):
     sources, targets = reverse_pairs(200, num_types=NUM_TYPES, max_length=max_length, seed=10**6)
     with torch.no_grad():
-        found = greedy_search(step_model(model), collate_source(sources), max_lengths_B=[max_length + 2] * len(sources))
+        batch = collate_source(sources, sources)
+        found = greedy_search(step_model(model), batch, max_lengths_B=[max_length + 2] * len(sources))
     return sum(hyp.ids == target for hyp, target in zip(found, targets, strict=True)) / len(targets)
 
 

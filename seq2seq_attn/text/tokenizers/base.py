@@ -19,7 +19,7 @@ class Tokenizer(Protocol):
 
     @property
     def name(self) -> str:
-        """`spacy`, `sentencepiece` or `characters`."""
+        """`spacy`, `sentencepiece`, `characters`, `spaces` or `positions`."""
         ...
 
     def tokenize(self, text: str) -> list[str]:

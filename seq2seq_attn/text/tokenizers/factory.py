@@ -13,12 +13,16 @@ from seq2seq_attn.files import read_json, sha256_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
 
+UNTRAINED = ("spacy", "characters", "spaces", "positions")
+"""kinds that need no training"""
+
 
 def build_tokenizers(
     source_lines: Iterable[str],
     target_lines: Iterable[str],
     *,
     name: str,
+    target: str | None = None,
     source_languages: Sequence[str],
     target_language: str,
     lowercase: bool = False,
@@ -26,9 +30,9 @@ def build_tokenizers(
     joint: bool = True,
     model_type: str = "unigram",
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides. SentencePiece is trained on the lines: one model for both sides if `joint`, else
-    one per side. The other kinds need no training. With several source languages, a source line holds a text in each,
-    separated by tabs.
+    """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
+    the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
+    source languages, a source line holds a text in each, separated by tabs.
 
     Raises:
         UserError: spaCy lacks a language, or the lines are blank.
@@ -37,21 +41,34 @@ def build_tokenizers(
     if name == "sentencepiece":
         from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
-        texts = [chain(source_lines, target_lines)] if joint else [source_lines, target_lines]
-        trained = [
+        is_joint = joint and target is None
+        texts = [chain(source_lines, target_lines)] if is_joint else [source_lines, target_lines][: 1 if target else 2]
+        trained: list[Tokenizer] = [
             train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
             for lines in texts
         ]
-        return _of_sources(source_languages, [trained[0]] * len(source_languages)), trained[-1]
+        sources, of_target = [trained[0]] * len(source_languages), trained[-1]
+    else:
+        sources = [_untrained(name, language, lowercase=lowercase) for language in source_languages]
+        of_target = sources[0] if target else _untrained(name, target_language, lowercase=lowercase)
+    if target is not None:
+        of_target = _untrained(target, target_language, lowercase=lowercase)
+    return _of_sources(source_languages, sources), of_target
+
+
+def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
+    """A tokenizer of any kind but SentencePiece's."""
     if name == "spacy":
         from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-        *sources, target = (SpacyTokenizer(code, lowercase=lowercase) for code in (*source_languages, target_language))
-        return _of_sources(source_languages, sources), target
-    from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
+        return SpacyTokenizer(language, lowercase=lowercase)
+    if name == "characters":
+        from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 
-    characters = CharacterTokenizer(lowercase=lowercase)
-    return _of_sources(source_languages, [characters] * len(source_languages)), characters
+        return CharacterTokenizer(lowercase=lowercase)
+    from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
+
+    return SpaceTokenizer(name=name, lowercase=lowercase)
 
 
 def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer]) -> Tokenizer:
@@ -92,21 +109,15 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             parts = {part: load_tokenizer(directory, part) for part in dict.fromkeys(_part_names(side, saved))}
             return SeveralTokenizer(saved["languages"], [parts[part] for part in _part_names(side, saved)])
         name, lowercase = saved["name"], bool(saved["lowercase"])
-        if name == "spacy":
-            from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
-
-            return SpacyTokenizer(saved["language"], lowercase=lowercase)
+        if name in UNTRAINED:
+            return _untrained(name, saved["language"] if name == "spacy" else "", lowercase=lowercase)
         if name == "sentencepiece":
             from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
             return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
-        if name == "characters":
-            from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
-
-            return CharacterTokenizer(lowercase=lowercase)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again") from None
-    raise UserError(f"{path}: unknown tokenizer {name!r}; this version has spacy, sentencepiece, characters")
+    raise UserError(f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, {', '.join(UNTRAINED)}")
 
 
 def _part_names(side: str, saved: Mapping[str, Any]) -> list[str]:

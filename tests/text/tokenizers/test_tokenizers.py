@@ -22,7 +22,7 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 GERMAN = ["Ein Mann fährt Rad.", "Eine Frau läuft über die Straße.", "Zwei Hunde spielen im Schnee.", ""] * 5
 ENGLISH = ["A man rides a bike.", "A woman isn't crossing the street.", "Two dogs play in the snow.", ""] * 5
-KINDS = ["spacy", "sentencepiece", "characters"]
+KINDS = ["spacy", "sentencepiece", "characters", "spaces"]
 HOSTILE = [
     "",
     " \t ",
@@ -303,6 +303,24 @@ def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
 def test_sentencepiece_without_text():
     with pytest.raises(UserError, match="all training lines are blank"):
         train_sentencepiece(["", "\t"], vocab_size=100)
+
+
+def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
+    for name in ("characters", "spacy", "sentencepiece"):
+        source, target = build_tokenizers(
+            GERMAN,
+            ["M AE1 N", "R"],
+            name=name,
+            target="spaces",
+            source_languages=["de"],
+            target_language="qq",
+            vocab_size=40,
+        )
+        assert (source.name, target.name) == (name, "spaces")
+    assert target.tokenize(" M AE1  N ") == ["M", "AE1", "N"]
+    assert target.detokenize(["M", "AE1", "N"]) == "M AE1 N"
+    target.save(tmp_path, "target")
+    assert load_tokenizer(tmp_path, "target").tokenize("AE1 N") == ["AE1", "N"]
 
 
 def test_characters_show_the_blank():

@@ -1,0 +1,69 @@
+"""The attention weights as the answer (Vinyals, Fortunato, Jaitly 2015, "Pointer networks", section 2.3).
+
+    p(w) = sum_{j: x_j = w} a_j            L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
+
+a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j is spelled on the
+target side (`data/surface.py`): as its token, so that equal tokens add up (Kadlec et al. 2016); or as its number, with
+`data.tokenizer.target: positions`, so that the answer is a position. The source's EOS ends the target. There are no
+parameters but the attention's. The label smoothing eps is over the |x| source positions.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, wide
+from seq2seq_attn.text.vocab import PAD
+
+LEAST_WEIGHT = 1e-20
+"""of a source position, and of a token that is not in the source: their loss would be infinite"""
+
+
+class Pointer(Output):
+    """Has no parameters."""
+
+    copies_source = True
+
+    def __init__(self, num_ids: int) -> None:
+        super().__init__()
+        self._num_ids = num_ids
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position that stands for no
+        token."""
+        weights_BS, surface_BS = _positive(step, memory), memory.surface_ids_BS
+        least_BV = weights_BS.new_full((len(weights_BS), self._num_ids), LEAST_WEIGHT)
+        return functional.pad(least_BV, (0, surface_BS.shape[1])).scatter_add(1, surface_BS, weights_BS).log()
+
+    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Output.targets`: their surface ids."""
+        surface_N = batch.tgt_surface_BT.t().flatten()[outputs.positions_N]
+        return surface_N.masked_fill(outputs.targets_N == PAD, PAD)
+
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+        """Cross-entropy over the source positions of each row."""
+        # the attention's memory, of which each row would get a copy, is not read
+        step, memory = outputs._replace(memory=outputs.memory._replace(attention=None)).rows(slice(None))
+        targets_N, weights_NS, surface_NS = self.targets(outputs, batch), _positive(step, memory), memory.surface_ids_BS
+        least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
+        log_probs_N = (least_N + (weights_NS * (surface_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
+        is_source_NS = surface_NS != PAD
+        means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
+        smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
+        is_real_N = outputs.targets_N != PAD
+        loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
+        return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+
+
+def _positive(step: StepOutput, memory: Memory) -> Tensor:
+    """The weights, of real positions at least `LEAST_WEIGHT`, and 0 in padding."""
+    return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
+
+
+def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Pointer:
+    """No options."""
+    return Pointer(num_ids)
