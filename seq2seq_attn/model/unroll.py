@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import Draws, Outputs
 from seq2seq_attn.text.vocab import PAD
 
 if TYPE_CHECKING:
@@ -29,17 +30,21 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     tgt_in_TB = batch.tgt_in_BT.t()
     keep_TB = draw_forcing(tgt_in_TB, teacher_forcing_ratio)
     steps: list[StepOutput] = []
+    draws: list[Draw] = []
     ids_B = tgt_in_TB[0]
     for t in range(len(tgt_in_TB)):
         step = model.step(ids_B, state, memory)
         state = step.state
         steps.append(step._replace(state=None))
+        if isinstance(draw := getattr(state, "attention", None), Draw):
+            draws.append(draw)
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
-    return _outputs(steps, batch, memory)
+    outputs = _outputs(steps, batch, memory)
+    return outputs._replace(draws=Draws(*map(torch.stack, zip(*draws, strict=True)))) if draws else outputs
 
 
 def draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:

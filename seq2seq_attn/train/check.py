@@ -55,8 +55,19 @@ def _check_model(config: ModelConfig, num_sources: int) -> Seq2Seq:
 
 
 def _check_objectives(config: Config, model: Seq2Seq) -> None:
-    for name, objective in build_objectives(config.train.objectives).items():
+    objectives, draws = build_objectives(config.train.objectives), model.decoder.attention.draws_positions
+    if draws and not any(objective.needs_draws for objective in objectives.values()):
+        raise UsageError(
+            "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce alone; add "
+            "-c objective/reinforce, or set estimator=straight_through"
+        )
+    for name, objective in objectives.items():
         key = f"train.objectives.{name}"
+        if objective.needs_draws and not draws:
+            raise UsageError(
+                f"{key} needs attention that draws source positions: set model.attention.name=hard and "
+                "model.attention.options.estimator=reinforce"
+            )
         if objective.needs_weights and not model.shows_weights:
             raise UsageError(
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"

@@ -50,4 +50,6 @@ def batch_loss(
     """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
+    if any(objective.needs_log_probs for objective in objectives):
+        outputs = outputs._replace(target_log_probs_N=model.output.target_log_probs(outputs, batch))
     return Loss(*loss, terms=[objective.term(outputs, batch) for objective in objectives])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import Draws, Outputs
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
@@ -23,8 +24,13 @@ NUM_IDS = 19
 
 
 @pytest.fixture(params=packaged_variants(OBJECTIVE))
-def objective(request: pytest.FixtureRequest) -> Objective:
-    [built] = build_objectives(load_config([f"objective/{request.param}"]).train.objectives).values()
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def objective(name: str) -> Objective:
+    [built] = build_objectives(load_config([f"objective/{name}"]).train.objectives).values()
     return built
 
 
@@ -34,9 +40,16 @@ def make_batch(rows: Sequence[int] = range(4)) -> Batch:
 
 
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
-    """Outputs of a decoder whose attention weights are these; nothing else of them is known."""
+    """Outputs of a decoder whose attention weights are these, and which drew the first source position at each step;
+    nothing else of them is known."""
     none = torch.full((1,), torch.nan)
-    return Outputs(none, batch.positions_N, batch.targets_N, none, none, none, weights_TBS, None)  # type: ignore
+    draws = Draws(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
+    log_probs_N = -1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS
+    none_of_memory: Any = None
+    return Outputs(
+        *(none, batch.positions_N, batch.targets_N, none, none, none),
+        *(weights_TBS, none_of_memory, draws, log_probs_N),
+    )
 
 
 def random_scores(batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -106,15 +119,19 @@ def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scal
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_the_attention_of_a_model_learns_from_it(objective: Objective, precision: torch.dtype) -> None:
+def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective, precision: torch.dtype) -> None:
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
+    no_dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
-    model = build_model(load_config((), sizes).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+    config = load_config([f"objective/{name}"], [*sizes, *no_dropout]).model
+    model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     batch, values = make_batch(), []
     for _ in range(20):
         with torch.autocast("cpu", dtype=precision, enabled=precision != torch.float32):
-            term = objective.term(model(batch), batch)
+            outputs = model(batch)
+            log_probs_N = model.output.target_log_probs(outputs, batch)
+            term = objective.term(outputs._replace(target_log_probs_N=log_probs_N), batch)
         assert term.dtype == torch.float32
         optimizer.zero_grad()
         (term / objective.count(batch)).backward()

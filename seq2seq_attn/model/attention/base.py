@@ -59,14 +59,26 @@ class Stateless(NamedTuple):
     """The state of a variant whose steps do not depend on each other."""
 
 
+class Draw(NamedTuple):
+    """The state after a step that drew a source position, for the objective `reinforce`."""
+
+    log_prob_B: Tensor
+    """of the position, in float32 or wider, with its graph"""
+    baseline_B: Tensor
+    """expected mean log-probability of the target tokens from this step on, in nats"""
+
+
 class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
-    to source position j; false for the fixed-vector arms.
+    to source position j; false for the fixed-vector arms. `draws_positions` is true if the context is the value of a
+    position drawn by the weights, and the state a `Draw`, in training: the weights then learn from the objective
+    `reinforce` alone.
     """
 
     is_positional: bool = True
+    draws_positions: bool = False
 
     def __init__(self, context_size: int) -> None:
         super().__init__()

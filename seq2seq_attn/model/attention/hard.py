@@ -1,18 +1,29 @@
 """Hard attention: the context is one source state, chosen by a sample in training and by the best score in search (Xu
-et al. 2015, section 4.1; trained here by the straight-through Gumbel-softmax of Jang, Gu, Poole 2017, section 2.2).
+et al. 2015, section 4.1).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
+
+W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. There are two estimators of the gradient.
+
+`straight_through`: the Gumbel-softmax (Jang, Gu, Poole 2017, section 2.2).
+
     y_i = softmax((e_i + g_i) / tau)      g_ij = -log(-log u_ij)      u_ij ~ U(0, 1)
     alpha_i = one_hot(argmax_j y_ij)      d alpha_i = d y_i
 
 argmax_j (e_ij + g_ij) is a sample from softmax(e_i) (the Gumbel-max trick). The gradient is that of y, which is biased;
-a high tau makes it more biased and less noisy. In search there is no noise. W_a is `query_projection`, U_a h_j + b is
-`keys`, v_a is `score_weight_A`, tau is `temperature`.
+a high tau makes it more biased and less noisy. tau is `temperature`.
+
+`reinforce`: the score-function estimator of the paper, by the objective `reinforce`, which the configuration must name.
+
+    alpha_i = softmax(e_i)      c_i = h_j,  j ~ alpha_i      b_i = w . s_{i-1} + b
+
+The weights are alpha_i; no gradient of the context reaches them. b_i is `baseline`, a learned one in place of the
+paper's moving average (Mnih and Gregor 2014, section 2.3, "input-dependent baseline").
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
@@ -21,10 +32,20 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import (
+    Attended,
+    Attention,
+    Draw,
+    Keys,
+    Normalizer,
+    Stateless,
+    attend,
+    zero_padding,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 
 Temperature = Annotated[Real, Field(ge=0.01, le=100.0)]
+Estimator = Literal["straight_through", "reinforce"]
 
 
 class Hard(Attention):
@@ -32,17 +53,19 @@ class Hard(Attention):
 
     Args:
         attention_size: A, the size of the hidden layer.
-        temperature: tau, of the softmax whose gradient training follows.
+        temperature: tau, of the softmax whose gradient training follows; None: the estimator `reinforce`.
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, attention_size: int, temperature: float, normalizer: Normalizer
+        self, query_size: int, memory_size: int, attention_size: int, temperature: float | None, normalizer: Normalizer
     ) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.temperature = temperature
+        self.draws_positions = temperature is None
+        self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
@@ -50,15 +73,27 @@ class Hard(Attention):
         values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
         return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless | Draw) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        if self.training and self.baseline is not None:
+            return self._draw(scores_BS, self.baseline(query_BH.detach()), memory)
         choose = self._sample if self.training else _best
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
+    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys) -> Attended:
+        """The value of a position drawn from the weights, and how probable it was."""
+        weights_BS = self.normalizer(scores_BS, memory.mask_BS)
+        drawn_B1 = torch.multinomial(weights_BS.detach(), 1)
+        chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
+        context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
+        log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()
+        return Attended(context_BM, weights_BS, Draw(log_prob_B, baseline_B1.squeeze(1).to(weights_BS.dtype)))
+
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed draw."""
+        assert self.temperature is not None
         wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
         uniform_BS = torch.rand_like(wide_BS).clamp(min=torch.finfo(wide_BS.dtype).tiny)
         noisy_BS = wide_BS - torch.log(-torch.log(uniform_BS))
@@ -79,7 +114,9 @@ def build(
     memory_size: int,
     normalizer: Normalizer,
     attention_size: Size | None = None,
+    estimator: Estimator = "straight_through",
     temperature: Temperature = 1.0,
 ) -> Hard:
-    """`attention_size` defaults to the query size."""
-    return Hard(query_size, memory_size, attention_size or query_size, temperature, normalizer)
+    """`attention_size` defaults to the query size; `temperature` is for the estimator `straight_through`."""
+    tau = temperature if estimator == "straight_through" else None
+    return Hard(query_size, memory_size, attention_size or query_size, tau, normalizer)

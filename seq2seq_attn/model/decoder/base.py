@@ -48,7 +48,7 @@ class StepOutput(NamedTuple):
     weights_BS: Tensor
     """attention, in float32 or wider"""
     state: Any
-    """for the next step"""
+    """for the next step; its field `attention` is the attention's state"""
 
 
 class Decoder(nn.Module, ABC):

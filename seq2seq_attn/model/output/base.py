@@ -28,6 +28,13 @@ CHUNK_CELLS = 8 * 1024 * 1024
 """logits made at once by the loss: 32 MB in float32"""
 
 
+class Draws(NamedTuple):
+    """The source positions that an attention drew at all steps: the fields of its `Draw`s."""
+
+    log_probs_TB: Tensor
+    baselines_TB: Tensor
+
+
 class Outputs(NamedTuple):
     """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens are."""
 
@@ -42,6 +49,10 @@ class Outputs(NamedTuple):
     embedded_TBE: Tensor
     weights_TBS: Tensor
     memory: Memory
+    draws: Draws | None = None
+    """None: the attention draws no positions"""
+    target_log_probs_N: Tensor | None = None
+    """of the target tokens, without gradient; for objectives that need them"""
 
     def rows(self, chosen: slice) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row."""

@@ -25,11 +25,14 @@ class Objective(ABC):
     """An extra loss. Padding never matters, and the terms of the rows of a batch add up.
 
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
-    `Batch.links_L3`; it is refused before data is prepared where there are none.
+    `Batch.links_L3`, `needs_draws` whether it reads `Outputs.draws`; it is refused before data is prepared where there
+    are none. `needs_log_probs` says whether it reads `Outputs.target_log_probs_N`.
     """
 
     needs_weights: bool = True
     needs_links: bool = False
+    needs_draws: bool = False
+    needs_log_probs: bool = False
 
     @abstractmethod
     def count(self, batch: Batch) -> int:

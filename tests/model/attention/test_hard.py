@@ -66,3 +66,41 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     weights = attention.step(query, memory, state).weights_BS
     (gradient,) = torch.autograd.grad((weights * weighing).sum(), query)
     torch.testing.assert_close(gradient, found)
+
+
+def test_reinforce_draws_a_position_by_its_weight(build, encoded, source, queries):
+    """10,000 draws of the first sentence: each share lies within 4 standard errors."""
+    attention = build("hard", estimator="reinforce")
+    num_draws = 10_000
+    one = encoded._replace(
+        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1), mask_BS=encoded.mask_BS[:1].expand(num_draws, -1)
+    )
+    memory, state = attention.prepare(one, source)
+    torch.manual_seed(3)
+    attended = attention.step(queries[0, :1].expand(num_draws, -1), memory, state)
+    expected = torch.softmax(scores(attention, encoded.values_BSM[0], queries[0, 0]), dim=0)
+    torch.testing.assert_close(attended.weights_BS[0], expected)
+    is_drawn = (attended.context_BM.unsqueeze(1) == encoded.values_BSM[:1]).all(dim=2)
+    assert (is_drawn.sum(dim=1) == 1).all()
+    torch.testing.assert_close(attended.state.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
+    error = (expected * (1 - expected) / num_draws).sqrt()
+    assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
+
+
+def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(build, encoded, source, queries):
+    attention = build("hard", estimator="reinforce")
+    query = queries[0].clone().requires_grad_()
+    memory, state = attention.prepare(encoded, source)
+    attended = attention.step(query, memory, state)
+    assert not attended.context_BM.requires_grad
+    attended.state.baseline_B.sum().backward()
+    assert query.grad is None
+    assert attention.baseline.weight.grad.abs().sum() > 0
+
+
+def test_search_is_the_same_for_both_estimators(build, encoded, source, queries):
+    plain, drawing = (build("hard", estimator=estimator).eval() for estimator in ("straight_through", "reinforce"))
+    drawing.load_state_dict(plain.state_dict(), strict=False)  # all but the baseline
+    found = [one.step(queries[0], *one.prepare(encoded, source)) for one in (plain, drawing)]
+    assert torch.equal(found[0].weights_BS, found[1].weights_BS)
+    assert torch.equal(found[0].context_BM, found[1].context_BM)

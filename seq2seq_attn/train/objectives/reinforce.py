@@ -1,0 +1,68 @@
+"""REINFORCE: attention that draws source positions learns which of them made the target probable (Xu et al. 2015,
+section 4.1, equations 10 to 12; Williams 1992).
+
+    L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
+    R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant      n_t: target tokens from t on, EOS included
+
+j_t is the position drawn at step t (s~ in the paper), alpha_t the weights that it was drawn from, b_t the attention's
+baseline. A_t is the advantage. The paper's reward is that of the whole sentence; tokens before t do not depend on j_t,
+so they add nothing but noise. Its lambda_r is the weight of the objective, which also weighs the two other terms. The
+last term teaches the baseline. lambda_e is `entropy`. The mean is over target tokens.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from seq2seq_attn.config.types import NonNegativeFloat
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.objectives import entropy
+from seq2seq_attn.train.objectives.base import Objective, is_target_BT
+
+
+class Reinforce(Objective):
+    """The policy gradient of the drawn positions, their entropy, and the error of the baseline."""
+
+    needs_draws = True
+    needs_log_probs = True
+
+    def __init__(self, entropy_weight: float) -> None:
+        self._entropy_weight = entropy_weight
+        self._entropy = entropy.build()
+
+    def count(self, batch: Batch) -> int:
+        """Target tokens, EOS included."""
+        return batch.num_tokens
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        if outputs.draws is None or outputs.target_log_probs_N is None:
+            raise ValueError("reinforce: outputs without draws, or without log-probabilities of the target tokens")
+        is_target_TB = is_target_BT(batch).t()
+        log_probs_TB = _by_step(outputs.target_log_probs_N, outputs, batch)
+        rewards_TB, num_left_TB = _from_here_on(log_probs_TB), _from_here_on(is_target_TB.to(log_probs_TB.dtype))
+        errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - outputs.draws.baselines_TB
+        advantages_TB = (errors_TB * num_left_TB).detach()
+        terms_TB = errors_TB.square() - advantages_TB * outputs.draws.log_probs_TB
+        total = terms_TB.masked_fill(~is_target_TB, 0.0).sum()
+        return total - self._entropy_weight * self._entropy.term(outputs, batch)
+
+
+def build(*, entropy: NonNegativeFloat = 0.01) -> Reinforce:
+    """`entropy`: lambda_e, which keeps the weights from settling too early."""
+    return Reinforce(entropy)
+
+
+def _by_step(log_probs_N: Tensor, outputs: Outputs, batch: Batch) -> Tensor:
+    """[T, B], 0 where there is no target token."""
+    flat = log_probs_N.new_zeros(batch.tgt_out_BT.numel())
+    real = outputs.targets_N != PAD
+    flat[outputs.positions_N[real]] = log_probs_N[real]
+    return flat.view(batch.tgt_out_BT.t().shape)
+
+
+def _from_here_on(values_TB: Tensor) -> Tensor:
+    """The sum over this and all later steps."""
+    return values_TB.flip(0).cumsum(dim=0).flip(0)

@@ -1,0 +1,180 @@
+"""REINFORCE: its terms by hand and by a loop, and its gradient against all sequences of source positions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.data.batch import Batch, SourceBatch, collate
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attended, Attention
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives import reinforce
+from tests.contract.test_objectives import make_batch, outputs_of, random_scores
+
+SOURCE, TARGET = [5, 6], [7, 8]
+NUM_POSITIONS, NUM_STEPS = 3, 3
+
+
+def test_by_hand() -> None:
+    """Two target tokens of log-probability -1 and -3; baselines of -1.5 and -4; drawn with 1/2 and 1/4."""
+    batch = collate([[5]], [[7]], [0])
+    weights_TBS = torch.tensor([[[0.5, 0.5]], [[0.25, 0.75]]], dtype=torch.float64)
+    outputs = outputs_of(batch, torch.zeros(2, 1, 2, dtype=torch.float64))
+    assert outputs.draws is not None
+    draws = outputs.draws._replace(
+        log_probs_TB=weights_TBS[:, :, 0].log(), baselines_TB=torch.tensor([[-1.5], [-4.0]], dtype=torch.float64)
+    )
+    log_probs_N = torch.zeros(len(batch.targets_N), dtype=torch.float64)
+    log_probs_N[:2] = torch.tensor([-1.0, -3.0])
+    outputs = outputs._replace(weights_TBS=weights_TBS, draws=draws, target_log_probs_N=log_probs_N)
+    # R = -4, -3; R / n - b = -0.5, 1; A = -1, 1
+    expected = (-math.log(2) + 0.25) + (math.log(4) + 1.0)
+    assert reinforce.build(entropy=0.0).term(outputs, batch).item() == pytest.approx(expected)
+    entropies = math.log(2) - 0.25 * math.log(0.25) - 0.75 * math.log(0.75)
+    assert reinforce.build(entropy=0.5).term(outputs, batch).item() == pytest.approx(expected - 0.5 * entropies)
+
+
+def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
+    batch = make_batch()
+    outputs = outputs_of(batch, random_scores(batch))
+    assert outputs.draws is not None
+    assert outputs.target_log_probs_N is not None
+    pairs = zip(outputs.positions_N.tolist(), outputs.target_log_probs_N.tolist(), strict=True)
+    log_prob = dict(itertools.islice(pairs, batch.num_tokens))
+    num_pairs, expected = len(batch.tgt_out_BT), 0.0
+    for row in range(num_pairs):
+        num_steps = int((batch.tgt_out_BT[row] != PAD).sum())
+        for t in range(num_steps):
+            future = [log_prob[later * num_pairs + row] for later in range(t, num_steps)]
+            error = sum(future) / len(future) - outputs.draws.baselines_TB[t, row].item()
+            expected += error**2 - error * len(future) * outputs.draws.log_probs_TB[t, row].item()
+            weights = outputs.weights_TBS[t, row].tolist()
+            expected += 0.3 * sum(weight * math.log(weight) for weight in weights if weight)
+    assert reinforce.build(entropy=0.3).term(outputs, batch).item() == pytest.approx(expected, rel=1e-9)
+
+
+class Forced(Attention):
+    """Draws given positions instead of those that the wrapped attention draws. It counts its steps."""
+
+    def __init__(self, drawing: Attention, positions_BT: Tensor) -> None:
+        super().__init__(drawing.context_size)
+        self.drawing, self.positions_BT, self.t = drawing, positions_BT, 0
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
+        self.t = 0
+        return self.drawing.prepare(encoded, source)
+
+    def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
+        _, weights_BS, drawn = self.drawing.step(query_BH, memory, state)
+        chosen = torch.arange(len(query_BH)), self.positions_BT[:, self.t]
+        self.t += 1
+        draw = drawn._replace(log_prob_B=weights_BS[chosen].log())
+        return Attended(memory.values_BSM[chosen], weights_BS, draw)
+
+
+def toy_model(decoder: str) -> Seq2Seq:
+    torch.manual_seed(3)
+    config = ModelConfig.model_validate(
+        {
+            "embedding_size": 3,
+            "hidden_size": 4,
+            "encoder": {"hidden_size": 2},
+            "decoder": {"name": decoder},
+            "attention": {"name": "hard", "options": {"estimator": "reinforce"}},
+            "dropout": {"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
+        }
+    )
+    model = build_model(config, num_source_ids=9, num_target_ids=9).double()
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -1.0, 1.0)
+    return model
+
+
+def copies(number: int) -> Batch:
+    return collate([SOURCE] * number, [TARGET] * number, range(number))
+
+
+def parameters_of(model: Seq2Seq) -> list[Tensor]:
+    return [one for name, one in model.named_parameters() if "baseline" not in name]
+
+
+def flat_gradient(loss: Tensor, model: Seq2Seq) -> Tensor:
+    return torch.cat([one.flatten() for one in torch.autograd.grad(loss, parameters_of(model), retain_graph=True)])
+
+
+def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Of each sequence of positions: its probability, log p(target), and the gradient that training follows."""
+    all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
+    drawing, objective, batch = model.decoder.attention, reinforce.build(entropy=0.0), copies(1)
+    probs, rewards, gradients = [], [], []
+    for positions in all_positions:
+        model.decoder.attention = Forced(drawing, torch.tensor([positions]))
+        outputs = model(batch)
+        assert outputs.draws is not None
+        loss = model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
+        log_probs_N = model.output.target_log_probs(outputs, batch)
+        term = objective.term(outputs._replace(target_log_probs_N=log_probs_N), batch)
+        model.decoder.attention = drawing
+        probs.append(outputs.draws.log_probs_TB.sum().exp())
+        rewards.append(-loss)
+        gradients.append(flat_gradient(loss + term, model))
+    assert sum(probs).item() == pytest.approx(1.0)  # type: ignore[union-attr]
+    return torch.stack(probs), torch.stack(rewards), gradients
+
+
+def expected_gradient(model: Seq2Seq) -> Tensor:
+    """Of minus the sum over sequences of positions of p(positions) log p(target | positions)."""
+    probs, rewards, _ = forced_losses(model)
+    return flat_gradient(-(probs * rewards).sum(), model)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
+def test_the_gradient_is_unbiased(decoder: str) -> None:
+    """Exactly: the mean over all sequences, each weighed with its probability."""
+    model = toy_model(decoder)
+    probs, rewards, gradients = forced_losses(model)
+    mean = (torch.stack(gradients) * probs.detach().unsqueeze(1)).sum(dim=0)
+    torch.testing.assert_close(mean, flat_gradient(-(probs * rewards).sum(), model), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+def test_the_sampled_gradient_is_that_of_all_sequences(decoder: str) -> None:
+    """10,000 draws: within 5 standard errors of their mean, in each of hundreds of parameters."""
+    model, objective = toy_model(decoder), reinforce.build(entropy=0.0)
+    expected = expected_gradient(model)
+    batch, found = copies(100), []
+    torch.manual_seed(5)
+    for _ in range(100):
+        loss = batch_loss(model, batch, objectives=[objective])
+        found.append(flat_gradient(loss.loss_sum + loss.terms[0], model) / 100)
+    samples = torch.stack(found)
+    error = samples.std(dim=0) / 10.0
+    assert ((samples.mean(dim=0) - expected).abs() <= 5 * error + 1e-12).all()
+    assert (error < 0.1 * expected.abs().max()).all()  # the bound says something
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["train.objectives={reinforce: {}}"], "reinforce needs attention that draws source positions: set model"),
+        (
+            ["model.attention={name: hard, options: {estimator: reinforce}}"],
+            "learn from the objective reinforce alone; add -c objective/reinforce",
+        ),
+    ],
+)
+def test_one_without_the_other_is_refused_before_data_is_prepared(settings: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_config(load_config(["quickstart"], settings))
