@@ -61,11 +61,18 @@ class SeveralSources(Encoder):
             index_BS = torch.where(numbers_BS == number, positions_S - part.starts_B.unsqueeze(1) + width, index_BS)
             width += encoded.values_BSM.shape[1]
             found.append(encoded)
-        values_BXM = torch.cat([encoded.values_BSM for encoded in found], dim=1)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
-        values_BSM = values_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, values_BXM.shape[-1]))
+        values_BSM = _placed([encoded.values_BSM for encoded in found], index_BS)
+        embedded = [encoded.embedded_BSE for encoded in found if encoded.embedded_BSE is not None]
+        embedded_BSE = _placed(embedded, index_BS) if len(embedded) == len(found) else None
         final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in found], dim=-1)))
-        return Encoded(values_BSM, mask_BS, final_BM)
+        return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
+
+
+def _placed(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
+    """The vectors of all sources, [B, P, ...] each, at their positions in the line."""
+    joined_BXM = torch.cat([*parts], dim=1)
+    return joined_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, joined_BXM.shape[-1]))
 
 
 class _Part(NamedTuple):

@@ -40,6 +40,8 @@ def test_each_encoder_reads_its_source_alone(name: str) -> None:
         alone = [encoder(collate_source([ids])) for encoder, ids in zip(model.encoder.encoders, sources, strict=True)]
         values = torch.cat([of_source.values_BSM[0] for of_source in alone])
         torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
+        embedded = model.encoder.embedding(torch.tensor([*LINES[row], EOS]))
+        torch.testing.assert_close(encoded.embedded_BSE[row, : len(values)], embedded)
         joined = torch.cat([of_source.final_BM[0] for of_source in alone])
         torch.testing.assert_close(encoded.final_BM[row], torch.tanh(model.encoder.combination(joined)))
 
@@ -58,9 +60,15 @@ def test_the_sources_share_one_embedding() -> None:
     assert names == ["encoder.encoders.0.embedding.weight", "embedding.weight"]
 
 
-@pytest.mark.parametrize("attention", ["additive", "hierarchical", "multi_head", "coverage", "fixed"])
-def test_every_parameter_learns_and_padding_changes_nothing(attention: str) -> None:
-    model = build(attention={"name": attention})
+@pytest.mark.parametrize(
+    ("attention", "output"),
+    [
+        *((name, "softmax") for name in ("additive", "hierarchical", "multi_head", "coverage", "fixed")),
+        *(("additive", name) for name in ("copynet", "lexical", "lexicon", "marginal")),
+    ],
+)
+def test_every_parameter_learns_and_padding_changes_nothing(attention: str, output: str) -> None:
+    model = build(attention={"name": attention}, output={"name": output})
     targets = [[5, 6], [7], [8, 9, 10], [5]]
     together = batch_loss(model, collate(LINES, targets, range(4)))
     together.loss_sum.backward()
