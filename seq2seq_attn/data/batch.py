@@ -151,6 +151,29 @@ def _joined_links(links: Sequence[LinkArray]) -> Tensor:
     return torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
 
 
+def repeated(batch: Batch, times: int) -> Batch:
+    """Every pair of a batch several times in a row."""
+    links_L3 = batch.links_L3
+    if links_L3 is not None:
+        factor = links_L3.new_tensor([times, 1, 1])
+        links_L3 = torch.cat([links_L3 * factor + links_L3.new_tensor([n, 0, 0]) for n in range(times)])
+    tgt_out_BT = batch.tgt_out_BT.repeat_interleave(times, dim=0)
+    flat_out = tgt_out_BT.t().flatten()
+    real = (flat_out != PAD).nonzero().squeeze(1)
+    filler = (0, -len(real) % ROW_MULTIPLE)
+    return batch._replace(
+        source=SourceBatch(*(field.repeat_interleave(times, dim=0) for field in batch.source)),
+        tgt_in_BT=batch.tgt_in_BT.repeat_interleave(times, dim=0),
+        tgt_out_BT=tgt_out_BT,
+        tgt_surface_BT=batch.tgt_surface_BT.repeat_interleave(times, dim=0),
+        positions_N=torch.nn.functional.pad(real, filler),
+        targets_N=torch.nn.functional.pad(flat_out[real], filler, value=PAD),
+        num_tokens=times * batch.num_tokens,
+        indices_B=batch.indices_B.repeat_interleave(times),
+        links_L3=links_L3,
+    )
+
+
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of `positions`, N to B x T.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
 
 from seq2seq_attn.config import ObjectiveConfig
-from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.batch import Batch, repeated
+from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.train.objectives.base import Objective
@@ -47,9 +49,34 @@ def batch_loss(
     teacher_forcing_ratio: float = 1.0,
     objectives: Sequence[Objective] = (),
 ) -> Loss:
-    """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator."""
+    """Run the model on a batch and sum its loss; the mean of several passes if an objective asks for them. Dropout and
+    fed-back tokens draw from the global generator."""
+    num_passes = max([objective.num_passes for objective in objectives], default=1)
+    if num_passes > 1:
+        batch = repeated(batch, num_passes)
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
+    outputs = with_log_probs(model.output, outputs, batch, objectives)
+    terms = [objective.term(outputs, batch) for objective in objectives]
+    return Loss(
+        loss.loss_sum / num_passes,
+        loss.nll_sum / num_passes,
+        loss.num_tokens // num_passes,
+        [term / num_passes for term in terms],
+    )
+
+
+def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
+    """The outputs with the log-probabilities that the objectives ask for."""
     if any(objective.needs_log_probs for objective in objectives):
-        outputs = outputs._replace(target_log_probs_N=model.output.target_log_probs(outputs, batch))
-    return Loss(*loss, terms=[objective.term(outputs, batch) for objective in objectives])
+        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch))
+    if any(objective.num_passes > 1 for objective in objectives):
+        outputs = outputs._replace(log_probs_of=partial(_log_probs_of, output, outputs))
+    return outputs
+
+
+def _log_probs_of(output: Output, outputs: Outputs, chosen_I: Tensor) -> Tensor:
+    """See `Outputs.log_probs_of`."""
+    # the attention's memory, of which each row would get a copy, is not read
+    outputs = outputs._replace(memory=outputs.memory._replace(attention=None))
+    return output.log_probs(*outputs.rows(chosen_I))

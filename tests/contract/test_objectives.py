@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.data.batch import Batch, collate, repeated, rounded_up
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.output.base import Draws, Outputs
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_log_probs
 from seq2seq_attn.train.objectives.base import Objective
 
 SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
@@ -34,14 +34,14 @@ def objective(name: str) -> Objective:
     return built
 
 
-def make_batch(rows: Sequence[int] = range(4)) -> Batch:
+def make_batch(rows: Sequence[int] = range(4), *, passes: int = 1) -> Batch:
     links = [np.array(LINKS[row], dtype=np.int32).reshape(-1, 2) for row in rows]
-    return collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links)
+    return repeated(collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links), passes)
 
 
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
-    """Outputs of a decoder whose attention weights are these, and which drew the first source position at each step;
-    nothing else of them is known."""
+    """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, and
+    whose predictions are also the weights; nothing else of them is known."""
     none = torch.full((1,), torch.nan)
     draws = Draws(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
     log_probs_N = -1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS
@@ -49,6 +49,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     return Outputs(
         *(none, batch.positions_N, batch.targets_N, none, none, none),
         *(weights_TBS, none_of_memory, draws, log_probs_N),
+        lambda chosen_I: weights_TBS.flatten(0, 1)[batch.positions_N[chosen_I]].clamp_min(1e-30).log(),
     )
 
 
@@ -63,7 +64,7 @@ def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> Outputs:
 
 
 def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
-    batch = make_batch()
+    batch = make_batch(passes=objective.num_passes)
     term = objective.term(outputs_of(batch, random_scores(batch)), batch)
     assert term.shape == ()
     assert torch.isfinite(term)
@@ -73,7 +74,7 @@ def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
 
 
 def test_padding_never_matters(objective: Objective) -> None:
-    batch = make_batch()
+    batch = make_batch(passes=objective.num_passes)
     scores_TBS = random_scores(batch)
     plain = objective.term(outputs_of(batch, scores_TBS), batch)
     rounded = rounded_up(batch, rows=7, positions=11)
@@ -87,14 +88,15 @@ def test_padding_never_matters(objective: Objective) -> None:
 
 
 def test_rows_add_up(objective: Objective) -> None:
-    batch = make_batch()
+    batch = make_batch(passes=objective.num_passes)
     scores_TBS = random_scores(batch)
     together = objective.term(outputs_of(batch, scores_TBS), batch)
     alone, counts = [], []
     for row in range(4):
-        one = make_batch([row])
+        one = make_batch([row], passes=objective.num_passes)
         num_target, num_source = one.tgt_out_BT.shape[1], one.source.ids_BS.shape[1]
-        part = scores_TBS[:num_target, row : row + 1, :num_source]
+        first = row * objective.num_passes
+        part = scores_TBS[:num_target, first : first + objective.num_passes, :num_source]
         alone.append(objective.term(outputs_of(one, part), one))
         counts.append(objective.count(one))
     torch.testing.assert_close(torch.stack(alone).sum(), together)
@@ -102,14 +104,14 @@ def test_rows_add_up(objective: Objective) -> None:
 
 
 def test_gradcheck(objective: Objective) -> None:
-    batch = make_batch()
+    batch = make_batch(passes=objective.num_passes)
     scores_TBS = random_scores(batch).requires_grad_()
     assert torch.autograd.gradcheck(lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
 def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scale: float) -> None:
-    batch = make_batch()
+    batch = make_batch(passes=objective.num_passes)
     scores_TBS = (random_scores(batch, torch.float32) * scale).requires_grad_()
     term = objective.term(outputs_of(batch, scores_TBS), batch)
     term.backward()
@@ -121,17 +123,18 @@ def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scal
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective, precision: torch.dtype) -> None:
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
-    no_dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
+    rate = 0.0 if objective.num_passes == 1 else 0.2
+    dropout = [f"model.dropout.{part}={rate}" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
-    config = load_config([f"objective/{name}"], [*sizes, *no_dropout]).model
+    config = load_config([f"objective/{name}"], [*sizes, *dropout]).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    batch, values = make_batch(), []
+    batch, values = make_batch(passes=objective.num_passes), []
     for _ in range(20):
         with torch.autocast("cpu", dtype=precision, enabled=precision != torch.float32):
             outputs = model(batch)
-            log_probs_N = model.output.target_log_probs(outputs, batch)
-            term = objective.term(outputs._replace(target_log_probs_N=log_probs_N), batch)
+            outputs = with_log_probs(model.output, outputs, batch, [objective])
+            term = objective.term(outputs, batch)
         assert term.dtype == torch.float32
         optimizer.zero_grad()
         (term / objective.count(batch)).backward()

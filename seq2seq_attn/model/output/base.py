@@ -9,7 +9,7 @@ vocabulary.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -53,8 +53,10 @@ class Outputs(NamedTuple):
     """None: the attention draws no positions"""
     target_log_probs_N: Tensor | None = None
     """of the target tokens, without gradient; for objectives that need them"""
+    log_probs_of: Callable[[Tensor], Tensor] | None = None
+    """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
 
-    def rows(self, chosen: slice) -> tuple[StepOutput, Memory]:
+    def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row."""
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)

@@ -27,12 +27,16 @@ class Objective(ABC):
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
     `Batch.links_L3`, `needs_draws` whether it reads `Outputs.draws`; it is refused before data is prepared where there
     are none. `needs_log_probs` says whether it reads `Outputs.target_log_probs_N`.
+
+    `num_passes` says how often the pairs go through the model, each time with dropout of their own. `term` then gets
+    the batch so many times over (`data.batch.repeated`), and loss and terms are the mean of the passes.
     """
 
     needs_weights: bool = True
     needs_links: bool = False
     needs_draws: bool = False
     needs_log_probs: bool = False
+    num_passes: int = 1
 
     @abstractmethod
     def count(self, batch: Batch) -> int:

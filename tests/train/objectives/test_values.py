@@ -7,10 +7,23 @@ import math
 import pytest
 import torch
 
+from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.train.objectives import coverage, entropy, fertility, guided
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives import coverage, entropy, fertility, guided, r_drop
 from seq2seq_attn.train.objectives.base import Objective
-from tests.contract.test_objectives import LINKS, SOURCES, TARGETS, make_batch, model_outputs, outputs_of, random_scores
+from tests.contract.test_objectives import (
+    LINKS,
+    NUM_IDS,
+    SOURCES,
+    TARGETS,
+    make_batch,
+    model_outputs,
+    outputs_of,
+    random_scores,
+)
 
 # one pair of two source and one target token, each with EOS: rows are target positions
 HALF = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
@@ -100,3 +113,31 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Object
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1].tolist()
         expected += oracle(name, weights_TS, links)
     assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_r_drop_is_the_divergence_of_two_passes_token_by_token() -> None:
+    batch = make_batch(passes=2)
+    torch.manual_seed(5)
+    log_probs_TBV = torch.randn(*batch.tgt_out_BT.t().shape, 3, dtype=torch.float64).log_softmax(dim=-1)
+    outputs = outputs_of(batch, random_scores(batch))._replace(
+        log_probs_of=lambda chosen_I: log_probs_TBV.flatten(0, 1)[batch.positions_N[chosen_I]]
+    )
+    expected = 0.0
+    for row in range(0, len(batch.tgt_out_BT), 2):
+        for t in range(int((batch.tgt_out_BT[row] != PAD).sum())):
+            p, q = log_probs_TBV[t, row], log_probs_TBV[t, row + 1]
+            expected += 0.5 * float((p.exp() * (p - q)).sum() + (q.exp() * (q - p)).sum())
+    assert r_drop.build().term(outputs, batch).item() == pytest.approx(expected)
+
+
+def test_two_passes_without_dropout_agree_and_have_the_loss_of_one() -> None:
+    rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
+    torch.manual_seed(1)
+    model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    batch = make_batch()
+    plain, twice = batch_loss(model, batch), batch_loss(model, batch, objectives=[r_drop.build()])
+    assert twice.terms[0].item() == pytest.approx(0.0, abs=1e-6)
+    assert (twice.loss_sum.item(), twice.num_tokens) == (
+        pytest.approx(plain.loss_sum.item(), rel=1e-5),
+        plain.num_tokens,
+    )

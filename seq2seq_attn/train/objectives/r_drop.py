@@ -1,0 +1,58 @@
+"""R-Drop: two passes with different dropout should predict the same (Liang et al. 2021, "R-Drop: Regularized Dropout
+for Neural Networks", section 2.1).
+
+    L = sum_t 1/2 [ KL(p1_t || p2_t) + KL(p2_t || p1_t) ]
+
+p1_t and p2_t are the distributions of target token t in the two passes. The loss of the translation is the mean of the
+passes, and so is this term: the weight is the paper's alpha, where the paper's total is twice ours. The mean is over
+target tokens.
+
+An update takes a little more than twice the time.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import CHUNK_CELLS, Outputs
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.objectives.base import Objective
+
+
+class RDrop(Objective):
+    """The symmetric Kullback-Leibler divergence of two passes."""
+
+    needs_weights = False
+    num_passes = 2
+
+    def count(self, batch: Batch) -> int:
+        """Target tokens, EOS included."""
+        return batch.num_tokens
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        if outputs.log_probs_of is None:
+            raise ValueError("r_drop: outputs without log_probs_of")
+        is_real_N = outputs.targets_N != PAD
+        is_first_N = outputs.positions_N % len(batch.tgt_out_BT) % 2 == 0
+        # the same tokens in the same order
+        first_I, second_I = ((is_real_N & is_pass_N).nonzero().squeeze(1) for is_pass_N in (is_first_N, ~is_first_N))
+        num_at_once = max(1, CHUNK_CELLS // outputs.log_probs_of(first_I[:1]).shape[1])
+        total = outputs.features_NF.new_zeros((), dtype=torch.float32)
+        for first, second in zip(torch.split(first_I, num_at_once), torch.split(second_I, num_at_once), strict=True):
+            total = total + _divergence(outputs.log_probs_of(first), outputs.log_probs_of(second))
+        return total
+
+
+def _divergence(one_IV: Tensor, other_IV: Tensor) -> Tensor:
+    """The sum over tokens of 1/2 [KL + KL] = 1/2 sum_v (p - q) (log p - log q); 0 where both are 0."""
+    is_possible_IV = (one_IV > -torch.inf) & (other_IV > -torch.inf)
+    difference_IV = torch.where(is_possible_IV, one_IV, 0.0) - torch.where(is_possible_IV, other_IV, 0.0)
+    return 0.5 * ((one_IV.exp() - other_IV.exp()) * difference_IV).sum()
+
+
+def build() -> RDrop:
+    """No options."""
+    return RDrop()
