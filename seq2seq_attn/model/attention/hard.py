@@ -18,7 +18,7 @@ a high tau makes it more biased and less noisy. tau is `temperature`.
     alpha_i = softmax(e_i)      c_i = h_j,  j ~ alpha_i      b_i = w . s_{i-1} + b
 
 The weights are alpha_i; no gradient of the context reaches them. b_i is `baseline`, a learned one in place of the
-paper's moving average (Mnih and Gregor 2014, section 2.3, "input-dependent baseline").
+paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ section 4, the lexical module).
     f_t = tanh(sum_s a_t(s) f_s)      h_t = tanh(W f_t) + f_t      p(y_t) = softmax(W_o features_t + b_o + W_l h_t)
 
 f_s is the embedding of source token s, a_t(s) its attention weight; W is `layer`, W_l `lexical_projection`. (The paper
-adds a second bias, b_l, which is redundant beside b_o.) A rare word's translation can be learned in W_l, instead of
-being crowded out by frequent words of a similar context. The paper's other proposal, output embeddings of a fixed norm
+adds a second bias, b_l, which is redundant beside b_o.) A rare word's translation can be learned in W_l, where
+frequent words of similar contexts do not crowd it out. The paper's other proposal, output embeddings of a fixed norm
 (section 3), is not part of this.
 """
 

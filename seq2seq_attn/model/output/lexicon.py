@@ -1,13 +1,13 @@
-"""A softmax that is told translations of the source words by a lexicon (Arthur, Neubig, Nakamura 2016, section 4).
+"""A softmax helped by a translation lexicon (Arthur, Neubig, Nakamura 2016, section 3).
 
-    p_lex(w) = sum_j a_j l(w | x_j)                                              section 3.2
-    bias:           p = softmax(W_o features + b_o + log(p_lex + eps))           section 3.3.1
-    interpolation:  p = lambda p_lex + (1 - lambda) softmax(W_o features + b_o)  section 3.3.2
+    p_lex(w) = sum_j a_j l(w | x_j)
+    bias:           p = softmax(W_o features + b_o + log(p_lex + eps))
+    interpolation:  p = lambda p_lex + (1 - lambda) softmax(W_o features + b_o)
 
-a are the attention weights and x_j the source tokens. The lexicon l(w | x) is the translation table of IBM model 1,
-estimated from the training pairs (`text/ibm1.py`), here in one direction. Of each source token it holds the most
-probable translations, normalized; EOS translates as EOS. A token without an entry leaves its share of lambda to the
-model. eps is `epsilon`. lambda = sigma(`share_bias`) is learned.
+a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically (section 4): it is
+the translation table of IBM model 1, estimated from the training pairs (`text/ibm1.py`). It holds the most probable
+translations of each source token, normalized; EOS translates as EOS. A token without an entry leaves its share of
+lambda to the model. eps is `epsilon`. lambda = sigma(`share_bias`) is learned.
 
 The lexicon is kept with the weights, so that a run translates without its training data.
 

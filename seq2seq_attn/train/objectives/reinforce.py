@@ -1,5 +1,5 @@
 """REINFORCE: attention that draws source positions learns which of them made the target probable (Xu et al. 2015,
-section 4.1, equations 10 to 12; Williams 1992).
+section 4.1; Williams 1992).
 
     L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
     R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant      n_t: target tokens from t on, EOS included
