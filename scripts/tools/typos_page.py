@@ -1,0 +1,152 @@
+"""The page of `scripts/typos`: tables from its record, and two pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from scripts.harness.pages import provenance, table
+from scripts.harness.records import Record
+from scripts.tools.typos_corpus import VOWELS
+from seq2seq_attn.files import write_text
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.figure import new_figure, save_figure
+from seq2seq_attn.translate.heat_maps import plot_attention
+
+MAPS, LETTERS = "typos-attention.png", "typos-letters.png"
+COLUMNS = (
+    ("found", "finder right"),
+    ("first", "finder, first letter"),
+    ("corrected", "corrector right"),
+    ("possible", "corrector, any fitting word"),
+    ("attended", "attention on the typo"),
+)
+GOALS = (("found", 90), ("corrected", 95), ("attended", 80))
+COLORS = {"vowel": "#d55e00", "consonant": "#0a3c7a"}
+TITLES = {"words": "words", "length": "letters of the word", "kind": "kind of typo", "letter": "mended letter"}
+
+
+def write_page(page: Path, record: Record, maps: Sequence[AttentionMap] = ()) -> None:
+    """Write the page, and with `maps` its pictures, into `plots` beside it."""
+    write_text(page, "\n".join(page_lines(record)) + "\n")
+    if maps:
+        plots = page.parent / "plots"
+        plots.mkdir(parents=True, exist_ok=True)
+        titles = [f"{''.join(one.source_tokens[:-1])} -> {''.join(one.target_tokens[:-1])}" for one in maps]
+        plot_attention(plots / MAPS, maps, titles)
+        plot_letters(plots / LETTERS, record["letters"])
+
+
+INTRODUCTION = """# Misspelled words: a finder and a corrector
+
+Characters in, characters out, through the same commands as translation:
+
+```bash
+scripts/typos --corpus --dir runs/typos     # the text: SPLIT.typo, SPLIT.word, SPLIT.position
+text=runs/typos
+seq2seq train -c typos/finder --train $text/train --valid $text/valid --test $text/known --run-dir runs/finder
+seq2seq train -c typos/corrector --train $text/train --valid $text/valid --test $text/known --run-dir runs/corrector
+seq2seq translate --run runs/corrector childern
+seq2seq evaluate runs/corrector --metric exact --metric cer --length-in characters
+scripts/typos                               # everything below
+```
+
+The *finder* reads a misspelled word and names the letter where the typo is. Its output is `pointer`: the attention
+weights of one decoder step are the answer. The *corrector* writes the right word, letter by letter. Both have an
+encoder of three LSTM layers; the corrector's decoder has three, too.
+
+The corpus has {words:,} words ({source}) with five kinds of typos: {train:,} training pairs. The test set `known`
+({known:,} pairs) has other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows.
+
+A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
+one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
+only the letter that it learned to name, the first of them. *Any fitting word* also counts other words of the list
+that a typo turns into the same misspelling. *Attention on the typo*: while the corrector writes the letter that mends
+the word (of a given right word), its attention has its maximum on a letter of the typo. No training signal says where
+to look. *Chance* is how often a random letter would be right.
+"""
+
+
+def page_lines(record: Record) -> Iterator[str]:
+    """The page."""
+    corpus = record["corpus"]
+    yield INTRODUCTION.format(words=corpus["words"], source=corpus["source"], **corpus["pairs"]).strip()
+    for test, groups in record["tests"].items():
+        yield from ("", f"## {test.capitalize()} words", "")
+        yield from _headline(groups)
+        for name, rows in groups.items():
+            header = [TITLES[name], "n", *(title for _, title in COLUMNS), "chance"]
+            cells = [[label, f"{row['n']:,}", *_cells(row)] for label, row in rows.items()]
+            yield from ("", *table(header, cells))
+    yield from ("", "Percentages. By kind of typo and by mended letter: words of five letters and more.", "")
+    yield from _letters(record["letters"])
+    yield from _training(record)
+
+
+def _headline(groups: dict[str, dict[str, Record]]) -> Iterator[str]:
+    row = [*groups["words"].values()][-1]
+    titles = dict(COLUMNS)
+    for key, goal in GOALS:
+        low, high = (100 * end for end in interval(row[key], row["n"]))
+        yield (
+            f"- {titles[key]}: {100 * row[key] / row['n']:.1f} % [{low:.1f}, {high:.1f}] of {row['n']:,} words of five "
+            f"letters and more (goal: {goal} %)"
+        )
+
+
+def _cells(row: Record) -> list[str]:
+    shares = [f"{100 * row[key] / row['n']:.1f}" for key, _ in COLUMNS]
+    return [*shares, f"{100 * row['chance']:.1f}"]
+
+
+def _letters(letters: Record) -> Iterator[str]:
+    nearest = letters["nearest"]
+    of_vowels = [vowel for vowel in VOWELS if nearest[vowel] in VOWELS]
+    others = [letter for letter in nearest if letter not in VOWELS]
+    consonants = [letter for letter in others if nearest[letter] not in VOWELS]
+    yield from ("## Do the vowels gather?", "", f"![Letters](plots/{LETTERS})", "")
+    yield (
+        f"The corrector's letter embeddings on their first two principal components, which have "
+        f"{100 * sum(letters['shares']):.0f} % of the variance. The nearest letter (by cosine, in all dimensions) is a "
+        f"vowel for {len(of_vowels)} of {len(VOWELS)} vowels, and a consonant for {len(consonants)} of {len(others)} "
+        f"consonants: {', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)}."
+    )
+    yield from ("", "## Where the corrector looks", "", f"![Attention](plots/{MAPS})")
+
+
+def _training(record: Record) -> Iterator[str]:
+    yield from ("", "## How it was measured", "")
+    for name, model in record["models"].items():
+        training = model["training"]
+        yield (
+            f"- {name}: config `typos/{name}`, seed {model['seed']}, {training['num_parameters']:,} parameters, "
+            f"{training['epoch']} of {model['max_epochs']} epochs ({training['update']:,} updates), "
+            f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation {model['metric']} "
+            f"{training['best_score']:.2f}"
+        )
+    yield "- [low, high]: 95 % interval of a share (Wilson 1927)"
+    yield f"- {provenance(record, 'typos')}"
+
+
+def interval(right: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    z, share = 1.96, right / n
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+def plot_letters(path: Path, letters: Record) -> None:
+    """The letters on their first two principal components."""
+    figure = new_figure(6.0, 5.0)
+    axes = figure.subplots()
+    for letter, (x, y) in letters["points"].items():
+        color = COLORS["vowel" if letter in VOWELS else "consonant"]
+        axes.plot(x, y, ".", color=color, markersize=2)
+        axes.annotate(letter, (x, y), ha="center", va="center", color=color, fontsize=13, fontweight="bold")
+    for kind, color in COLORS.items():
+        axes.plot([], [], "s", color=color, label=f"{kind}s")
+    axes.legend(frameon=False)
+    axes.set_xlabel(f"first component, {100 * letters['shares'][0]:.0f} % of the variance")
+    axes.set_ylabel(f"second component, {100 * letters['shares'][1]:.0f} %")
+    save_figure(figure, path)
