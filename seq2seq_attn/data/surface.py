@@ -4,9 +4,7 @@
                = V + j, j the first source position with that spelling, otherwise
                = UNK                                         if no source position has it
 
-With the target tokenizer `positions`, source tokens are spelled by their numbers, "1", "2", ..., on the target side.
-
-V is the size of the target vocabulary. An id from V on thus names a source position of its own sentence (See, Liu,
+X
 Manning 2017, section 2.2, call these the extended vocabulary); a search can read the token off the source.
 
 On the way there a token that a vocabulary lacks has an open id: V, V + 1, ... in order of first appearance, the same
@@ -29,6 +27,7 @@ from seq2seq_attn.text.vocab import UNK, Vocab
 
 POSITIONS = "positions"
 _NO_TARGET = 1 << 30
+"""the first open id beyond those of target tokens"""
 IdArray = npt.NDArray[np.int32]
 Ids = IdArray | Sequence[int]
 

@@ -124,8 +124,8 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU (or the first --metric), also by length; the report has every measure, and what the attention does.
-    Runs are compared with the first; those that differ in their seed alone count as one. Named files replace a run's.
+    Prints BLEU (or the first --metric), also by length; the report has every measure, and what attention does. Runs are
+    compared with the first; those that differ in the seed alone count as one. With a named file, no run is written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 

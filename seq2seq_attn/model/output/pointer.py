@@ -24,7 +24,7 @@ LEAST_WEIGHT = 1e-20
 
 
 class Pointer(Output):
-    """Has no parameters."""
+    """No layers: the attention does the work."""
 
     copies_source = True
 
