@@ -38,10 +38,10 @@ def read_record(row: Row) -> Record:
 
 
 def add_run(training: Training) -> bool:
-    """Add a finished run to its row's record. False: it was there already."""
+    """Add a finished run to its row's record. False: the record has this seed from this run or a later one."""
     corpus = "captions" if training.base == CAPTIONS else "multi30k"
     record, about = read_record(training.row), describe_run(training.run)
-    if any((one["seed"], one["trained_at"]) == (training.seed, about["trained_at"]) for one in record[corpus]):
+    if any(one["seed"] == training.seed and one["trained_at"] >= about["trained_at"] for one in record[corpus]):
         return False
     entry = {"seed": training.seed, **(scores_of(training) if corpus == "captions" else {}), **about}
     write_json(training.row.record_path, {**record, corpus: with_entry(record[corpus], entry)})

@@ -15,14 +15,14 @@ from scripts.mechanism_bench.summary import Summary, percent, spread, summaries
 MAX_LOSS = 2.0
 """BLEU below the baseline from which a row needs a reason"""
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
-KEYS = ("seed", "updates", "minutes", "validation_bleu", "precision", "commit")
-"""of a run, in the table of trainings"""
+OF_EACH_SEED, OF_ALL_SEEDS = ("seed", "minutes", "validation_bleu"), ("updates", "precision", "commit")
+"""columns of the table of trainings"""
 INTRODUCTION = f"""\
 # Every mechanism on the same bench
 
 Written by `scripts/mechanisms` from `docs/records/mechanisms`. Each row is `seq2seq train -c {CAPTIONS} -c ROW`: the
-embedded corpus of German-English captions, ten epochs, a single change. [Mechanisms](mechanisms.md) explains the rows
-and shows a picture of each.
+embedded corpus of German-English captions, ten epochs, a single change. Rows with options have a suffix; the last table
+has every command. [Mechanisms](mechanisms.md) explains the rows and shows a picture of each.
 
 - Learning rate, dropout and number of updates are those of `{CAPTIONS}` for every row, and tuned for none.
 - Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
@@ -31,10 +31,11 @@ and shows a picture of each.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
   `attention/additive`; both make the same updates in turns. Hand-written training code (`seq2seq_attn/model/fast`) is
   part of a mechanism's speed, and most mechanisms have none.
-- BLEU is cased, on the test set, with beam search; ± is the standard deviation over seeds.
+- BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation; for a single seed,
+  with its 95 % bootstrap interval over sentences.
 - AER is the alignment error rate of the strongest weight of each target word against gold links, reading the
   references. A decoder may look at a word one step before or after it writes its translation: the next column has the
-  best of no shift, a word earlier (-1) and a word later (+1).
+  lowest rate of three, with the weights of the same step (0), of the step before (-1) and of the step after (+1).
 - Entropy is that of the weights, in nats per target token: the lower, the sharper. Dropped and repeated are the shares
   of source words that get less than 0.2, and more than 2, of all weights of a translation together.
 - Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`."""
@@ -87,7 +88,7 @@ def _main_row(row: Row, one: Summary) -> list[str]:
         f"`{row.name}`",
         "" if one.parameters is None else f"{one.parameters:,}",
         "1" if row == BASELINE_ROW else _speed(one.speed),
-        spread(one.bleu),
+        _bleu(one),
         str(len(one.bleu) or ""),
         percent(one.error_rates.get(0)),
         _best_shift(one.error_rates),
@@ -96,6 +97,13 @@ def _main_row(row: Row, one: Summary) -> list[str]:
         percent(one.mean("repeated")),
         spread([run["validation_bleu"] for run in one.multi30k]),
     ]
+
+
+def _bleu(one: Summary) -> str:
+    if len(one.captions) == 1:
+        [run] = one.captions
+        return ratio_cell(run["bleu"], (run["low"], run["high"]), digits=1)
+    return spread(one.bleu)
 
 
 def _best_shift(error_rates: dict[int, float]) -> str:
@@ -136,23 +144,28 @@ def _training_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]
     cells = [
         [
             f"`{row.command}`",
-            *(", ".join(dict.fromkeys(str(run[key]) for run in found[row.name].captions)) for key in KEYS),
+            *(", ".join(str(run[key]) for run in found[row.name].captions) for key in OF_EACH_SEED),
+            *(_values(found[row.name].captions, key) for key in OF_ALL_SEEDS),
         ]
         for row in rows
     ]
-    return table(["command", "seeds", "updates", "minutes", "validation BLEU", "precision", "commit"], cells)
+    return table(["command", "seeds", "minutes", "validation BLEU", "updates", "precision", "commit"], cells)
+
+
+def _values(runs: Sequence[Record], key: str) -> str:
+    """The different values of some runs."""
+    return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
 
 
 def _provenance(rows: Sequence[Row], found: dict[str, Summary]) -> str:
     """What all rows share, or the values that there are."""
     runs = [run for row in rows for run in found[row.name].captions]
 
-    def values(key: str) -> str:
-        return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
-
     search = {f"beam {run['search']['beam_size']}" for run in runs}
+    signature, num_pairs, hardware, torch = (
+        _values(runs, key) for key in ("signature", "num_pairs", "hardware", "torch")
+    )
     return (
-        f"`{values('signature')}`, n = {values('num_pairs')}, {', '.join(sorted(search))}; one thread of "
-        f"{values('hardware')}, torch {values('torch')}. Minutes are wall time of training with its validations, on a "
-        "machine that did other work too."
+        f"`{signature}`, n = {num_pairs}, {', '.join(sorted(search))}; one thread of {hardware}, torch {torch}. "
+        "Minutes are wall time of training with its validations, on a machine that did other work too."
     )

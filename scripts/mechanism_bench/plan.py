@@ -96,6 +96,7 @@ QUESTIONS = {
     "attention/convolutional": "Can patterns in a word's neighborhood decide where to look?",
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
     "attention/local-monotonic": "Is a window enough that moves on by one word per step?",
+    "attention/hierarchical": "With several sources: first which one, then which word? With one it is `additive`.",
     "attention/hard": "Must the context be an average, or can it be a single state?",
     "attention/monotonic": "Can the model translate while it reads, without ever going back?",
     "attention/self_history": "Should the decoder also look back at its own past states?",

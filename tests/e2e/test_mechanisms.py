@@ -40,6 +40,8 @@ def entry(seed, bleu, **changes):
     return {
         "seed": seed,
         "bleu": bleu,
+        "low": bleu - 1,
+        "high": bleu + 1,
         "num_pairs": 9,
         "signature": "tok:13a",
         "by_length": [{"label": "up to 7", "num_pairs": 4, "bleu": bleu + 1}],
@@ -172,7 +174,7 @@ def test_the_table_has_means_and_spreads_over_seeds():
         )
     )
     assert "| `attention/additive` | 1,234 | 1 | 91.0 ±1.4 | 2 | 40.0 % | 30.0 % (+1) | 0.50 |" in text
-    assert "| `attention/dot` | 1,234 | 0.50 [0.40, 0.60] | 89.5 | 1 |" in text
+    assert "| `attention/dot` | 1,234 | 0.50 [0.40, 0.60] | 89.5 [88.5, 90.5] | 1 |" in text
     assert "| `attention/additive` | 92.0 |" in text
     assert "\nNo row.\n" in text
     assert "Not trained yet: `attention/additive-160`" in text
@@ -199,7 +201,7 @@ def test_a_record_of_other_settings_is_not_shown():
 def test_attention_without_source_words_has_empty_cells():
     nothing = entry(1, 20.0, error_rates={}, entropy=None, dropped=None, repeated=None)
     text = render_page(page(attention__fixed=lambda row: record(row, nothing)))
-    assert "| `attention/fixed` | 1,234 |  | 20.0 | 1 |  |  |  |  |  |  |" in text
+    assert "| `attention/fixed` | 1,234 |  | 20.0 [19.0, 21.0] | 1 |  |  |  |  |  |  |" in text
 
 
 def test_the_guide_says_what_was_measured():
