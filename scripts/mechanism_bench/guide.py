@@ -12,8 +12,9 @@ from scripts.mechanism_bench.plan import (
     AXES,
     BASELINE_ROW,
     CAPTIONS,
+    NOT_IN_BENCH,
     Row,
-    all_rows,
+    every_mechanism,
     formula,
     introduction,
     parts_of_baseline,
@@ -64,7 +65,7 @@ def render_guide(found: Mapping[str, Summary]) -> str:
 
 def rows_of(axis: str) -> list[Row]:
     """The mechanisms of an axis, those of the baseline first."""
-    return [row for row in (*parts_of_baseline(), *all_rows()) if row.overlay.startswith(f"{axis}/")]
+    return [row for row in every_mechanism() if row.overlay.startswith(f"{axis}/")]
 
 
 def anchor(row: Row) -> str:
@@ -102,6 +103,8 @@ def measured(row: Row, found: Mapping[str, Summary]) -> str:
     """What we measured, in a sentence."""
     if row in parts_of_baseline():
         return f"A part of `{CAPTIONS}`: its figures are those of [`{BASELINE_ROW.name}`](#{anchor(BASELINE_ROW)})."
+    if row.name in NOT_IN_BENCH:
+        return NOT_IN_BENCH[row.name]
     one = found.get(row.name)
     if one is None or not one.bleu:
         return f"Not measured yet; `scripts/mechanisms --rows {row.name}` trains it."

@@ -21,6 +21,10 @@ BASELINE = "attention/additive"
 OF_BASELINE = ("normalizer/softmax", "encoder/bigru", "cell/gru", "decoder/bahdanau", "output/softmax")
 """the other parts of `quickstart`: these overlays change nothing"""
 FORMER_NAMES = ("attention/none",)
+NOT_IN_BENCH = {
+    "output/pointer": "Not in the bench, as its targets are made of source tokens; `configs/typos/finder.yaml` uses it."
+}
+"""mechanisms that cannot translate, with the reason"""
 AXES = ("attention", "normalizer", "encoder", "cell", "decoder", "output", "objective")
 FILES = {
     "encoder/bigru": "model/encoder/bidirectional.py",
@@ -130,6 +134,8 @@ QUESTIONS = {
     "objective/coverage": "Can the loss keep attention from going to the same word twice?",
     "objective/fertility": "Can the loss make each source word get its share of attention?",
     "objective/entropy": "Can the loss make attention sharper?",
+    "output/pointer": "What if the answer is a position of the source, and attention itself is the output?",
+    "objective/reinforce": "Can a model learn where to look from the reward of having looked there?",
     "objective/guided": "Can word alignments teach attention where to look?",
 }
 """what each row answers; a row without an entry shows the first sentence of its docstring"""
@@ -157,7 +163,7 @@ def all_rows() -> tuple[Row, ...]:
     for axis in AXES:
         for path in sorted((ROOT / "configs" / axis).glob("*.yaml")):
             overlay = f"{axis}/{path.stem}"
-            if overlay not in (*OF_BASELINE, *FORMER_NAMES, BASELINE):
+            if overlay not in (*OF_BASELINE, *FORMER_NAMES, *NOT_IN_BENCH, BASELINE):
                 rows.append(Row(overlay))
             rows += [row for row in WITH_OPTIONS if row.overlay == overlay]
     return tuple(rows)
@@ -166,6 +172,11 @@ def all_rows() -> tuple[Row, ...]:
 def parts_of_baseline() -> tuple[Row, ...]:
     """The mechanisms that the baseline is made of besides its attention."""
     return tuple(Row(overlay) for overlay in OF_BASELINE)
+
+
+def every_mechanism() -> tuple[Row, ...]:
+    """The rows of the bench, and the mechanisms that are not rows; the parts of the baseline first."""
+    return (*parts_of_baseline(), *all_rows(), *(Row(overlay) for overlay in NOT_IN_BENCH))
 
 
 BASELINE_ROW = Row(BASELINE)

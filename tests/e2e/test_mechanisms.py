@@ -11,12 +11,14 @@ from scripts.mechanism_bench.plan import (
     CAPTIONS,
     FORMER_NAMES,
     MULTI30K,
+    NOT_IN_BENCH,
     PICTURES,
     QUESTIONS,
     REASONS,
     WITH_OPTIONS,
     Row,
     all_rows,
+    every_mechanism,
     formula,
     introduction,
     parts_of_baseline,
@@ -33,7 +35,7 @@ from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import make_request
 from tests.toy_run import make_toy_run, toy_config
 
-EVERY = (*parts_of_baseline(), *all_rows())
+EVERY = every_mechanism()
 
 
 def entry(seed, bleu, **changes):
@@ -93,6 +95,11 @@ def test_a_formula_is_the_indented_part_of_the_docstring():
     assert two_paragraphs.startswith("e_ij")
     assert "\n\nneural (3.1.2)" in two_paragraphs
     assert formula(Row("attention/uniform")) is None
+
+
+def test_what_cannot_translate_is_explained_but_not_trained():
+    assert "output/pointer" not in {row.name for row in all_rows()}
+    assert f"{NOT_IN_BENCH['output/pointer']} File: [`pointer.py`]" in render_guide({})
 
 
 def test_the_baseline_is_the_config_itself():
