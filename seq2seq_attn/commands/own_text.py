@@ -77,7 +77,9 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
     """As given by options or configuration, else as read from the files, which is logged. The target comes last."""
     if config.data.source_languages:
         if text.source_language is not None:
-            raise UsageError(f"--source-language {text.source_language}: data.source_languages names the sources")
+            raise UsageError(
+                f"--source-language {text.source_language}: data.source_languages has the sources; leave this out"
+            )
         return *config.data.sources, text.target_language or config.data.target_language
     chosen = config.data.model_fields_set
     source = text.source_language or (config.data.source_language if "source_language" in chosen else None)

@@ -52,7 +52,8 @@ class CaptionsConfig(Section):
 class TokenizerConfig(Section):
     """The tokenizer. `spaces` splits text that is tokenized already. `target` is that of the target side, where it
     differs; `positions` are numbers of source tokens, from 1. `vocab_size`, `joint` and `model_type` apply to
-    SentencePiece only."""
+    SentencePiece only. `sentences` marks the end of each sentence of the source, so that the attention `hierarchical`
+    is over the sentences of a line."""
 
     name: Literal["spacy", "sentencepiece", "characters", "spaces"] = "sentencepiece"
     target: Literal["characters", "spaces", "positions"] | None = None
@@ -60,6 +61,7 @@ class TokenizerConfig(Section):
     vocab_size: VocabSize = 8_000
     joint: bool = True
     model_type: Literal["unigram", "bpe"] = "unigram"
+    sentences: bool = False
 
 
 class VocabConfig(Section):

@@ -129,7 +129,9 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     tokenizer = data.tokenizer.model_dump()
     target = tokenizer.pop("target")
     if data.tokenizer.name != "sentencepiece":
-        tokenizer = {key: tokenizer[key] for key in ("name", "lowercase")}
+        tokenizer = {key: tokenizer[key] for key in ("name", "lowercase", "sentences")}
+    if not data.tokenizer.sentences:  # as before there was this setting
+        del tokenizer["sentences"]
     if target is not None:
         tokenizer["target"] = target
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None

@@ -80,6 +80,11 @@ def check_sources(data: DataConfig) -> None:
             f"data.links={shorten(data.links)}: alignments are with one source, and data.source_languages={given} "
             "names several; set data.links=null"
         )
+    if data.tokenizer.sentences:
+        raise UsageError(
+            f"data.tokenizer.sentences=true: marks the sentences of one source, and data.source_languages={given} "
+            "names several; set data.tokenizer.sentences=false"
+        )
     if data.stitch:
         raise UsageError(
             f"data.stitch={shorten(data.stitch)}: joins pairs of one source, and data.source_languages={given} names "

@@ -35,6 +35,8 @@ def source_numbers(ids_BS: Tensor) -> Tensor:
 class SeveralSources(Encoder):
     """An encoder per source, which share the embedding. A source that a line lacks is an EOS alone."""
 
+    is_capturable = False
+
     def __init__(self, encoders: Sequence[Encoder]) -> None:
         memory_size = encoders[0].memory_size
         super().__init__(memory_size)

@@ -28,14 +28,15 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
-    _check_objectives(config, _check_model(config.model, len(config.data.sources)))
+    model = _check_model(config.model, len(config.data.sources))
+    _check_objectives(config, model)
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
-    if config.train.cuda_graphs and len(config.data.sources) > 1:
+    if config.train.cuda_graphs and not (model.encoder.is_capturable and model.decoder.attention.is_capturable):
         raise UsageError(
-            "train.cuda_graphs=true: not with several sources, whose lengths each batch must read from the device; set "
-            "train.cuda_graphs=false"
+            "train.cuda_graphs=true: not with several sources or model.attention.name=hierarchical, which read the "
+            "numbers of positions from the device; set train.cuda_graphs=false"
         )
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)

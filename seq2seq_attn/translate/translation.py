@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
-from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
+from seq2seq_attn.text.tokenizers.several import join_sources, num_sources, split_sources
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -26,7 +26,7 @@ MAX_ATTENTION_CELLS = 1_000_000
 """above this size (4 MB), a line of several segments has links but no attention matrix"""
 _MAX_REPR = 60
 """characters of the text in `repr`"""
-_SENTENCE_ENDS = tuple(".!?…。！？")
+_SENTENCE_ENDS = (*".!?…。！？", SOURCE_END)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +119,12 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     return [*segments, list(tokens[start:])]
 
 
-def split_line(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """`split_source`; several sources, of which one is too long, are cut into the same number of parts of equal
-    length, because there are no links that tell which parts belong together."""
-    sources = split_sources(tokens)
-    if len(sources) == 1:
+def split_line(tokens: Sequence[str], max_length: int, tokenizer: Tokenizer) -> list[list[str]]:
+    """`split_source` for the tokens of any tokenizer. Several sources, of which one is too long, are cut into the same
+    number of parts of equal length, because there are no links that tell which parts belong together."""
+    if num_sources(tokenizer) == 1:
         return split_source(tokens, max_length)
+    sources = split_sources(tokens)
     num_segments = max(len(split_source(source, max_length)) for source in sources)
     return [
         join_sources(

@@ -227,7 +227,7 @@ class Translator:
             _Segment(number, tokens, [] if index else prefix)
             for number, line in enumerate(self._source_tokenizer.tokenize_many(lines))
             if line
-            for index, tokens in enumerate(split_line(line, self._max_source_length))
+            for index, tokens in enumerate(split_line(line, self._max_source_length, self._source_tokenizer))
         ]
         found: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self._model):

@@ -177,7 +177,12 @@ def test_own_text_as_files_and_tables(
         ),
         (["data.links=ibm1"], "data.links='ibm1': alignments are with one source"),
         (["data.stitch={2: 1}"], "data.stitch={2: 1.0}: joins pairs of one source"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: marks the sentences of one source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
+        (
+            ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
+            "or model.attention.name=hierarchical",
+        ),
         (["data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
         (["data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target_language"),
         (["data.train=[a,b]"], "train=['a', 'b']: expected a prefix or 3 files, those of de, fr and the target file"),
@@ -217,3 +222,19 @@ def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.Capt
     code, error = error_of(capsys, "translate", "--run", str(trained / "single"), "-i", source, "-i", source)
     assert code == 2
     assert "this run reads one source, so one file" in error
+
+
+def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
+    write_toy_corpus(tmp_path / "corpus")
+    for path in (tmp_path / "corpus").glob("*.*"):
+        path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
+    settings = ("data.tokenizer.sentences=true", "data.stitch={2: 1}", "model.attention.name=hierarchical")
+    given = options(tmp_path, "data.source_languages=[]", *settings, "train.max_updates=2")
+    assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
+    translator = load(tmp_path / "run")
+    [found] = translator.score(["Hund. Katze."], ["dog. cat."])
+    assert found.source_tokens == [*"Hund.", "\t", *"▁Katze.", "\t", "<eos>"]
+    assert found.attention is not None
+    assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+    short = translator.with_max_source_length(8).translate(["Hund. Katze. Mann."])[0]
+    assert "".join(short.source_tokens).replace("\t", "") == "Hund.▁Katze.▁Mann.<eos>"

@@ -101,6 +101,8 @@ def some_batches():
 
 @pytest.mark.parametrize("variant", REPEATABLE)
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
+    if not make(variant).decoder.attention.is_capturable:
+        pytest.skip("refused with CUDA graphs")
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)
 

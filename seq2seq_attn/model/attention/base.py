@@ -74,11 +74,12 @@ class Attention(nn.Module, ABC):
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
     to source position j; false for the fixed-vector arms. `draws_positions` is true if the context is the value of a
     position drawn by the weights, and the state a `Draw`, in training: the weights then learn from the objective
-    `reinforce` alone.
+    `reinforce` alone. `is_capturable` is false if a size is read from the device, which a CUDA graph cannot record.
     """
 
     is_positional: bool = True
     draws_positions: bool = False
+    is_capturable: bool = True
 
     def __init__(self, context_size: int) -> None:
         super().__init__()

@@ -1,15 +1,17 @@
 """Hierarchical attention: first over the positions of each part of a line, then over the parts (Libovicky and Helcl
-2017, section 3.3).
+2017, section 3.3, for sources; Yang et al. 2016, section 2.2, for sentences).
 
     e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j         c_k = sum_j alpha_kj h_kj
     e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
 
-The parts are the sources of a line with several (`model/sources.py`); a line with one source is one part, and the
-variant is then additive attention. The weight of position j of part k is beta_k alpha_kj. W is `query_projection`, U
-is `key_projection`; W' and U' are `part_query_projection` and `part_key_projection`.
+An EOS ends a part: the parts are the sources of a line with several (`model/sources.py`), or with
+`data.tokenizer.sentences` its sentences. A line without either is one part, and the variant is then additive
+attention. The weight of position j of part k is beta_k alpha_kj. W is `query_projection`, U is `key_projection`; W'
+and U' are `part_query_projection` and `part_key_projection`.
 
-The paper has U, U' and a projection of c_k for each source. Here the parts share U and U', so that their number may
-differ between lines, and c_k is not projected: each source has an encoder of its own.
+Libovicky and Helcl have U, U' and a projection of c_k for each source. Here the parts share U and U', so that their
+number may differ between lines, and c_k is not projected: each source has an encoder of its own. Yang et al. classify
+documents: their queries are learned vectors, not decoder states, and a second encoder reads the sentences' vectors.
 
 Shapes, besides those of `base.py`: K parts.
 """
@@ -46,6 +48,8 @@ class Hierarchical(Attention):
     Args:
         attention_size: A, the size of the hidden layers of both levels.
     """
+
+    is_capturable = False
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)

@@ -27,7 +27,10 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """`memory_size` is the width M of values and summary."""
+    """`memory_size` is the width M of values and summary. `is_capturable` is false if a size is read from the device,
+    which a CUDA graph cannot record."""
+
+    is_capturable: bool = True
 
     def __init__(self, memory_size: int) -> None:
         super().__init__()

@@ -11,7 +11,8 @@ SIDES: tuple[Side, Side] = ("source", "target")
 SPACE = "▁"
 """U+2581, SentencePiece's mark for a space."""
 SOURCE_END = "\t"
-"""Between the sources of a line, as text and as a token. No tokenizer makes it from text: tabs become spaces first."""
+"""Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is EOS. No tokenizer
+makes it from text: tabs become spaces first."""
 
 
 class Tokenizer(Protocol):

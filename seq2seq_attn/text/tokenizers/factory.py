@@ -11,6 +11,7 @@ from typing import Any
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.sentences import SENTENCES, SentenceTokenizer
 from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
 
 UNTRAINED = ("spacy", "characters", "spaces", "positions")
@@ -29,10 +30,12 @@ def build_tokenizers(
     vocab_size: int = 8_000,
     joint: bool = True,
     model_type: str = "unigram",
+    sentences: bool = False,
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
     the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
-    source languages, a source line holds a text in each, separated by tabs.
+    source languages, a source line holds a text in each, separated by tabs. With `sentences`, the source's tokenizer
+    marks the end of each sentence.
 
     Raises:
         UserError: spaCy lacks a language, or the lines are blank.
@@ -53,7 +56,7 @@ def build_tokenizers(
         of_target = sources[0] if target else _untrained(name, target_language, lowercase=lowercase)
     if target is not None:
         of_target = _untrained(target, target_language, lowercase=lowercase)
-    return _of_sources(source_languages, sources), of_target
+    return _of_sources(source_languages, sources, sentences), of_target
 
 
 def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
@@ -71,8 +74,10 @@ def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
     return SpaceTokenizer(name=name, lowercase=lowercase)
 
 
-def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer]) -> Tokenizer:
-    return parts[0] if len(parts) == 1 else SeveralTokenizer(languages, parts)
+def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer], sentences: bool) -> Tokenizer:
+    if len(parts) > 1:
+        return SeveralTokenizer(languages, parts)
+    return SentenceTokenizer(parts[0]) if sentences else parts[0]
 
 
 def saved_settings(directory: Path, side: str) -> dict[str, Any]:
@@ -85,8 +90,8 @@ def saved_settings(directory: Path, side: str) -> dict[str, Any]:
     saved = read_json(path)
     if not isinstance(saved, dict):
         raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
-    if saved.get("name") == SEVERAL:
-        return {**saved, "parts": [saved_settings(directory, part) for part in _part_names(side, saved)]}
+    if saved.get("name") in (SENTENCES, SEVERAL):
+        return {**saved, "parts": [saved_settings(directory, part) for part in _part_names(path, side, saved)]}
     if saved.get("name") != "sentencepiece":
         return saved
     model = directory / f"{side}.sentencepiece.model"
@@ -105,9 +110,12 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     path = directory / f"{side}.tokenizer.json"
     saved = read_json(path)
     try:
-        if saved["name"] == SEVERAL:
-            parts = {part: load_tokenizer(directory, part) for part in dict.fromkeys(_part_names(side, saved))}
-            return SeveralTokenizer(saved["languages"], [parts[part] for part in _part_names(side, saved)])
+        if saved["name"] in (SENTENCES, SEVERAL):
+            names = _part_names(path, side, saved)
+            parts = {name: load_tokenizer(directory, name) for name in dict.fromkeys(names)}
+            if saved["name"] == SENTENCES:
+                return SentenceTokenizer(parts[names[0]])
+            return SeveralTokenizer(saved["languages"], [parts[name] for name in names])
         name, lowercase = saved["name"], bool(saved["lowercase"])
         if name in UNTRAINED:
             return _untrained(name, saved["language"] if name == "spacy" else "", lowercase=lowercase)
@@ -120,9 +128,11 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     raise UserError(f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, {', '.join(UNTRAINED)}")
 
 
-def _part_names(side: str, saved: Mapping[str, Any]) -> list[str]:
-    """The tokenizers of the sources, which lie beside. Raises ValueError for another folder's."""
-    names = [str(name) for name in saved["parts"]]
-    if not names or not all(re.fullmatch(rf"{side}\.[A-Za-z_-]+", name) for name in names):
-        raise ValueError(names)
-    return names
+def _part_names(path: Path, side: str, saved: Mapping[str, Any]) -> list[str]:
+    """The tokenizers that this one consists of. Raises UserError for names that do not lie beside it."""
+    names = saved.get("parts")
+    if not (isinstance(names, list) and names) or not all(
+        re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", str(name)) for name in names
+    ):
+        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
+    return [str(name) for name in names]

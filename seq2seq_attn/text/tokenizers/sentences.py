@@ -1,0 +1,50 @@
+"""A tokenizer that marks the ends of sentences, for attention over the sentences of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq_attn.files import write_json
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
+
+SENTENCES = "sentences"
+"""the name in saved settings"""
+_ENDS = frozenset(".!?…。！？")
+
+
+class SentenceTokenizer:
+    """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?` and the like.
+
+    The last sentence has its mark too, so that lines can be joined by joining their tokens.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.name = tokenizer.name
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of one line."""
+        return _with_ends(self.tokenizer.tokenize(text))
+
+    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
+        """`tokenize` for each line, faster."""
+        return [_with_ends(tokens) for tokens in self.tokenizer.tokenize_many(texts)]
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The line that has these tokens."""
+        return self.tokenizer.detokenize([token for token in tokens if token != SOURCE_END])
+
+    def save(self, directory: Path, side: str) -> None:
+        """Write `<side>.tokenizer.json`, and the other tokenizer as that of `<side>.text`."""
+        self.tokenizer.save(directory, f"{side}.text")
+        write_json(directory / f"{side}.tokenizer.json", {"name": SENTENCES, "parts": [f"{side}.text"]})
+
+
+def _with_ends(tokens: Sequence[str]) -> list[str]:
+    marked = []
+    for token in tokens:
+        marked.append(token)
+        if token.lstrip(SPACE) in _ENDS:
+            marked.append(SOURCE_END)
+    return marked

@@ -1,0 +1,49 @@
+"""The tokenizer that marks the ends of sentences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer, saved_settings
+
+LINES = ["Ein Hund. Er rennt!", "Wer ist da"]
+
+
+def build(name: str) -> Tokenizer:
+    source, target = build_tokenizers(
+        LINES, ["A dog."], name=name, source_languages=["de"], target_language="en", vocab_size=40, sentences=True
+    )
+    assert "\t" not in target.tokenize("A dog. It runs.")
+    return source
+
+
+@pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
+def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
+    tokenizer = build(name)
+    assert [tokens.count("\t") for tokens in tokenizer.tokenize_many(LINES)] == [2, 0]
+    assert tokenizer.tokenize(LINES[0])[-2:] == ["!", "\t"]
+    assert [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(LINES)] == LINES
+    tokenizer.save(tmp_path, "source")
+    loaded = load_tokenizer(tmp_path, "source")
+    assert (loaded.name, loaded.tokenize_many(LINES)) == (name, tokenizer.tokenize_many(LINES))
+    assert saved_settings(tmp_path, "source")["name"] == "sentences"
+
+
+def test_joined_lines_have_the_tokens_of_their_parts() -> None:
+    tokenizer = build("spacy")
+    first, second = "Ein Hund.", "Er rennt!"
+    assert tokenizer.tokenize(f"{first} {second}") == [*tokenizer.tokenize(first), *tokenizer.tokenize(second)]
+
+
+@pytest.mark.parametrize("read", [load_tokenizer, saved_settings])
+def test_a_damaged_file_is_refused(read, tmp_path: Path) -> None:
+    build("characters").save(tmp_path, "source")
+    path = tmp_path / "source.tokenizer.json"
+    path.write_text(json.dumps({"name": "sentences", "parts": ["../text"]}))
+    with pytest.raises(UserError, match=r"source\.tokenizer\.json: not a tokenizer file"):
+        read(tmp_path, "source")
