@@ -192,6 +192,8 @@ def other_records() -> Iterator[str]:
             )
     if value := records.get("lexicons"):
         yield from lexicons_block(value)
+    if value := records.get("sources"):
+        yield from sources_block(value)
     if value := records.get("kill-resume"):
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
@@ -220,6 +222,28 @@ def lexicons_block(value: Record) -> Iterator[str]:
         )
         p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
         yield f"| `{row['output']}` | {bleu} | {gain} | {p_value} |"
+
+
+def sources_block(value: Record) -> Iterator[str]:
+    """BLEU of three sources together and of each alone."""
+    environment = value["environment"]
+    settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
+    yield from ["", "## Several sources", ""]
+    yield (
+        f"`scripts/sources`: {value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
+        f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {environment['device_name']}, commit "
+        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+    )
+    yield from [
+        "",
+        f"| sources | BLEU | gain over `{value['best_single']}` | p (paired bootstrap) |",
+        "|---|---|---|---|",
+    ]
+    for row in value["systems"]:
+        gain = row.get("gain")
+        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
+        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
+        yield f"| {', '.join(row['sources'])} | {bleu} | {gained} | {p_value} |"
 
 
 def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
