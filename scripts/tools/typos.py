@@ -18,6 +18,7 @@ from scripts.harness.records import RECORDS, ROOT, Record, describe, read_log, r
 from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,
+    PER_KIND,
     VOWELS,
     Example,
     default_words,
@@ -177,6 +178,14 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
     parser.add_argument("--page", type=Path, default=PAGE, help="default: %(default)s")
+    parser.add_argument(
+        "--per-kind",
+        type=int,
+        default=PER_KIND,
+        metavar="N",
+        help="training typos per word and kind; default: %(default)s",
+    )
+    parser.add_argument("--remark", default="", help="a sentence for the record and the page")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
     parser.add_argument("--render", action="store_true", help="write the page's text from the record and stop")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
@@ -190,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_page(options.page, read_json(options.record))
         return
     words = read_words(options.words) if options.words else default_words(options.dir / "data")
-    sizes = write_corpus(options.dir, words)
+    sizes = write_corpus(options.dir, words, per_kind=options.per_kind)
     print(f"{len(words)} words; pairs: {', '.join(f'{split} {size}' for split, size in sizes.items())}")
     if options.corpus:
         return
@@ -198,8 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     examples = {test: read_split(options.dir, test) for test in TESTS}
     record: dict[str, Any] = {
         "what": "misspelled words: a finder points at the typo, a corrector writes the right word",
-        "corpus": {"source": str(options.words or "Multi30k and captions"), "words": len(words), "pairs": sizes},
+        "corpus": {
+            "source": str(options.words or "frequent words of Multi30k and the captions' lexicon"),
+            "words": len(words),
+            "per_kind": options.per_kind,
+            "pairs": sizes,
+        },
         "set": options.set,
+        "remark": options.remark,
         "models": {name: about(run) for name, run in zip(MODELS, (finder, corrector), strict=True)},
         "tests": {test: groups(answer(finder, corrector, of_test)) for test, of_test in examples.items()},
         "letters": letters_of(corrector),

@@ -56,7 +56,8 @@ The *finder* reads a misspelled word and names the letter where the typo is. Its
 weights of one decoder step are the answer. The *corrector* writes the right word, letter by letter. Both have an
 encoder of three LSTM layers; the corrector's decoder has three, too.
 
-The corpus has {words:,} words ({source}) with five kinds of typos: {train:,} training pairs. The test set `known`
+The corpus has {words:,} words ({source}) with five kinds of typos: {train:,} training pairs, at most
+{per_kind} per word and kind. The test set `known`
 ({known:,} pairs) has other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows.
 
 A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
@@ -71,7 +72,7 @@ to look. *Chance* is how often a random letter would be right.
 def page_lines(record: Record) -> Iterator[str]:
     """The page."""
     corpus = record["corpus"]
-    yield INTRODUCTION.format(words=corpus["words"], source=corpus["source"], **corpus["pairs"]).strip()
+    yield INTRODUCTION.format(**corpus, **corpus["pairs"]).strip()
     for test, groups in record["tests"].items():
         yield from ("", f"## {test.capitalize()} words", "")
         yield from _headline(groups)
@@ -125,6 +126,8 @@ def _training(record: Record) -> Iterator[str]:
             f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation {model['metric']} "
             f"{training['best_score']:.2f}"
         )
+    if record["remark"]:
+        yield f"- {record['remark']}"
     yield "- [low, high]: 95 % interval of a share (Wilson 1927)"
     yield f"- {provenance(record, 'typos')}"
 
