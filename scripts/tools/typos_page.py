@@ -56,9 +56,9 @@ The *finder* reads a misspelled word and names the letter where the typo is. Its
 weights of one decoder step are the answer. The *corrector* writes the right word, letter by letter. Both have an
 encoder of three LSTM layers; the corrector's decoder has three, too.
 
-The corpus has {words:,} words ({source}) with five kinds of typos: {train:,} training pairs, at most
-{per_kind} per word and kind. The test set `known`
-({known:,} pairs) has other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows.
+The corpus is made from {words:,} words, {source}, with five kinds of typos.
+It has {train:,} training pairs, at most {per_kind} per word and kind. The test set `known` ({known:,} pairs) has
+other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows.
 
 A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
 one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
@@ -109,9 +109,9 @@ def _letters(letters: Record) -> Iterator[str]:
     yield from ("## Do the vowels gather?", "", f"![Letters](plots/{LETTERS})", "")
     yield (
         f"The corrector's letter embeddings on their first two principal components, which have "
-        f"{100 * sum(letters['shares']):.0f} % of the variance. The nearest letter (by cosine, in all dimensions) is a "
+        f"{100 * sum(letters['shares']):.0f} % of the variance. In all dimensions, by cosine, the nearest letter is a "
         f"vowel for {len(of_vowels)} of {len(VOWELS)} vowels, and a consonant for {len(consonants)} of {len(others)} "
-        f"consonants: {', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)}."
+        f"consonants ({', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)})."
     )
     yield from ("", "## Where the corrector looks", "", f"![Attention](plots/{MAPS})")
 
