@@ -26,8 +26,8 @@ has every command. [Mechanisms](mechanisms.md) explains the rows and shows a pic
 
 - Learning rate, dropout and number of updates are those of `{CAPTIONS}` for every row, and tuned for none.
 - Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
-  with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`. `attention/dot` needs a
-  decoder as wide as the encoder's states, 192 units.
+  with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`; `attention/multi_head`
+  has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
   `attention/additive`; both make the same updates in turns. Hand-written training code (`seq2seq_attn/model/fast`) is
   part of a mechanism's speed, and most mechanisms have none.
