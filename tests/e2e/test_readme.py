@@ -17,7 +17,10 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-NEED_MULTI30K = {"seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"}
+ELSEWHERE = {
+    *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
+    "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/commands/test_sources.py
+}
 TINY = [f"data.captions.{what}" for what in ("num_train=20", "num_valid=4", "num_test=4")]
 NUM_PAIRS = 30
 
@@ -27,10 +30,10 @@ def blocks(language):
 
 
 def commands():
-    """Every `seq2seq ...` of a bash block or of the text; what needs a download is left to other tests."""
+    """Every `seq2seq ...` of a bash block or of the text but those that other tests run."""
     lines = [line for block in blocks("bash") for line in block.splitlines()]
     lines += re.findall(r"`(seq2seq [a-z][^`]*)`", README)
-    return sorted({line.split("#")[0].strip() for line in lines if line.startswith("seq2seq ")} - NEED_MULTI30K)
+    return sorted({line.split("#")[0].strip() for line in lines if line.startswith("seq2seq ")} - ELSEWHERE)
 
 
 def of(name):
@@ -66,6 +69,7 @@ def write_text_files(folder):
         write(folder / name, [f"{source}\t{target}" for source, target in zip(sources, targets, strict=True)])
     pairs = zip(sources, targets, strict=True)
     write(folder / "train.jsonl", [f'{{"en": "{source}", "fr": "{target}"}}' for source, target in pairs])
+    write(folder / "dictionary.tsv", [f"{source}\t{target}" for source, target in zip(sources, targets, strict=True)])
     write(folder / "gold.links", ["0-0"] * NUM_PAIRS)
     write(folder / "FILE", sources)
     write(folder / "in.de", ["Ein Hund.", "", "Zwei Hunde."])
@@ -122,8 +126,8 @@ def test_preparing_commands_run(folder, capsys):
 
 
 def test_translating_commands_run(folder, capsys):
-    more = re.findall(r"`(--(?:n-best|unk|precision) [^`]*)`", README)
-    assert len(more) >= 4
+    more = re.findall(r"`(--(?:n-best|unk|precision|prefix|method|no-repeat-ngram|coverage-penalty) [^`]*)`", README)
+    assert len(more) >= 8
     run_all([*of("translate"), *(["translate", "Ein Hund.", *shlex.split(options)] for options in more)], capsys)
     assert (folder / "out.en").read_text(encoding="utf-8").count("\n") == 3
     assert (folder / "map.png").is_file()
