@@ -11,11 +11,16 @@ Shapes: N rows, S source positions, V target vocabulary, X = V + S.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets
 
 LEAST_WEIGHT = 1e-20
 """of a source position: weights that are exactly 0 would make the loss of a copied token infinite"""
@@ -59,3 +64,25 @@ def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
     """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
     is_added = added > 0
     return torch.logaddexp(generated, torch.where(is_added, log_share + added.where(is_added, 1.0).log(), -torch.inf))
+
+
+class CopyingOutput(ScoredOutput):
+    """An output that is such a mixture."""
+
+    copies_source = True
+
+    @abstractmethod
+    def copying(self, step: StepOutput, memory: Memory) -> Copying:
+        """Its parts."""
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        return self.copying(step, memory).log_probs()
+
+    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Output.targets`: their surface ids."""
+        return surface_targets(outputs, batch)
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`."""
+        return self.copying(step, memory).score(targets_N)

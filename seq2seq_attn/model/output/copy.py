@@ -14,38 +14,25 @@ The label smoothing eps acts on P_vocab: on p it would charge every copy for the
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.copying import Copying
+from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets, wide
+from seq2seq_attn.model.output.base import wide
 
 
-class Copy(ScoredOutput):
+class Copy(CopyingOutput):
     """One linear layer for P_vocab and one for p_gen."""
 
-    copies_source = True
     needs_weights = True
 
     def __init__(self, feature_size: int, gate_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
         self.gate = nn.Linear(gate_size, 1)
 
-    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
-        return self._copying(step, memory).log_probs()
-
-    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.targets`: their surface ids."""
-        return surface_targets(outputs, batch)
-
-    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
-        return self._copying(step, memory).score(targets_N)
-
-    def _copying(self, step: StepOutput, memory: Memory) -> Copying:
+    def copying(self, step: StepOutput, memory: Memory) -> Copying:
+        """See `CopyingOutput.copying`."""
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
         logits_BV = wide(self.projection(step.features_BF))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)

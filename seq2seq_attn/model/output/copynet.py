@@ -16,18 +16,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.data.batch import Batch, SourceBatch
-from seq2seq_attn.model.copying import Copying
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, zero_padding
-from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets, wide
+from seq2seq_attn.model.output.base import wide
 from seq2seq_attn.text.vocab import PAD
 
 
-class CopyNet(ScoredOutput):
+class CopyNet(CopyingOutput):
     """One linear layer for psi_g and one for psi_c."""
-
-    copies_source = True
 
     def __init__(self, feature_size: int, memory_size: int, hidden_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
@@ -37,19 +35,8 @@ class CopyNet(ScoredOutput):
         """`keys_BSH`, sigma(h_j^T W_c)."""
         return torch.tanh(self.copy_projection(zero_padding(encoded.values_BSM, encoded.mask_BS)))
 
-    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
-        return self._copying(step, memory).log_probs()
-
-    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.targets`: their surface ids."""
-        return surface_targets(outputs, batch)
-
-    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
-        return self._copying(step, memory).score(targets_N)
-
-    def _copying(self, step: StepOutput, memory: Memory) -> Copying:
+    def copying(self, step: StepOutput, memory: Memory) -> Copying:
+        """See `CopyingOutput.copying`."""
         logits_BV = wide(self.projection(step.features_BF))
         keys_BSH = memory.output
         scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.to(keys_BSH.dtype).unsqueeze(2)).squeeze(2))
