@@ -38,7 +38,7 @@ MIN_LETTERS, MAX_LETTERS = 3, 24
 MIN_COUNT = 40
 """of a word in Multi30k: some 1,000 words are learned in a quarter of an hour on one core"""
 NEW_ONE_IN, VALID_ONE_IN = 10, 5
-PER_KIND = 8
+PER_KIND = 40
 """training typos per word and kind, where there are so many"""
 SPLITS = ("train", "valid", "known", "new")
 ABOUT = ("kind", "mended", "letters", "words")
