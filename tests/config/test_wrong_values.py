@@ -56,7 +56,10 @@ def refusal(*overrides: str) -> str:
         ("data.test={a: 5}", "data.test.a=5: write data.test: {NAME: PREFIX}"),
         ("data.data_dir=3", "data.data_dir=3: expected a path"),
         ("data.tokenizer.lowercase=3", "data.tokenizer.lowercase=3: expected true or false"),
-        ("data.tokenizer.name=bpe", "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece' or 'characters'"),
+        (
+            "data.tokenizer.name=bpe",
+            "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece', 'characters' or 'spaces'",
+        ),
         ("model=3", "model=3: expected a section of settings"),
         ("model.attention.options=3", "model.attention.options=3: write model.attention.options: {OPTION: value}"),
         ("model.attention.options.x={1: 0.5}", "model.attention.options.x={1: 0.5}: write"),

@@ -40,6 +40,8 @@ def test_a_step_waits_for_no_value(make_model, batch, as_on_a_gpu, name, ratio):
     mode = FakeTensorMode()
     with mode:
         model = make_model(name, dtype=torch.float32).train()
+    if not model.decoder.attention.is_capturable:
+        pytest.skip("reads a size from the device")
     fake_step(mode, model, batch, ratio)
     assert all(parameter.grad is not None for parameter in model.parameters())
 
