@@ -148,7 +148,7 @@ REASONS = {
     "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
     "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
-    "attention/location": "seeds differ; the worse they score, the more weights follow the order of the source",
+    "attention/location": "seeds differ; the worse they score, the more alignment errors they make",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "objective/coverage": "from the first update on, weights on new positions are rewarded, right or wrong",
