@@ -29,8 +29,9 @@ TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def describe(script: str, device: torch.device | str = "cpu") -> Record:
-    """The environment, with the command as the user typed it."""
-    return describe_environment([script, *sys.argv[1:]], device)
+    """The environment, with the command; of an absolute path it keeps the last part."""
+    arguments = [Path(argument).name if argument.startswith("/") else argument for argument in sys.argv[1:]]
+    return describe_environment([script, *arguments], device)
 
 
 def load_records(folder: Path) -> dict[str, Record]:
@@ -52,7 +53,7 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a training run, also if it was stopped before its end."""
+    """Minutes, updates and epochs of a training run, finished or not."""
     if (folder / "finished.json").exists():
         finished = read_json(folder / "finished.json")
         return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}

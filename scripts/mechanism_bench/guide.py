@@ -100,7 +100,7 @@ def bleu(row: Row, found: Mapping[str, Summary]) -> str:
 
 
 def measured(row: Row, found: Mapping[str, Summary]) -> str:
-    """What we measured, in a sentence."""
+    """The measurements in a sentence."""
     if row in parts_of_baseline():
         return f"A part of `{CAPTIONS}`: its figures are those of [`{BASELINE_ROW.name}`](#{anchor(BASELINE_ROW)})."
     if row.name in NOT_IN_BENCH:

@@ -158,7 +158,7 @@ def _values(runs: Sequence[Record], key: str) -> str:
 
 
 def _provenance(rows: Sequence[Row], found: dict[str, Summary]) -> str:
-    """What all rows share, or the values that there are."""
+    """The value that all rows share, or else the different values."""
     runs = [run for row in rows for run in found[row.name].captions]
 
     search = {f"beam {run['search']['beam_size']}" for run in runs}

@@ -138,7 +138,7 @@ QUESTIONS = {
     "objective/reinforce": "Can a model learn where to look from the reward of having looked there?",
     "objective/guided": "Can word alignments teach attention where to look?",
 }
-"""what each row answers; a row without an entry shows the first sentence of its docstring"""
+"""the question that each row answers; a row without one shows the first sentence of its docstring"""
 
 REASONS = {
     "attention/fixed": "no attention: one vector has to hold the sentence, and long ones do not fit",
@@ -196,7 +196,7 @@ def introduction(row: Row) -> str:
 
 
 def question(row: Row) -> str:
-    """What the mechanism answers."""
+    """The question that the mechanism answers."""
     return QUESTIONS.get(row.name) or re.split(r"(?<=[.?])\s|\s\(", introduction(row), maxsplit=1)[0].rstrip(":.") + "."
 
 

@@ -47,7 +47,7 @@ MAP_LETTERS = 8
 
 
 class Answer(NamedTuple):
-    """What the two models made of an example."""
+    """The two models' answers to an example."""
 
     example: Example
     position: str

@@ -24,8 +24,8 @@ FREE = -1
 
 @dataclass(frozen=True)
 class Rules:
-    """What may follow. The log-probabilities of other tokens become -inf; the rest are not renormalized, so that a
-    hypothesis keeps the model's log-probability."""
+    """Which tokens may follow. The log-probabilities of the others become -inf; the rest are not renormalized, so that
+    a hypothesis keeps the model's log-probability."""
 
     forbidden: tuple[int, ...]
     prefixes_BP: Tensor | None

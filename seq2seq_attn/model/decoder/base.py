@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -69,5 +70,12 @@ class Decoder(nn.Module, ABC):
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """The features [..., F] of any hidden states [..., H], contexts [..., M] and embeddings [..., E]: of a step, or
-        of each source position by itself, which the output `marginal` asks for."""
-        raise NotImplementedError(f"{type(self).__name__} has no read_out(hidden, context, embedded); define one")
+        of each source position by itself, which the output `marginal` asks for.
+
+        Raises:
+            UsageError: the decoder does not define it.
+        """
+        raise UsageError(
+            f"decoder {type(self).__name__}: has no read_out, which the output asks for; define it, or choose another "
+            "output, such as softmax"
+        )

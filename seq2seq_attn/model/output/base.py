@@ -96,8 +96,8 @@ class Output(nn.Module, ABC):
 
     def set_table(self, table: TranslationTable) -> str:
         """Take t(target | source), which IBM model 1 has estimated from the training pairs; returns a line for the log.
-        What is kept of it must be in buffers, which travel with the weights."""
-        raise NotImplementedError
+        It is kept in buffers, which travel with the weights. An output that needs no table ignores it."""
+        return ""
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
