@@ -163,8 +163,9 @@ class _WithoutInit(TorchFunctionMode):
 
 def initialize(model: nn.Module) -> None:
     """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
-    (a block per gate), other matrices Glorot-uniform (each matrix of a tensor with more axes), vectors uniform in +-1 /
-    sqrt(size)."""
+    (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
+    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size)."""
+    filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
             continue
@@ -180,6 +181,8 @@ def initialize(model: nn.Module) -> None:
                 nn.init.orthogonal_(block)
         elif parameter.dim() == 1:
             nn.init.uniform_(parameter, -(len(parameter) ** -0.5), len(parameter) ** -0.5)
+        elif id(parameter) in filters:
+            nn.init.xavier_uniform_(parameter)
         else:
             for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
                 nn.init.xavier_uniform_(matrix)
