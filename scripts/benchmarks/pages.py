@@ -272,6 +272,17 @@ def _scaling(record: Record) -> Iterator[str]:
     )
 
 
+def _revisions(record: Record) -> Iterator[str]:
+    yield from (f"## Against commit {record['base'][:7]}", "", provenance(record, "bench_revisions"), "")
+    yield (
+        f"How many times faster this version does the same work: median of {record['turns']} paired turns, CPU time of "
+        "whole commands on one thread. Training is that of `multi30k`."
+    )
+    yield ""
+    rows = [[kind, ratio_cell(ratio, record["intervals"][kind])] for kind, ratio in record["ratios"].items()]
+    yield from table(["", "ratio"], rows)
+
+
 SECTIONS: dict[str, Callable[[Record], Iterator[str]]] = {
     "time-to-bleu": _time_to_bleu,
     "train": _train,
@@ -283,6 +294,7 @@ SECTIONS: dict[str, Callable[[Record], Iterator[str]]] = {
     "prepare": _prepare,
     "scaling": _scaling,
     "fast": _fast,
+    "revisions": _revisions,
 }
 """record name to the function that renders it; a record of `bench_train` may have any name"""
 

@@ -11,6 +11,7 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.encoder.self_attention import sinusoids
 from seq2seq_attn.model.variants import build_variant
 
 SENTENCES = [[5, 6, 7, 8], [9, 4], []]
@@ -148,3 +149,17 @@ def test_layers_above_combine_both_directions(cell, residual):
 def test_layers_above_need_a_layer_above():
     with pytest.raises(UsageError, match=r"layers_above='forward': there is no layer above the first; set model\.enc"):
         build("bidirectional", num_layers=1, layers_above="forward")
+
+
+def test_self_attention_reads_words_as_large_as_positions():
+    torch.manual_seed(1)
+    config = ModelConfig.model_validate(
+        {"encoder": {"name": "self_attention", "hidden_size": 96}, "embedding_size": 96}
+    )
+    model = build_model(config, num_source_ids=50, num_target_ids=50).eval()
+    encoder, source = model.encoder, collate_source([list(range(5, 45))])
+    encoder.layers, encoder.norm = torch.nn.ModuleList(), torch.nn.Identity()
+    positions_SM = sinusoids(source.mask_BS.shape[1], 192, torch.zeros(1))
+    words_SM = encoder(source).values_BSM[0] - positions_SM
+    assert 0.3 < words_SM.std() / positions_SM.std() < 3
+    torch.testing.assert_close(positions_SM[3, [0, 96]], torch.tensor([math.sin(3), math.cos(3)]))

@@ -1,8 +1,9 @@
 """A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to the embeddings.
 
-    h^0_j = W E x_j + PE(j)      h^l = layer_l(h^{l-1})
+    h^0_j = sqrt(M) W E x_j + PE(j)      h^l = layer_l(h^{l-1})
 
-The layers are PyTorch's, with the normalization first. The summary is the mean of the last layer's vectors.
+The factor sqrt(M) (section 3.4) makes words as large as positions. The layers are PyTorch's, with the normalization
+first. The summary is the mean of the last layer's vectors.
 
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """
@@ -43,7 +44,7 @@ class SelfAttention(Encoder):
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         embedded_BSE = self.embedding(source.ids_BS)
-        projected_BSM = self.projection(embedded_BSE)
+        projected_BSM = math.sqrt(self.memory_size) * self.projection(embedded_BSE)
         values_BSM = projected_BSM + sinusoids(mask_BS.shape[1], self.memory_size, projected_BSM)
         for layer in self.layers:
             values_BSM = layer(values_BSM, src_key_padding_mask=~mask_BS)

@@ -1,0 +1,121 @@
+"""Speed of this checkout against an older commit, through the commands alone.
+
+Measured are training, greedy and beam search, and the start of `translate`.
+
+Each turn runs the same commands in both checkouts, one after the other. Seconds are CPU seconds of whole processes.
+Training is the difference between a long and a short run, and search the difference between a file and one sentence:
+start, preparation and validation cancel out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from scripts.benchmarks.pages import publish
+from scripts.harness.records import ROOT, Record, describe
+from scripts.harness.turns import Ratio, median_interval
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.precision import multiplies_bf16
+
+SHORT, LONG = 10, 50
+"""updates of the two trainings"""
+SENTENCE = "Ein Hund rennt über die Wiese ."
+
+
+def main() -> None:
+    """Check out the older commit, take turns, print, record."""
+    options = parse()
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "--detach", base, options.base], check=True)
+        try:
+            record = measure(base, Path(folder), options)
+        finally:
+            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", base], check=True)
+    publish("revisions", record, save=options.record)
+
+
+def measure(base: Path, folder: Path, options: argparse.Namespace) -> Record:
+    """The ratios of all kinds of work: CPU seconds of the older commit divided by those of this one."""
+    seconds: dict[str, list[tuple[float, float]]] = {}
+    lines = folder / "lines"
+    source = prepare_corpus(RunDir(options.run).config()).text("valid")[0][: options.lines]
+    lines.write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+    checkouts = (base, ROOT)
+    for checkout in checkouts:
+        train_seconds(checkout, folder, "fp32", 1)  # prepares the data
+    for turn in range(options.turns):
+        order = checkouts if turn % 2 == 0 else checkouts[::-1]
+        found = {checkout: one_turn(checkout, folder, lines, options.run) for checkout in order}
+        for kind in found[ROOT]:
+            seconds.setdefault(kind, []).append((found[base][kind], found[ROOT][kind]))
+    ratios: dict[str, Ratio] = {
+        kind: median_interval(old / new for old, new in pairs) for kind, pairs in seconds.items()
+    }
+    return {
+        "base": options.base,
+        "turns": options.turns,
+        "ratios": {kind: ratio.value for kind, ratio in ratios.items()},
+        "intervals": {kind: [ratio.low, ratio.high] for kind, ratio in ratios.items()},
+        "seconds": seconds,
+        "environment": describe("bench_revisions"),
+    }
+
+
+def one_turn(checkout: Path, folder: Path, lines: Path, run: Path) -> dict[str, float]:
+    """CPU seconds of each kind of work."""
+    found = {}
+    for precision in ("fp32", "bf16") if multiplies_bf16(torch.device("cpu")) else ("fp32",):
+        long, short = (train_seconds(checkout, folder, precision, updates) for updates in (LONG, SHORT))
+        found[f"training, {precision}"] = long - short
+    translate = ["translate", "--run", str(run), "--device", "cpu"]
+    found["start of translate"] = cpu_seconds(checkout, [*translate, SENTENCE])
+    for name, beam_size in (("greedy search", 1), ("beam search", 5)):
+        search = [*translate, "--beam-size", str(beam_size), "-i", str(lines), "-o", str(folder / "out")]
+        found[name] = cpu_seconds(checkout, search) - found["start of translate"]
+    return found
+
+
+def train_seconds(checkout: Path, folder: Path, precision: str, num_updates: int) -> float:
+    """CPU seconds of a training of `multi30k`, with everything around it."""
+    settings = {"train.max_updates": num_updates, "train.num_threads": 1, "train.validation.metric": "perplexity"}
+    command = ["train", "-c", "multi30k", "--precision", precision, "--device", "cpu", "--overwrite"]
+    command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    return cpu_seconds(checkout, [*command, "--run-dir", str(folder / "run")])
+
+
+def cpu_seconds(checkout: Path, arguments: Sequence[str]) -> float:
+    """User and system seconds of one command, on one thread; its failure ends the measurement."""
+    environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-W", "ignore", "-m", "seq2seq_attn", *arguments]
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)}, in {checkout}:\n{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/bench_revisions", description=__doc__)
+    parser.add_argument("base", metavar="COMMIT", help="the older commit")
+    parser.add_argument("--run", type=Path, required=True, help="a run directory that both versions can load")
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--lines", type=int, default=400, help="of the run's validation set, to translate")
+    parser.add_argument("--record", action="store_true", help="write docs/speed/revisions.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
