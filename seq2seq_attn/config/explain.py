@@ -17,6 +17,7 @@ _HINTS = {
     "data.train": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
     "data.valid": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
+    "data.extra": "a list of texts, each named like data.train, for example [corpus/back-translated]",
     "data.source_languages": "a list of language codes, for example [de,fr,cs]",
     "data.stitch": "write data.stitch: {K: weight}, for example {1: 1, 2: 0.5}",
     "model.attention.options": "write model.attention.options: {OPTION: value}, with a number, text, true, false, null "

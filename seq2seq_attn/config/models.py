@@ -90,6 +90,12 @@ class DataConfig(Section):
     train: str | list[str] | None = None
     valid: str | list[str] | None = None
     test: dict[str, str | list[str]] = {}
+    extra: list[str | list[str]] = []
+    """Texts, named like `train`, whose pairs are training pairs besides those of the corpus, for example translations
+    of its sources by other runs. Pairs with a sentence of its validation or test sets are dropped and counted."""
+    extra_in_vocab: bool = False
+    """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
+    otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
     max_length: PositiveInt = 100
     max_length_ratio: LengthRatio = 9.0
     stitch: dict[PositiveInt, Weight] = {}

@@ -14,12 +14,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
 from seq2seq_attn.data.length_ratios import describe_ratios
 from seq2seq_attn.data.links import (
     IBM1,
@@ -147,6 +149,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
             "vocab": data.vocab.model_dump(),
         },
         **links_identity(data),
+        **extra_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -173,29 +176,26 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
     if raw.train_links is not None:
         check_num_links(raw.train_links, num_pairs["train"])
-    tokenizers = _tokenizers(data, files["train"], num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
-        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
-            tokenizer.save(temporary, name)
         with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
+            extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files)
+            tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
+            for name, tokenizer in zip(SIDES, tokenizers, strict=True):
+                tokenizer.save(temporary, name)
             builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
             _tokenize(builder, files, temporary, data, sum(num_pairs.values()), show_progress)
+            counts = builder.counts("train")
+            if extra:
+                _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
             if not builder.splits["train"].pairs_kept:
                 raise UserError(
                     f"train: all {num_pairs['train']} pairs are blank, over-long or ratio outliers; look at the files, "
                     f"or raise data.max_length={data.max_length}"
                 )
-            vocabs = _vocabs(data, builder.counts("train"))
+            vocabs = _vocabs(data, builder.counts("train") if data.extra_in_vocab else counts)
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
-            for split, path in raw.links().items():
-                _write_links(temporary / f"{split}.links", path, builder.splits[split].kept())
-            notes = list(raw.notes)
-            if raw.train_links is not None:
-                kept = builder.splits["train"].kept()
-                notes.append(write_pharaoh_links(temporary, raw.train_links, kept, tokenizers, split_words(data)))
-            elif data.links == IBM1:
-                notes.append(write_estimated_links(temporary))
+            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, data, raw, builder, tokenizers)]
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
         written = sorted(temporary.iterdir())
@@ -205,8 +205,24 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
         write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
-def _tokenizers(data: DataConfig, train: tuple[Path, Path], num_pairs: int) -> tuple[Tokenizer, Tokenizer]:
-    source_lines, target_lines = (_sample(path, num_pairs) for path in train)
+def _write_all_links(
+    directory: Path, data: DataConfig, raw: RawCorpus, builder: CorpusBuilder, tokenizers: Sequence[Tokenizer]
+) -> list[str]:
+    """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
+    for split, path in raw.links().items():
+        if split != "train" or not data.extra:  # extra pairs have no gold links
+            _write_links(directory / f"{split}.links", path, builder.splits[split].kept())
+    if raw.train_links is not None:
+        kept = builder.splits["train"].kept()
+        return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, split_words(data))]
+    return [write_estimated_links(directory)] if data.links == IBM1 else []
+
+
+def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
+    num_pairs = sum(corpus.count_pairs(*paths) for paths in train)
+    source_lines, target_lines = (
+        chain.from_iterable(_sample(path, num_pairs) for path in of_side) for of_side in zip(*train, strict=True)
+    )
     return build_tokenizers(
         source_lines,
         target_lines,

@@ -12,6 +12,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Invisible characters without meaning: soft hyphen, zero-width space, direction marks, byte-order mark.
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
+_NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
+
 _MAX_MARKS = 30
 """Combining marks kept in a row: the limit of Unicode's stream-safe text format (UAX 15). CPython's NFC takes time
 quadratic in their number: 4 s for 64,000."""
@@ -43,3 +45,9 @@ def _cap_marks(run: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """The text with spaces for everything that a reader might take for a line break."""
     return text if text.isprintable() else _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def bare(text: str) -> str:
+    """The letters and digits of a text, case folded: equal for texts that differ in case, spaces and punctuation
+    only."""
+    return _NEITHER_LETTER_NOR_DIGIT.sub("", unicodedata.normalize("NFKC", text).casefold())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
@@ -40,6 +41,7 @@ def check_config(config: Config) -> None:
         )
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
+    find_extra(config.data)
     if config.data.tokenizer.name == "spacy":
         languages = [*config.data.sources, *([] if config.data.tokenizer.target else [config.data.target_language])]
         for language in languages:

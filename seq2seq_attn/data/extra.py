@@ -1,0 +1,93 @@
+"""Extra training pairs (`data.extra`), without any sentence of the corpus's validation and test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.data.links import IBM1
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import sha256_of
+from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.normalize import bare
+from seq2seq_attn.text.parallel import Text, find_text
+from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END
+
+_DENIED = "equal letters and digits, case ignored"
+"""which sentences count as one of a validation or test set: part of the content hash"""
+
+
+def find_extra(data: DataConfig) -> list[Text]:
+    """Locate the texts that `data.extra` names.
+
+    Raises:
+        UsageError: word alignments are given, which extra pairs lack; or a name is not valid.
+        UserError: a file does not exist.
+    """
+    if data.extra and data.links not in (None, IBM1):
+        raise UsageError(
+            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra; set "
+            f"data.links={IBM1} or null"
+        )
+    try:
+        return [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
+    except UserError as error:
+        raise type(error)(f"data.extra: {error}") from None
+
+
+def extra_identity(data: DataConfig) -> dict[str, Any]:
+    """The part of the content hash that depends on the extra pairs; empty without.
+
+    Raises:
+        UsageError, UserError: as `find_extra`.
+    """
+    texts = find_extra(data)
+    if not texts:
+        return {}
+    hashes = [[sha256_of(path) for path in text.paths] for text in texts]
+    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": _DENIED}}
+
+
+def write_extra(
+    directory: Path, texts: Sequence[Text], files: Mapping[str, tuple[Path, Path]]
+) -> tuple[tuple[Path, Path] | None, list[str]]:
+    """Write the pairs of the texts, without those that have a sentence of a validation or test set on either side.
+    Returns the source and the target file (None without texts), and a note about each text.
+
+    Args:
+        directory: made if there are texts.
+        texts: of the extra pairs.
+        files: the corpus, source and target file of each split.
+
+    Raises:
+        UserError: a text cannot be read.
+    """
+    if not texts:
+        return None, []
+    held_out = [path for split, paths in files.items() if split != "train" for path in paths]
+    denied = sentence_keys(line for path in held_out for line in iter_lines(path))
+    directory.mkdir(parents=True)
+    written = directory / f"train.{SIDES[0]}", directory / f"train.{SIDES[1]}"
+    notes = []
+    with written[0].open("w", encoding="utf-8") as sources, written[1].open("w", encoding="utf-8") as targets:
+        for text in texts:
+            num_kept = num_dropped = 0
+            for source, target in text.pairs():
+                if denied.isdisjoint(sentence_keys([source, target])):
+                    sources.write(f"{source}\n")
+                    targets.write(f"{target}\n")
+                    num_kept += 1
+                else:
+                    num_dropped += 1
+            notes.append(
+                f"extra: {', '.join(map(str, text.paths))}: {num_kept:,} pairs; {num_dropped:,} dropped, as a side is "
+                "a sentence of a validation or test set"
+            )
+    return written, notes
+
+
+def sentence_keys(lines: Iterable[str]) -> set[str]:
+    """The sentences of these lines, of each source in a line of several, as `bare` leaves them; without blank ones."""
+    return {bare(sentence) for line in lines for sentence in line.split(SOURCE_END)} - {""}

@@ -1,0 +1,189 @@
+"""Extra training pairs (`data.extra`): what they change, what is refused, and which sentences are denied."""
+
+import gzip
+
+import pytest
+
+from seq2seq_attn.config import config_from_dict
+from seq2seq_attn.data.extra import find_extra, write_extra
+from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+from seq2seq_attn.data.sources import find_raw_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.train.check import check_config
+
+TRAIN = [("Ein Hund rennt.", "A dog runs."), ("Eine Katze schläft.", "A cat sleeps.")]
+VALID = [("Ein Zebra rennt.", "A zebra runs.")]
+TESTS = {"one": [("Ein Pferd trinkt.", "A horse drinks.")], "two": [("Ein Kind lacht.", "A child laughs.")]}
+EXTRA = [("Ein Vogel singt.", "A bird sings."), ("Ein Hund rennt.", "The dog is running.")]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_pairs(name, pairs):
+        for side, language in enumerate(("de", "en")):
+            text = "".join(f"{pair[side]}\n" for pair in pairs)
+            (tmp_path / f"{name}.{language}").write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write_pairs
+
+
+@pytest.fixture
+def make_config(tmp_path, write):
+    def make(extra=(), **data):
+        own = {
+            "corpus": "files",
+            "data_dir": str(tmp_path / "data"),
+            "train": write("train", TRAIN),
+            "valid": write("valid", VALID),
+            "test": {name: write(name, pairs) for name, pairs in TESTS.items()},
+            "tokenizer": {"name": "sentencepiece", "vocab_size": 60},
+            "extra": list(extra),
+        }
+        return config_from_dict({"data": {**own, **data}})
+
+    return make
+
+
+def pairs_of(prepared, split="train"):
+    return list(zip(*prepared.text(split), strict=True))
+
+
+def test_extra_pairs_are_training_pairs_after_those_of_the_corpus(make_config, write):
+    alone = prepare_corpus(make_config())
+    both = prepare_corpus(make_config([write("extra", EXTRA)]))
+    assert pairs_of(both) == [*TRAIN, *EXTRA]
+    assert len(both.pairs("train")) == 4
+    for split in ("valid", *TESTS):
+        assert pairs_of(both, split) == pairs_of(alone, split)
+    tokens = both.source_tokenizer.tokenize(EXTRA[0][0])
+    assert both.pairs("train").source(2).tolist() == both.source_vocab.ids_of(tokens)
+
+
+def test_tokenizers_and_vocabularies_stay_those_of_the_corpus(make_config, write):
+    alone = prepare_corpus(make_config())
+    both = prepare_corpus(make_config([write("extra", EXTRA)]))
+    model = "source.sentencepiece.model"
+    assert (both.directory / model).read_bytes() == (alone.directory / model).read_bytes()
+    assert (both.source_vocab, both.target_vocab) == (alone.source_vocab, alone.target_vocab)
+
+
+def test_they_may_take_part_in_tokenizers_and_vocabularies(make_config, write):
+    extra = write("extra", [("Žluťoučký kůň.", "A yellowish horse.")])
+    assert "ů" not in "".join(prepare_corpus(make_config([extra])).source_vocab.tokens)
+    assert "ů" in "".join(prepare_corpus(make_config([extra], extra_in_vocab=True)).source_vocab.tokens)
+
+
+def test_several_texts_of_any_format(make_config, write, tmp_path):
+    table = tmp_path / "more.tsv"
+    table.write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
+    write("extra", EXTRA)
+    files = [str(tmp_path / "extra.de"), str(tmp_path / "extra.en")]
+    assert pairs_of(prepare_corpus(make_config([str(table), files, files]))) == [
+        *TRAIN,
+        ("Ein Wal taucht.", "A whale dives."),
+        *EXTRA,
+        *EXTRA,
+    ]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        VALID[0],
+        ("etwas anderes", VALID[0][1]),
+        (TESTS["one"][0][0], "something else"),
+        ("etwas anderes", TESTS["two"][0][1]),
+        (TESTS["two"][0][1], "the other way round"),
+        ("ein  KIND lacht !", "other case, spaces and punctuation"),
+    ],
+)
+def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_config, write, pair):
+    notices = []
+    prepared = prepare_corpus(make_config([write("extra", [pair, *EXTRA, pair])]), log=notices.append)
+    assert pairs_of(prepared) == [*TRAIN, *EXTRA]
+    [note] = [notice for notice in notices if notice.startswith("extra: ")]
+    assert "extra.de, " in note
+    assert note.endswith(": 2 pairs; 2 dropped, as a side is a sentence of a validation or test set")
+    assert note in audit_report(prepared)
+
+
+def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, tmp_path):
+    published = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+    lines = {
+        language: [line for name in published for line in read_lines(multi30k_dir / f"{name}.{language}.gz")]
+        for language in ("de", "en")
+    }
+    texts = {
+        "pairs": (lines["de"], lines["en"]),
+        "sources": (lines["de"], [f"new {n}" for n in range(len(lines["de"]))]),
+        "references": ([f"neu {n}" for n in range(len(lines["en"]))], [line.upper() for line in lines["en"]]),
+    }
+    for name, sides in texts.items():
+        for language, of_side in zip(("de", "en"), sides, strict=True):
+            text = "".join(f"{line}\n" for line in [*of_side, "a new sentence"])
+            (tmp_path / f"{name}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+    extra = [str(tmp_path / name) for name in texts]
+    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
+    config = config_from_dict({"data": data})
+    kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), find_raw_corpus(config.data).files())
+    assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
+    assert [note.split(": ")[-1].split(", as")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
+
+
+def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write, tmp_path):
+    extra = write("extra", EXTRA)
+    first = prepare_corpus(make_config([extra]))
+    assert first.directory != prepare_corpus(make_config()).directory
+    assert prepare_corpus(make_config([write("moved", EXTRA)])).directory == first.directory
+    write("extra", EXTRA[:1])
+    assert prepare_corpus(make_config([extra])).directory != first.directory
+    assert prepare_corpus(make_config([write("moved", EXTRA)], extra_in_vocab=True)).directory != first.directory
+
+
+def test_captions_keep_their_gold_links_for_evaluation(make_config, write):
+    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
+    made_of = {"corpus": "captions", "captions": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
+    prepared = prepare_corpus(make_config([write("extra", EXTRA)], **made_of))
+    assert len(prepared.pairs("train")) == 42
+    assert prepared.links("train") is None
+    assert len(prepared.links("test")) == 7
+
+
+def test_a_run_is_evaluated_without_its_extra_text(make_config, write, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    config = make_config([write("extra", EXTRA)])
+    gone = config.model_copy(update={"data": config.data.model_copy(update={"extra": ["gone"]})})
+    for one in (config, gone):
+        [found] = find_sets([RunDir("runs/a")], [one], ["one"], None, None)
+        assert (found.source, found.references) == ([TESTS["one"][0][0]], [TESTS["one"][0][1]])
+
+
+def test_several_sources(make_config, tmp_path):
+    lines = {"train": ["1"], "valid": ["2"], "test": ["Ein Pferd."], "more": ["ein pferd", "neu"]}
+    for name, of_split in lines.items():
+        for language in ("de", "fr", "en"):
+            is_whole = name == "test" or (language == "de" and of_split[0] == "ein pferd")
+            text = [line if is_whole else f"{line} {language}" for line in of_split]
+            (tmp_path / f"several-{name}.{language}").write_text("".join(f"{line}\n" for line in text))
+    named = {name: str(tmp_path / f"several-{name}") for name in lines}
+    data = {"train": named["train"], "valid": named["valid"], "test": {"test": named["test"]}}
+    tokenizer = {"name": "characters"}
+    config = make_config([named["more"]], source_languages=["de", "fr"], tokenizer=tokenizer, **data)
+    assert pairs_of(prepare_corpus(config)) == [("1 de\t1 fr", "1 en"), ("neu\tneu fr", "neu en")]
+
+
+def test_what_is_refused(make_config, write, tmp_path):
+    extra = write("extra", EXTRA)
+    with pytest.raises(UserError, match=r"data\.extra: nothing\.de: no such file"):
+        check_config(make_config(["nothing"]))
+    with pytest.raises(UsageError, match=r"data\.extra: a, b, c: expected a prefix or two files"):
+        check_config(make_config([["a", "b", "c"]]))
+    (tmp_path / "links").write_text("0-0\n0-0\n")
+    for links in ("gold", str(tmp_path / "links")):
+        with pytest.raises(UsageError, match=r"data\.links=.*: aligns .*, not those of data\.extra; set data\.links="):
+            check_config(make_config([extra], corpus="captions", links=links))
+    check_config(make_config([extra], links="ibm1"))
