@@ -53,14 +53,9 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a training run, finished or not."""
-    if (folder / "finished.json").exists():
-        finished = read_json(folder / "finished.json")
-        return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": True}
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    last, best = events[-1], [event for event in events if event.get("is_best")][-1]
-    values = (last["elapsed_s"] / 60, last["update"], last["epoch"], best["bleu"], best["update"])
-    return dict(zip(TRAINING_KEYS, values, strict=True)) | {"is_finished": False}
+    """Minutes, updates and epochs of a finished training run."""
+    finished = read_json(folder / "finished.json")
+    return {key: finished.get(key) for key in TRAINING_KEYS}
 
 
 def read_log(path: Path) -> Record:

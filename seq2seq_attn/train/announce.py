@@ -38,22 +38,8 @@ def announce(
     log.info("vocabularies: %d source and %d target types", *num_types)
     if speed.find("steps", model, "fp32") is None:
         log.info("no fast path for this decoder, attention and output; running step by step")
-    _warn_of_settings(config, device=device, precision=precision, num_valid=num_valid, num_types=sum(num_types))
-
-
-def _warn_of_settings(
-    config: Config, *, device: torch.device, precision: Precision, num_valid: int, num_types: int
-) -> None:
-    train, tokenizer = config.train, config.data.tokenizer
-    if tokenizer.name == "sentencepiece" and num_types < tokenizer.vocab_size:
+    tokenizer = config.data.tokenizer
+    if tokenizer.name == "sentencepiece" and sum(num_types) < tokenizer.vocab_size:
         log.warning("data.tokenizer.vocab_size=%d: the training text gives fewer subwords", tokenizer.vocab_size)
-    if (num_pairs := train.validation.num_pairs) is not None and num_pairs > num_valid:
+    if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         log.warning("train.validation.num_pairs=%d: there are %d, and all are translated", num_pairs, num_valid)
-    if precision == "fp16" and device.type == "cpu":
-        log.warning("train.precision=fp16 on a CPU: slower and less exact than fp32; fp16 is for GPUs without bf16")
-    ends = (train.max_epochs, train.max_updates, train.max_minutes, train.validation.patience)
-    if all(end is None for end in ends):
-        log.warning(
-            "no limit is set: training continues until it is stopped (Ctrl-C saves); set train.max_epochs,"
-            " train.max_updates, train.max_minutes or train.validation.patience"
-        )

@@ -422,20 +422,12 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
     assert warnings() == []
     assert "vocabularies: 22 source and 22 target types" in caplog.text
-    odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=90", "train.precision=fp16")
+    odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=90")
     train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
     assert warnings() == [
         "data.tokenizer.vocab_size=90: the training text gives fewer subwords",
         "train.validation.num_pairs=100: there are 24, and all are translated",
-        "train.precision=fp16 on a CPU: slower and less exact than fp32; fp16 is for GPUs without bf16",
     ]
-
-
-def test_a_training_without_an_end_is_told(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    train_and_die(0, toy_config("train.max_epochs=null"), run_dir=tmp_path / "run")
-    assert "no limit is set: training continues until it is stopped (Ctrl-C saves)" in caplog.text
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
