@@ -2,7 +2,7 @@
 
 Measured are training, greedy and beam search, and the start of `translate`.
 
-Each turn runs the same commands in both checkouts, one after the other. Seconds are CPU seconds of whole processes.
+Each turn runs the same command in both checkouts, one after the other. Seconds are CPU seconds of whole processes.
 Training is the difference between a long and a short run, and search the difference between a file and one sentence:
 start, preparation and validation cancel out.
 """
@@ -15,7 +15,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -47,18 +48,18 @@ def main() -> None:
 
 def measure(base: Path, folder: Path, options: argparse.Namespace) -> Record:
     """The ratios of all kinds of work: CPU seconds of the older commit divided by those of this one."""
-    seconds: dict[str, list[tuple[float, float]]] = {}
     lines = folder / "lines"
     source = prepare_corpus(RunDir(options.run).config()).text("valid")[0][: options.lines]
     lines.write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
     checkouts = (base, ROOT)
     for checkout in checkouts:
         train_seconds(checkout, folder, "fp32", 1)  # prepares the data
+    kinds = kinds_of_work(folder, lines, options.run)
+    seconds: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for turn in range(options.turns):
-        order = checkouts if turn % 2 == 0 else checkouts[::-1]
-        found = {checkout: one_turn(checkout, folder, lines, options.run) for checkout in order}
-        for kind in found[ROOT]:
-            seconds.setdefault(kind, []).append((found[base][kind], found[ROOT][kind]))
+        for kind, work in kinds.items():
+            found = {checkout: work(checkout) for checkout in (checkouts if turn % 2 == 0 else checkouts[::-1])}
+            seconds[kind].append((found[base], found[ROOT]))
     ratios: dict[str, Ratio] = {
         kind: median_interval(old / new for old, new in pairs) for kind, pairs in seconds.items()
     }
@@ -72,18 +73,27 @@ def measure(base: Path, folder: Path, options: argparse.Namespace) -> Record:
     }
 
 
-def one_turn(checkout: Path, folder: Path, lines: Path, run: Path) -> dict[str, float]:
-    """CPU seconds of each kind of work."""
-    found = {}
-    for precision in ("fp32", "bf16") if multiplies_bf16(torch.device("cpu")) else ("fp32",):
-        long, short = (train_seconds(checkout, folder, precision, updates) for updates in (LONG, SHORT))
-        found[f"training, {precision}"] = long - short
+def kinds_of_work(folder: Path, lines: Path, run: Path) -> dict[str, Callable[[Path], float]]:
+    """CPU seconds of each kind of work in a checkout."""
     translate = ["translate", "--run", str(run), "--device", "cpu"]
-    found["start of translate"] = cpu_seconds(checkout, [*translate, SENTENCE])
-    for name, beam_size in (("greedy search", 1), ("beam search", 5)):
-        search = [*translate, "--beam-size", str(beam_size), "-i", str(lines), "-o", str(folder / "out")]
-        found[name] = cpu_seconds(checkout, search) - found["start of translate"]
-    return found
+
+    def start(checkout: Path) -> float:
+        return cpu_seconds(checkout, [*translate, SENTENCE])
+
+    def train(checkout: Path, precision: str) -> float:
+        return train_seconds(checkout, folder, precision, LONG) - train_seconds(checkout, folder, precision, SHORT)
+
+    def search(checkout: Path, beam_size: int) -> float:
+        files = ["-i", str(lines), "-o", str(folder / "out")]
+        return cpu_seconds(checkout, [*translate, "--beam-size", str(beam_size), *files]) - start(checkout)
+
+    precisions = ("fp32", "bf16") if multiplies_bf16(torch.device("cpu")) else ("fp32",)
+    return {
+        **{f"training, {precision}": partial(train, precision=precision) for precision in precisions},
+        "start of translate": start,
+        "greedy search": partial(search, beam_size=1),
+        "beam search": partial(search, beam_size=5),
+    }
 
 
 def train_seconds(checkout: Path, folder: Path, precision: str, num_updates: int) -> float:

@@ -19,6 +19,7 @@ from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,
     PER_KIND,
+    TWICE,
     VOWELS,
     Example,
     default_words,
@@ -70,6 +71,8 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
     path = directory / name
     if (path / "finished.json").exists():
         return RunDir(path)
+    if name == "corrector":
+        own.append(f"data.extra=[{directory / TWICE}]")
     config = load_config([f"typos/{name}"], [*own, *overrides])
     return train(config, run_dir=path, resume=(path / "config.yaml").exists())
 

@@ -11,6 +11,9 @@ swap; the two letters between which one is missing; the whole run in which a let
 the same misspelling, also of several words of the list; the letters of all of them are right, and the finder learns to
 name the first.
 
+The corrector also trains on words with two typos (`twice`). There are far more of these than of single typos: it cannot
+learn them by heart.
+
 A pair of the test set `known` has a word that training shows with other typos. A pair of `new` has a word that training
 never shows. A misspelling that is itself a word of the list is left out, and no training pair has a misspelling of
 another split.
@@ -40,6 +43,8 @@ MIN_COUNT = 40
 NEW_ONE_IN, VALID_ONE_IN = 10, 5
 PER_KIND = 40
 """training typos per word and kind, where there are so many"""
+TWICE, PER_WORD = "twice", 60
+"""the pairs with two typos, and how many there are of a word"""
 SPLITS = ("train", "valid", "known", "new")
 ABOUT = ("kind", "mended", "letters", "words")
 
@@ -154,6 +159,25 @@ def _by_kind(word: str, is_word: set[str]) -> dict[str, list[Typo]]:
     return {kind: random.Random(f"{word} {kind}").sample([*of.values()], len(of)) for kind, of in found.items()}
 
 
+def make_twice(words: Sequence[str], splits: Mapping[str, Sequence[Typo]]) -> list[tuple[str, str]]:
+    """Training words with two typos: the misspelling, which is neither a word nor in a split, and the word."""
+    taken = {*words, *(typo.text for typos in splits.values() for typo in typos)}
+    found = []
+    for word in sorted({typo.word for typo in splits["train"]}):
+        draws = random.Random(f"{word} {TWICE}")
+        texts = {_with_typo(_with_typo(word, draws), draws) for _ in range(PER_WORD)}
+        found += [(text, word) for text in sorted(texts - taken)]
+    return found
+
+
+def _with_typo(word: str, draws: random.Random) -> str:
+    """The word with a random typo; each kind is as likely as another."""
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for typo in typos_of(word):
+        by_kind[typo.kind].append(typo.text)
+    return draws.choice(by_kind[draws.choice(list(by_kind))])
+
+
 def explain(splits: Mapping[str, Sequence[Typo]], words: Iterable[str]) -> dict[str, list[Typo]]:
     """All typos that give each misspelling of the splits."""
     found: dict[str, list[Typo]] = {typo.text: [] for typos in splits.values() for typo in typos}
@@ -166,7 +190,8 @@ def explain(splits: Mapping[str, Sequence[Typo]], words: Iterable[str]) -> dict[
 
 def write_corpus(directory: Path, words: Sequence[str], *, per_kind: int = PER_KIND) -> dict[str, int]:
     """Write `SPLIT.typo`, `SPLIT.word` and `SPLIT.position`: the misspellings, what they should be, the first letter of
-    the typo; and `SPLIT.tsv` with the columns `ABOUT`. Returns the number of pairs in each split."""
+    the typo; and `SPLIT.tsv` with the columns `ABOUT`; and the pairs of `TWICE`. Returns the number of pairs in each
+    split."""
     splits = make_splits(words, per_kind=per_kind)
     explained = explain(splits, words)
     for split, typos in splits.items():
@@ -182,7 +207,10 @@ def write_corpus(directory: Path, words: Sequence[str], *, per_kind: int = PER_K
         for suffix, lines in columns.items():
             header = ["\t".join(ABOUT)] if suffix == "tsv" else []
             write_text(directory / f"{split}.{suffix}", "".join(f"{line}\n" for line in [*header, *lines]))
-    return {split: len(typos) for split, typos in splits.items()}
+    twice = make_twice(words, splits)
+    for suffix, column in (("typo", 0), ("word", 1)):
+        write_text(directory / f"{TWICE}.{suffix}", "".join(f"{pair[column]}\n" for pair in twice))
+    return {split: len(typos) for split, typos in splits.items()} | {TWICE: len(twice)}
 
 
 def _about(typo: Typo, letters: Sequence[int], explanations: Sequence[Typo]) -> str:

@@ -5,7 +5,17 @@ import json
 import pytest
 
 from scripts.tools import typos
-from scripts.tools.typos_corpus import KINDS, SPLITS, clean, explain, make_splits, neighbors, read_split, typos_of
+from scripts.tools.typos_corpus import (
+    KINDS,
+    SPLITS,
+    clean,
+    explain,
+    make_splits,
+    make_twice,
+    neighbors,
+    read_split,
+    typos_of,
+)
 from scripts.tools.typos_corpus import write_corpus as write
 from seq2seq_attn.errors import UserError
 
@@ -53,6 +63,16 @@ def test_no_split_shows_what_another_one_asks():
     assert not {text for of_split in texts.values() for text in of_split} & {*WORDS}
     assert {one.kind for one in splits["train"]} == {*KINDS}
     assert make_splits(WORDS) == splits
+
+
+def test_words_with_two_typos_are_no_word_and_in_no_split():
+    splits = make_splits(WORDS)
+    pairs = make_twice(WORDS, splits)
+    texts = {text for text, _ in pairs}
+    assert not texts & {*WORDS, *(one.text for of_split in splits.values() for one in of_split)}
+    assert {word for _, word in pairs} == {one.word for one in splits["train"]}
+    assert ("hopse", "house") not in pairs  # a single typo
+    assert make_twice(WORDS, splits) == pairs
 
 
 def test_the_files_name_the_first_letter_of_the_typo(tmp_path):
