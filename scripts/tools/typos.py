@@ -63,7 +63,8 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
     """A run of the config; one that is there is continued."""
     own = [
         f"data.data_dir={directory}",
-        *(f"data.{split}={directory / split}" for split in ("train", "valid")),
+        f"data.train={directory / (TWICE if name == 'corrector' else 'train')}",
+        f"data.valid={directory / 'valid'}",
         *(f"data.test.{split}={directory / split}" for split in TESTS),
         "train.num_threads=1",
         "train.device=cpu",
@@ -71,8 +72,6 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
     path = directory / name
     if (path / "finished.json").exists():
         return RunDir(path)
-    if name == "corrector":
-        own.append(f"data.extra=[{directory / TWICE}]")
     config = load_config([f"typos/{name}"], [*own, *overrides])
     return train(config, run_dir=path, resume=(path / "config.yaml").exists())
 

@@ -11,8 +11,8 @@ swap; the two letters between which one is missing; the whole run in which a let
 the same misspelling, also of several words of the list; the letters of all of them are right, and the finder learns to
 name the first.
 
-The corrector also trains on words with two typos (`twice`). There are far more of these than of single typos: it cannot
-learn them by heart.
+`train-twice` has the pairs of `train` and words with two typos. There are far more of these than of single typos: a
+corrector cannot learn them by heart.
 
 A pair of the test set `known` has a word that training shows with other typos. A pair of `new` has a word that training
 never shows. A misspelling that is itself a word of the list is left out, and no training pair has a misspelling of
@@ -43,8 +43,8 @@ MIN_COUNT = 40
 NEW_ONE_IN, VALID_ONE_IN = 10, 5
 PER_KIND = 40
 """training typos per word and kind, where there are so many"""
-TWICE, PER_WORD = "twice", 60
-"""the pairs with two typos, and how many there are of a word"""
+TWICE, PER_WORD = "train-twice", 60
+"""the training pairs with one or two typos, and how many with two there are of a word"""
 SPLITS = ("train", "valid", "known", "new")
 ABOUT = ("kind", "mended", "letters", "words")
 
@@ -207,7 +207,7 @@ def write_corpus(directory: Path, words: Sequence[str], *, per_kind: int = PER_K
         for suffix, lines in columns.items():
             header = ["\t".join(ABOUT)] if suffix == "tsv" else []
             write_text(directory / f"{split}.{suffix}", "".join(f"{line}\n" for line in [*header, *lines]))
-    twice = make_twice(words, splits)
+    twice = [*((typo.text, typo.word) for typo in splits["train"]), *make_twice(words, splits)]
     for suffix, column in (("typo", 0), ("word", 1)):
         write_text(directory / f"{TWICE}.{suffix}", "".join(f"{pair[column]}\n" for pair in twice))
     return {split: len(typos) for split, typos in splits.items()} | {TWICE: len(twice)}
