@@ -46,7 +46,8 @@ Characters in, characters out, through the same commands as translation:
 scripts/typos --corpus --dir runs/typos     # the text: SPLIT.typo, SPLIT.word, SPLIT.position
 text=runs/typos
 seq2seq train -c typos/finder --train $text/train --valid $text/valid --test $text/known --run-dir runs/finder
-seq2seq train -c typos/corrector --train $text/train-twice --valid $text/valid --test $text/known --run-dir runs/corrector
+seq2seq train -c typos/corrector --train $text/train-twice --valid $text/valid --test $text/known \\
+  --run-dir runs/corrector
 seq2seq translate --run runs/corrector childern
 seq2seq evaluate runs/corrector --metric exact --metric cer --length-in characters
 scripts/typos                               # everything below
