@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import torch
 
 from scripts.benchmarks.train_work import BUCKETED, make_batches, run_update, updates_over
-from scripts.harness.records import Record, describe, read_log, read_training
+from scripts.harness.records import Record, describe
+from scripts.harness.runs import describe_run
 from scripts.harness.turns import Contestant, paired_ratio, take_turns
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, Row
 from scripts.mechanism_bench.runs import RUNS, Training
@@ -23,7 +24,6 @@ from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
-from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.precision import training_precision
 
 CPU = torch.device("cpu")
@@ -51,24 +51,6 @@ def add_run(training: Training) -> bool:
 def with_entry(entries: Sequence[Record], entry: Record) -> list[Record]:
     """The seeds in order, this one new or replaced."""
     return sorted([*(one for one in entries if one["seed"] != entry["seed"]), entry], key=lambda one: int(one["seed"]))
-
-
-def describe_run(run: RunDir) -> Record:
-    """How a run was trained, where, and how well its best model validated."""
-    environment = run.environment() or {}
-    git, trained = environment.get("git") or {}, read_training(run.path)
-    return {
-        "validation_bleu": round(trained["best_score"], 2),
-        "parameters": read_log(run.path / "train.log")["num_parameters"],
-        "precision": read_log(run.path / "train.log")["precision"],
-        "updates": trained["update"],
-        "minutes": round(trained["minutes"], 1),
-        "commit": (git.get("commit") or "unknown")[:12],
-        "is_dirty": git.get("is_dirty"),
-        "hardware": environment.get("device_name"),
-        "torch": environment.get("packages", {}).get("torch"),
-        "trained_at": environment.get("written_at"),
-    }
 
 
 def scores_of(training: Training) -> Record:

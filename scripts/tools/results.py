@@ -1,9 +1,12 @@
 """Numbers from runs into the documents.
 
-scripts/results record NAME REPORT.json    keep the scores of an evaluation as docs/records/NAME.json (and its plot)
+scripts/results record NAME REPORT.json [validation|published elsewhere]
+                                           keep the scores of an evaluation as docs/records/NAME.json (and its plot),
+                                           and say what its settings were chosen on
 scripts/results render                     write docs/results.md, docs/speed, docs/attention.md, docs/mechanisms.md,
                                            README's blocks, the configs' headers
-scripts/results check                      exit with 1 if those do not say what the records say
+scripts/results check                      exit with 1 if those do not say what the records say, or if a record with
+                                           scores of Multi30k's test sets does not say what settings were chosen on
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from scripts.benchmarks import pages
 from scripts.harness.pages import replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
-from scripts.tools import search_quality
+from scripts.tools import distil, levers, search_quality
+from scripts.tools.other_records import other_records
 from seq2seq_attn.files import read_json, write_json, write_text
 
 PLOTS = ROOT / "docs" / "plots"
@@ -33,7 +37,7 @@ MEASURES = {
 Records = dict[str, Record]
 
 
-def record(name: str, report_path: Path) -> None:
+def record(name: str, report_path: Path, chosen_on: str) -> None:
     """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when."""
     report = read_json(report_path)
     runs = []
@@ -59,7 +63,13 @@ def record(name: str, report_path: Path) -> None:
                 "date": environment.get("written_at"),
             }
         )
-    value = {"name": name, "runs": runs, "length": report["length"], "sets": report["sets"]}
+    value = {
+        "name": name,
+        **({"chosen_on": chosen_on} if chosen_on else {}),
+        "runs": runs,
+        "length": report["length"],
+        "sets": report["sets"],
+    }
     write_json(RECORDS / f"{name}.json", value)
     stem = report_path.name.removesuffix(".json")
     suffix = stem.removeprefix("report") if stem.startswith("report") else f".{stem}"
@@ -156,96 +166,6 @@ def render_page(records: Records) -> str:
     return "\n".join([*lines, *other_records()]) + "\n"
 
 
-def other_records() -> Iterator[str]:
-    """The records that are not evaluations."""
-    records = load_records(RECORDS)
-    if value := records.get("cli"):
-        environment = value["environment"]
-        yield from ["", "## The command line", "", f"`scripts/bench_cli` on {environment['device_name']}.", ""]
-        imports = "imports" if value["help"]["imports_torch"] else "does not import"
-        yield f"- `seq2seq --help`: {value['help']['seconds']:.2f} s; it {imports} torch"
-        yield f"- one sentence from a cold start: {value['cold_start']['seconds']:.1f} s"
-        for case in value["hostile_lines"]:
-            yield (
-                f"- {case['lines_in']:,} hostile lines: {case['lines_out']:,} lines out, exit {case['exit_code']}, "
-                f"{case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
-            )
-        if scoring := value.get("scoring"):
-            yield (
-                f"- {scoring['lines']:,} saved translations of two systems scored without a model (every measure, six "
-                f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
-            )
-    if value := records.get("unseen-names"):
-        environment = value["environment"]
-        yield from ["", "## Names that training never showed", ""]
-        yield (
-            f"`scripts/unseen_names`: {value['what']}; {value['test_pairs']} test pairs with one of "
-            f"{value['held_out_surnames']} held-out names; {environment['device_name']}, commit "
-            f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['systems'][0]['signature']}."
-        )
-        yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
-        for row in value["systems"]:
-            share = 100 * row["right"] / row["names"]
-            yield (
-                f"| `{row['output']}` | `{row['unk']}` | {row['seed']} | {row['right']} of {row['names']} "
-                f"({share:.1f} %) | {row['bleu']:.1f} |"
-            )
-    if value := records.get("lexicons"):
-        yield from lexicons_block(value)
-    if value := records.get("sources"):
-        yield from sources_block(value)
-    if value := records.get("kill-resume"):
-        found = "identical" if value["identical"] else "DIFFERENT"
-        yield from ["", "## Exact resume", ""]
-        yield (
-            f"`scripts/kill_resume`: a training of {value['updates']} updates killed {len(value['kills'])} times "
-            f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
-            "for bit."
-        )
-
-
-def lexicons_block(value: Record) -> Iterator[str]:
-    """BLEU of the outputs with a lexicon, on little data."""
-    environment = value["environment"]
-    yield from ["", "## Lexicons with little training data", ""]
-    yield (
-        f"`scripts/lexicons`: {value['what']}, the first {value['num_train']:,} training pairs; config "
-        f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
-        f"{value['num_test']}; 95 % bootstrap intervals over sentences; {environment['device_name']}, commit "
-        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
-    )
-    yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
-    for row in value["systems"]:
-        bleu, gain = (
-            f"{one['value']:.1f} [{one['low']:.1f}, {one['high']:.1f}]" if one else ""
-            for one in (row["bleu"], row.get("gain"))
-        )
-        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
-        yield f"| `{row['output']}` | {bleu} | {gain} | {p_value} |"
-
-
-def sources_block(value: Record) -> Iterator[str]:
-    """BLEU of three sources together and of each alone."""
-    environment = value["environment"]
-    settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
-    yield from ["", "## Several sources", ""]
-    yield (
-        f"`scripts/sources`: {value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
-        f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {environment['device_name']}, commit "
-        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
-    )
-    yield from [
-        "",
-        f"| sources | BLEU | gain over `{value['best_single']}` | p (paired bootstrap) |",
-        "|---|---|---|---|",
-    ]
-    for row in value["systems"]:
-        gain = row.get("gain")
-        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
-        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
-        yield f"| {', '.join(row['sources'])} | {bleu} | {gained} | {p_value} |"
-
-
 def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
     """BLEU of each bucket; p of the paired bootstrap against the first run."""
     rows = []
@@ -314,24 +234,40 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "results.md", render_page(records)
     yield from config_documents(records)
     yield from mechanism_pages.documents()
-    if search_quality.RECORD.exists():
-        yield ROOT / "docs" / "quality.md", search_quality.render(read_json(search_quality.RECORD))
+    yield ROOT / "docs" / "quality.md", render_quality()
+
+
+def render_quality() -> str:
+    """docs/quality.md: levers of training, then the options of the search."""
+    lines = [
+        "# Quality",
+        "",
+        "Written by `scripts/results` from the records of the scripts that each section names.",
+        "",
+    ]
+    lines += levers.render(load_records(levers.FOLDER))
+    if distil.RECORD.exists():
+        lines += distil.render(read_json(distil.RECORD))
+    return "\n".join([*lines, search_quality.render(read_json(search_quality.RECORD))])
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one of the three forms; the exit code."""
     match arguments:
-        case ["record", name, report]:
-            record(name, Path(report))
+        case ["record", name, report, *chosen_on]:
+            record(name, Path(report), " ".join(chosen_on))
         case ["render"]:
             for document, text in documents():
                 write_text(document, text)
         case ["check"]:
             stale = [path for path, text in documents() if not path.exists() or path.read_text("utf-8") != text]
-            for document in stale:
-                shown = document.relative_to(ROOT)
-                print(f"{shown}: not what the records say; run scripts/results render", file=sys.stderr)
-            return 1 if stale else 0
+            problems = [
+                f"{document.relative_to(ROOT)}: not what the records say; run scripts/results render"
+                for document in stale
+            ]
+            problems += levers.refusals(load_records(RECORDS) | load_records(levers.FOLDER))
+            print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
+            return 1 if problems else 0
         case _:
             print(__doc__, file=sys.stderr)
             return 2

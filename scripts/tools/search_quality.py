@@ -107,7 +107,7 @@ class Bench:
 
 
 def render(record: Record) -> str:
-    """The page: beam size against length penalty, then the others against the baseline."""
+    """A section of docs/quality.md: beam size against length penalty, then the others against the baseline."""
     rows = {tuple(sorted(row["options"].items())): row for row in record["rows"]}
 
     def bleu_of(**options: Any) -> str:
@@ -128,10 +128,6 @@ def render(record: Record) -> str:
     )
     return "\n".join(
         [
-            "# Quality",
-            "",
-            "Written by `scripts/results` from the records of `scripts/search_quality`.",
-            "",
             "## Search",
             "",
             about,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.links import IBM1
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
@@ -91,3 +91,9 @@ def write_extra(
 def sentence_keys(lines: Iterable[str]) -> set[str]:
     """The sentences of these lines, of each source in a line of several, as `bare` leaves them; without blank ones."""
     return {bare(sentence) for line in lines for sentence in line.split(SOURCE_END)} - {""}
+
+
+def without_extra(config: Config) -> Config:
+    """The configuration of the corpus alone."""
+    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False})
+    return config.model_copy(update={"data": data})

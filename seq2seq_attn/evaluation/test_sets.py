@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seq2seq_attn.captions.generator import tokenize_caption
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
@@ -163,12 +164,13 @@ def _different(run: RunDir, first: RunDir) -> UsageError:
 
 def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
     # Trained in another folder, `data` lies there: beside `runs`, or wherever above the run.
-    # The extra training pairs are of no concern here, and a run may be far from them.
-    alone = config.model_copy(update={"data": config.data.model_copy(update={"extra": [], "extra_in_vocab": False})})
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
         prepared = prepare_corpus(
-            alone, also_in=above, may_prepare=lambda: _check_paths(run, config), show_progress=show_progress
+            without_extra(config),  # a run may be far from them
+            also_in=above,
+            may_prepare=lambda: _check_paths(run, config),
+            show_progress=show_progress,
         )
     except UserError as error:  # a run may be far from the text that it was trained on
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None

@@ -1,0 +1,97 @@
+"""Finished runs: how each was trained, BLEU of a run or an ensemble, and translations kept line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from scripts.harness.records import Record, read_log, read_training
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.files import sha256_of, write_text
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.translate.translator import load
+
+
+def describe_run(run: RunDir) -> Record:
+    """How a run was trained, where, and how well its best model validated."""
+    environment = run.environment() or {}
+    git, trained = environment.get("git") or {}, read_training(run.path)
+    return {
+        "validation_bleu": round(trained["best_score"], 2),
+        "parameters": read_log(run.path / "train.log")["num_parameters"],
+        "precision": read_log(run.path / "train.log")["precision"],
+        "updates": trained["update"],
+        "minutes": round(trained["minutes"], 1),
+        "commit": (git.get("commit") or "unknown")[:12],
+        "is_dirty": git.get("is_dirty"),
+        "hardware": environment.get("device_name"),
+        "torch": environment.get("packages", {}).get("torch"),
+        "trained_at": environment.get("written_at"),
+    }
+
+
+def score(
+    runs: Sequence[RunDir], splits: Sequence[str], *, beam_size: int, device: str = "auto", keep_in: Path | None = None
+) -> dict[str, CorpusStatistics]:
+    """BLEU statistics of a run, or of the ensemble of several, on splits of its corpus (none: the test sets). Its other
+    search settings are the first run's own. `keep_in`: a folder for the translations, which are then not made again."""
+    options = SearchOptions.given(beam_size=beam_size, keep_attention=False)
+    found = {}
+    for one in find_sets([runs[0]], [runs[0].config()], splits, None, None):
+        if keep_in is None:
+            lines = load([run.path for run in runs], device).translate_lines(one.source, options)
+            texts = [best.text for best, *_ in lines]
+        else:
+            kept = translate_to(keep_in / f"{one.name}.jsonl", runs, one.source, options, device=device)
+            texts = [best for best, *_ in kept]
+        found[one.name] = Measure("bleu", one.references).statistics(texts)
+    return found
+
+
+def translate_to(
+    path: Path, runs: Sequence[RunDir], lines: Sequence[str], options: SearchOptions, *, device: str = "auto"
+) -> list[list[str]]:
+    """Translate lines by a run, or the ensemble of several. Each line's translations, best first, are appended to a
+    file at once, so that an interrupted call continues where it stopped.
+
+    Raises:
+        UserError: the file holds translations of other lines, by other models or with other options.
+    """
+    made_by = {
+        "models": [sha256_of(run.model_path) for run in runs],
+        "lines": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "options": options.model_dump(exclude_unset=True),
+    }
+    done = _read_translations(path, made_by)
+    if len(done) == len(lines):
+        return done
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in (made_by, *done)))
+    translator = load([run.path for run in runs], device)
+    progress = tqdm(total=len(lines), initial=len(done), desc=path.name, unit="line", disable=not sys.stderr.isatty())
+    with path.open("a", encoding="utf-8") as stream, progress:
+        for translations in translator.translate_lines(lines[len(done) :], options):
+            done.append([translation.text for translation in translations])
+            stream.write(f"{json.dumps(done[-1], ensure_ascii=False)}\n")
+            stream.flush()
+            progress.update()
+    return done
+
+
+def _read_translations(path: Path, made_by: dict[str, Any]) -> list[list[str]]:
+    """The whole lines of the file after its first."""
+    if not path.exists():
+        return []
+    first, *rest = path.read_text(encoding="utf-8").split("\n")[:-1] or ["null"]
+    if json.loads(first) != made_by:
+        raise UserError(f"{path}: translations by other models, of other text or with other options; remove the file")
+    return [json.loads(line) for line in rest]

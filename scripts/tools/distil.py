@@ -1,0 +1,243 @@
+"""Distil an ensemble of runs into one student of the same size (Kim and Rush 2016, sequence-level distillation).
+
+1. Teachers: several seeds of a configuration, trained here, or finished runs (--teachers RUN...).
+2. The ensemble translates the sources of the training pairs: the --n-best best hypotheses of a beam search.
+3. Of these, the --keep closest to the reference by sentence chrF or BLEU become pairs (Kim and Rush, section 3.3; with
+   --n-best 1 the ensemble's best). --min-score drops pairs far from the reference, like the filter of Freitag et al.
+   2017. Pairs that repeat an original pair or one another are dropped.
+4. The student learns from the original pairs and these, given to it as `data.extra`. Its subword model and vocabularies
+   are those of the original pairs, as its teachers' are: nothing but the training pairs differs, and student and
+   teachers can form an ensemble. Validation and test sets are the corpus's own; pairs with a sentence of theirs are
+   dropped.
+5. Teachers, ensemble and students are scored on the validation set, the students with --test on the test sets.
+
+A step that is done is not repeated: the same call continues where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scripts.harness.pages import provenance, table
+from scripts.harness.records import RECORDS, Record, describe
+from scripts.harness.runs import translate_to
+from scripts.tools import levers
+from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.extra import without_extra
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.text.corpus import read_lines
+
+RECORD = RECORDS / "distil.json"
+Pairs = list[tuple[str, str]]
+
+
+def train_seeds(
+    prefix: Path, sources: Sequence[str], settings: Sequence[str], *, seeds: int, jobs: int
+) -> list[RunDir]:
+    """Runs of a configuration with the seeds 1, 2, ...; finished ones are kept, interrupted ones resumed.
+
+    Raises:
+        UsageError: a run was started with other settings.
+        UserError: a training run failed.
+    """
+    planned = []
+    for seed in range(1, seeds + 1):
+        overrides = [*settings, f"seed={seed}", ONE_THREAD]
+        arguments = [word for source in sources for word in ("-c", source)]
+        arguments += [word for one in overrides for word in ("--set", one)]
+        run = RunDir(prefix.with_name(f"{prefix.name}-s{seed}"))
+        planned.append(PlannedRun(run, load_config(sources, overrides), tuple(arguments)))
+    if not all(one.is_finished() for one in planned):
+        prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())  # once, not in each process
+    if failed := train_runs(planned, at_once=jobs):
+        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+    return [one.run for one in planned]
+
+
+def select(
+    sources: Sequence[str],
+    references: Sequence[str],
+    candidates: Sequence[Sequence[str]],
+    *,
+    by: str = "chrf",
+    keep: int = 1,
+    min_score: float = 0.0,
+) -> tuple[Pairs, Record]:
+    """The pairs that a student learns from besides the original ones, and the numbers of pairs dropped.
+
+    Args:
+        sources: of the training pairs.
+        references: their targets.
+        candidates: translations of each source, best first.
+        by: the measure, `chrf` or `bleu`, of a candidate against the reference.
+        keep: candidates per source, the closest to the reference first.
+        min_score: candidates below this score are dropped.
+    """
+    flat = [(n, text) for n, texts in enumerate(candidates) for text in texts]
+    statistics = Measure(by, [references[n] for n, _ in flat]).statistics([text for _, text in flat])  # type: ignore[arg-type]
+    of_source: list[list[tuple[float, str]]] = [[] for _ in sources]
+    for (n, text), score in zip(flat, statistics.scores_of_sums(statistics.rows_ND).tolist(), strict=True):
+        of_source[n].append((score, text))
+    known = set(zip(sources, references, strict=True))
+    pairs: Pairs = []
+    dropped = {"blank": 0, "far_from_reference": 0, "repeated": 0}
+    for source, scored in zip(sources, of_source, strict=True):
+        for score, text in sorted(scored, key=lambda one: -one[0])[:keep]:
+            if not text.strip():
+                dropped["blank"] += 1
+            elif score < min_score:
+                dropped["far_from_reference"] += 1
+            elif (source, text) in known:
+                dropped["repeated"] += 1
+            else:
+                known.add((source, text))
+                pairs.append((source, text))
+    return pairs, dropped
+
+
+def write_pairs(prefix: Path, languages: Sequence[str], pairs: Pairs) -> None:
+    """Write the pairs as PREFIX.SOURCE and PREFIX.TARGET.
+
+    Raises:
+        UserError: the files exist and hold something else, from which a student may have been trained.
+    """
+    for side, language in enumerate(languages):
+        path, lines = Path(f"{prefix}.{language}"), [pair[side] for pair in pairs]
+        if not path.exists():
+            write_text(path, "".join(f"{line}\n" for line in lines))
+        elif read_lines(path) != lines:
+            raise UserError(
+                f"{path}: not the pairs that these options give; choose another --dir, or remove it and its students"
+            )
+
+
+def distil(options: argparse.Namespace) -> Record:
+    """All steps. Returns the record.
+
+    Raises:
+        UsageError: inconsistent options or settings.
+        UserError: a run failed or cannot be read.
+    """
+    levers.check_chosen(options.test, options.chosen_on)
+    teachers = options.teachers or train_seeds(
+        options.dir / "teacher", [options.config], options.set, seeds=options.seeds, jobs=options.jobs
+    )
+    config = teachers[0].config()
+    if len(config.data.sources) > 1:
+        raise UsageError(f"{teachers[0].path}: reads several sources; distillation is of runs with a single one")
+    sources, references = prepare_corpus(without_extra(config)).text("train")
+    search = SearchOptions.given(beam_size=options.beam_size, n_best=options.n_best, keep_attention=False)
+    path = options.dir / "translations.jsonl"
+    candidates = translate_to(path, teachers, sources, search, device=options.device)
+    chosen = {"by": options.by, "keep": options.keep, "min_score": options.min_score}
+    pairs, dropped = select(sources, references, candidates, **chosen)
+    prefix = options.dir / ("task2-distilled" if _uses_task2(teachers) else "distilled")
+    write_pairs(prefix, (config.data.source_language, config.data.target_language), pairs)
+    settings = [*options.set, f"data.extra={json.dumps([str(prefix)])}"]
+    students = train_seeds(
+        options.dir / "student", [options.student], settings, seeds=options.students, jobs=options.jobs
+    )
+    ensemble = levers.validate(teachers, device=options.device, keep_in=options.dir / "hyps" / "ensemble")
+    record = {
+        "what": "sequence-level distillation of an ensemble into one student",
+        "config": config.name,
+        "student": options.student,
+        "set": options.set,
+        **({"chosen_on": options.chosen_on} if options.chosen_on else {}),
+        "beam_size": levers.BEAM_SIZE,
+        "translation": {"beam_size": options.beam_size, "n_best": options.n_best, **chosen},
+        "pairs": {"original": len(sources), "distilled": len(pairs), "dropped": dropped},
+        "teachers": [_entry(run, f"teacher-{n}", options, test=False) for n, run in enumerate(teachers, 1)],
+        "ensemble": levers.number(ensemble),
+        "runs": [_entry(run, f"student-{n}", options, test=options.test) for n, run in enumerate(students, 1)],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": describe("scripts/distil"),
+    }
+    write_json(options.record, record)
+    return record
+
+
+def render(record: Record) -> list[str]:
+    """The section of docs/quality.md: teachers, their ensemble, students."""
+    pairs, translation = record["pairs"], record["translation"]
+    lines = [
+        "## Distillation",
+        "",
+        f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
+        f"{translation['beam_size']}. Of its {translation['n_best']} best, the {translation['keep']} closest to the "
+        f"reference by {translation['by']} gave {pairs['distilled']:,} pairs; dropped: "
+        + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
+        + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
+        + provenance(record, "distil"),
+        "",
+    ]
+    rows = [["ensemble of the teachers", f"{record['ensemble']['bleu']:.2f}", "", ""]]
+    for label, runs in (("teachers", record["teachers"]), ("students", record["runs"])):
+        values = [run["validation"]["bleu"] for run in runs]
+        minutes = f"{sum(run['minutes'] for run in runs) / len(runs):.0f}"
+        rows.append([label, ", ".join(f"{value:.2f}" for value in values), f"{sum(values) / len(values):.2f}", minutes])
+    return [*lines, *table(["", "BLEU by seed", "mean", "minutes"], rows), ""]
+
+
+def _entry(run: RunDir, label: str, options: argparse.Namespace, *, test: bool) -> Record:
+    keep_in = options.dir / "hyps" / label
+    validated = levers.validate([run], device=options.device, keep_in=keep_in)
+    return levers.entry(run, validated, test=test, device=options.device, keep_in=keep_in)
+
+
+def _uses_task2(runs: Sequence[RunDir]) -> bool:
+    return any(levers.TASK2 in json.dumps(run.config().data.extra) for run in runs)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/distil", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--teachers", type=RunDir, nargs="+", metavar="RUN", help="finished runs, instead of --seeds")
+    parser.add_argument("--config", default="multi30k", help="of the teachers; default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=4, metavar="N", help="number of teachers; default: %(default)s")
+    parser.add_argument("--student", default="multi30k-distilled", help="configuration; default: %(default)s")
+    parser.add_argument("--students", type=int, default=1, metavar="N", help="seeds of the student; default: 1")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
+    parser.add_argument("--dir", type=Path, default=Path("runs/distil"), help="runs and text; default: %(default)s")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="training runs at once; default: 1")
+    parser.add_argument("--beam-size", type=int, default=5, metavar="N", help="of the ensemble; default: %(default)s")
+    parser.add_argument(
+        "--n-best", type=int, default=5, metavar="N", help="hypotheses per source; default: %(default)s"
+    )
+    parser.add_argument("--keep", type=int, default=1, metavar="N", help="pairs per source; default: %(default)s")
+    parser.add_argument("--by", choices=("chrf", "bleu"), default="chrf", help="closeness; default: %(default)s")
+    parser.add_argument("--min-score", type=float, default=0.0, metavar="X", help="0 to 100; default: %(default)s")
+    parser.add_argument("--test", action="store_true", help="also score the students on the test sets")
+    parser.add_argument("--chosen-on", choices=levers.CHOSEN_ON, help="what the settings were chosen on")
+    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    parser.add_argument("--device", default="auto", help="of translation; default: %(default)s")
+    return parser
+
+
+def main() -> int:
+    """Run what is missing, and print the scores."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        print("\n".join(render(distil(parser().parse_args()))))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+"""Turn finished runs on Multi30k into records of levers: what a change of settings does to validation BLEU.
+
+Runs that differ in nothing but the seed are one row. Test sets are translated with --test alone, for rows that are
+published: their settings must have been chosen on the validation set, which --chosen-on states.
+
+    scripts/levers runs/a-s1 runs/a-s2 --against runs/multi30k-s1 runs/multi30k-s2
+    scripts/levers runs/final-s1 runs/final-s2 runs/final-s3 --test --chosen-on validation
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scripts.harness.pages import table
+from scripts.harness.records import RECORDS, Record, describe, load_records
+from scripts.harness.runs import describe_run, score
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.names import trained_settings
+from seq2seq_attn.files import write_json
+from seq2seq_attn.metrics.bleu import CorpusStatistics
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, pool, spread
+from seq2seq_attn.run_dir import RunDir
+
+FOLDER = RECORDS / "levers"
+BASELINE = "multi30k"
+"""the record that the others are described by: what is named is what differs from its settings"""
+BEAM_SIZE = 5
+VALIDATION = "validation"
+ELSEWHERE = "published elsewhere"
+CHOSEN_ON = (VALIDATION, ELSEWHERE)
+"""how the settings of published rows may have been chosen"""
+TASK2 = "task2"
+"""in the names of extra texts that come from Multi30k's task 2"""
+_NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision", "data.corpus", "data.train")
+"""decided by training, by this script, by the machine, or the same for all"""
+
+
+def settings_of(config: Config) -> Record:
+    """The settings that make two runs the same lever; of extra texts their names."""
+    found = {key: value for key, value in trained_settings(config).items() if key not in _NO_SETTING}
+    names = [spec if isinstance(spec, str) else spec[0] for spec in found.get("data.extra", [])]
+    return {**found, "data.extra": [Path(name).name for name in names]}
+
+
+def adopt(
+    runs: Sequence[RunDir],
+    *,
+    folder: Path = FOLDER,
+    against: Sequence[RunDir] = (),
+    test: bool = False,
+    chosen_on: str | None = None,
+    device: str = "auto",
+) -> list[Path]:
+    """Score runs and add them to the records of their settings. Returns the records.
+
+    Args:
+        runs: finished runs; a run replaces an earlier one of the same settings and seed.
+        folder: of the records.
+        against: runs of one setting, to which each row of `runs` is compared by the paired bootstrap.
+        test: also translate the test sets, once, for publication.
+        chosen_on: on what the settings were chosen.
+        device: as for `translate`.
+
+    Raises:
+        UsageError: a run has not finished, or the test sets are not to be looked at.
+    """
+    check_chosen(test, chosen_on)
+    for run in (*runs, *against):
+        if not run.is_finished():
+            raise UsageError(f"{run.path}: not a finished run; a record needs one, continue it with --resume")
+    validated = [validate([run], device=device) for run in against]
+    written = []
+    for settings, of_row in _rows(runs):
+        path = folder / f"{_stem(settings, folder)}.json"
+        known = load_records(folder).get(path.stem, {"runs": []})
+        found = [validate([run], device=device) for run in of_row]
+        entries = [entry(run, of_run, test=test, device=device) for run, of_run in zip(of_row, found, strict=True)]
+        seeds = {one["seed"] for one in entries}
+        entries += [one for one in known["runs"] if one["seed"] not in seeds]
+        record = {**known, "settings": settings, "config": of_row[0].config().name, "beam_size": BEAM_SIZE}
+        record |= {"runs": sorted(entries, key=lambda one: int(one["seed"]))}
+        record |= {"chosen_on": chosen_on} if chosen_on else {}
+        record |= {"against": _compared(validated, found)} if validated else {}
+        write_json(path, {**record, "environment": describe("scripts/levers")})
+        written.append(path)
+    return written
+
+
+def check_chosen(test: bool, chosen_on: str | None) -> None:
+    """Raises UsageError if test sets are to be scored of settings that were not chosen on the validation set."""
+    if test and chosen_on not in CHOSEN_ON:
+        raise UsageError("--test: only for settings that were chosen on the validation set; add --chosen-on validation")
+
+
+def validate(runs: Sequence[RunDir], *, device: str = "auto", keep_in: Path | None = None) -> CorpusStatistics:
+    """A run, or the ensemble of several, on the validation set. `keep_in`: see `score`."""
+    return score(runs, ["valid"], beam_size=BEAM_SIZE, device=device, keep_in=keep_in)["valid"]
+
+
+def entry(
+    run: RunDir, validated: CorpusStatistics, *, test: bool = False, device: str = "auto", keep_in: Path | None = None
+) -> Record:
+    """A run as a record keeps it: seed, scores, training. `test`: also translate the test sets."""
+    found = {"seed": run.config().seed, VALIDATION: number(validated), **describe_run(run)}
+    if test:
+        tested = score([run], [], beam_size=BEAM_SIZE, device=device, keep_in=keep_in)
+        found["test"] = {name: number(statistics) for name, statistics in tested.items()}
+    return found
+
+
+def number(statistics: CorpusStatistics) -> Record:
+    """A corpus score as a record keeps it."""
+    found = statistics.score()
+    return {"bleu": round(found.score, 2), "num_pairs": found.num_pairs, "signature": found.signature}
+
+
+def refusals(records: Mapping[str, Record]) -> Iterator[str]:
+    """One line for each record with scores of test sets that does not say how its settings were chosen."""
+    for name, record in records.items():
+        has_tests = any("test" in run for run in record.get("runs", ())) or any(
+            one["name"].startswith("test_2") for one in record.get("sets", ())
+        )
+        if has_tests and record.get("chosen_on") not in CHOSEN_ON:
+            yield (
+                f"{name}: scores of test sets, and chosen_on is {record.get('chosen_on')!r}; choose settings on the "
+                f"validation set and say so: chosen_on is {' or '.join(CHOSEN_ON)}"
+            )
+
+
+def render(records: Mapping[str, Record]) -> list[str]:
+    """The section of docs/quality.md: a table of levers on the validation set, one of published rows."""
+    if BASELINE not in records:
+        return []
+    base = records[BASELINE]
+    first = base["runs"][0]
+    lines = ["## Levers", ""]
+    lines += [
+        f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
+        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. Each row is the config `{base['config']}` with the "
+        "settings that it names. SD is the standard deviation over seeds. The gain is the difference of the means to n "
+        "runs without the lever, with the p of the paired bootstrap. Minutes are those of one run. Track B also "
+        "uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
+        "",
+    ]
+    ordered = sorted(records.items(), key=lambda item: (item[0] != BASELINE, _track(item[1]), -_mean(item[1])))
+    header = ["settings", "track", "BLEU by seed", "mean", "SD", "gain (n, p)", "minutes", "parameters", "hardware"]
+    lines += [*table(header, [_row(record, base) for _, record in ordered], align="---:"), ""]
+    published = [record for _, record in ordered if any("test" in run for run in record["runs"])]
+    if published:
+        names = list(dict.fromkeys(name for record in published for name in _tests(record)))
+        lines += [
+            "### Test sets",
+            "",
+            "Settings were chosen on the validation set; the test sets were translated once.",
+        ]
+        lines += [
+            "",
+            *table(["settings", "track", "seeds", *names], [_test_row(r, base, names) for r in published]),
+            "",
+        ]
+    return lines
+
+
+def _rows(runs: Sequence[RunDir]) -> Iterator[tuple[Record, list[RunDir]]]:
+    of_settings: dict[str, list[RunDir]] = {}
+    for run in runs:
+        of_settings.setdefault(json.dumps(settings_of(run.config()), sort_keys=True), []).append(run)
+    for settings, of_row in of_settings.items():
+        yield json.loads(settings), of_row
+
+
+def _stem(settings: Record, folder: Path) -> str:
+    """The name of a record: that of the record with these settings, else one made of what differs from the baseline."""
+    records = load_records(folder)
+    for name, record in records.items():
+        if not _difference(record["settings"], settings):
+            return name
+    if BASELINE not in records:
+        return BASELINE
+    changed = _difference(records[BASELINE]["settings"], settings)
+    words = "-".join(f"{key.removesuffix('.name').rpartition('.')[2]}-{value}" for key, value in changed.items())
+    short = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-")
+    digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:6]
+    return short if len(short) <= 60 and short not in records else f"{short[:50].strip('-')}-{digest}"
+
+
+def _difference(base: Record, settings: Record) -> Record:
+    """The settings that differ, as the second has them; a key that a record lacks has its default."""
+    defaults = settings_of(load_config(["base"]))
+    keys = dict.fromkeys([*base, *settings])
+    values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
+    return {key: new for key, (old, new) in values.items() if old != new}
+
+
+def _compared(baseline: Sequence[CorpusStatistics], row: Sequence[CorpusStatistics]) -> Record:
+    samples = bootstrap([*baseline, *row])
+    arms: list[BootstrapSamples] = [pool(samples[: len(baseline)]), pool(samples[len(baseline) :])]
+    test = mean_difference(*arms)
+    return {"num_runs": len(baseline), "gain": round(test.difference, 2), "p_value": test.p_value}
+
+
+def _mean(record: Record) -> float:
+    return fmean(run[VALIDATION]["bleu"] for run in record["runs"])
+
+
+def _track(record: Record) -> str:
+    return "B" if any(TASK2 in name for name in record["settings"].get("data.extra", ())) else "A"
+
+
+def _label(record: Record, base: Record) -> str:
+    changed = _difference(base["settings"], record["settings"])
+    return ", ".join(f"`{key}={_shown(value)}`" for key, value in changed.items()) or f"`{base['config']}`"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _row(record: Record, base: Record) -> list[str]:
+    runs = record["runs"]
+    values = spread([run[VALIDATION]["bleu"] for run in runs])
+    gain = record.get("against")
+    deviation = "" if values.standard_deviation is None else f"{values.standard_deviation:.2f}"
+    return [
+        _label(record, base),
+        _track(record),
+        ", ".join(f"{run[VALIDATION]['bleu']:.2f}" for run in runs),
+        f"{values.mean:.2f}",
+        deviation,
+        f"{gain['gain']:+.2f} ({gain['num_runs']}, {gain['p_value']:.3f})" if gain else "",
+        f"{fmean(run['minutes'] for run in runs):.0f}",
+        f"{runs[0]['parameters']:,}",
+        ", ".join(dict.fromkeys(str(run["hardware"]) for run in runs)),
+    ]
+
+
+def _tests(record: Record) -> list[str]:
+    return list(dict.fromkeys(name for run in record["runs"] for name in run.get("test", ())))
+
+
+def _test_row(record: Record, base: Record, names: Sequence[str]) -> list[str]:
+    tested = [run["test"] for run in record["runs"] if "test" in run]
+    cells = []
+    for name in names:
+        values = [of_run[name]["bleu"] for of_run in tested if name in of_run]
+        if not values:
+            cells.append("")
+            continue
+        found = spread(values)
+        deviation = "" if found.standard_deviation is None else f" ± {found.standard_deviation:.2f}"
+        cells.append(f"{found.mean:.2f}{deviation}")
+    seeds = ", ".join(str(run["seed"]) for run in record["runs"] if "test" in run)
+    return [_label(record, base), _track(record), seeds, *cells]
+
+
+def main() -> None:
+    """Score the runs, write the records, print the table."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/levers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", type=RunDir, nargs="+", metavar="RUN", help="finished runs; seeds of a row together")
+    parser.add_argument(
+        "--against", type=RunDir, nargs="+", default=[], metavar="RUN", help="compare each row to these"
+    )
+    parser.add_argument("--test", action="store_true", help="also score the test sets, for publication")
+    parser.add_argument("--chosen-on", choices=CHOSEN_ON, help="what the settings were chosen on")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the records; default: %(default)s")
+    parser.add_argument("--device", default="auto", help="default: %(default)s")
+    options = parser.parse_args()
+    adopt(**vars(options))
+    print("\n".join(render(load_records(options.folder))))
+
+
+if __name__ == "__main__":
+    main()

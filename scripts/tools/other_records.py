@@ -1,0 +1,97 @@
+"""The part of docs/results.md that shows other measurements: the command line, lexicons, several sources, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scripts.harness.records import RECORDS, Record, load_records
+
+
+def other_records() -> Iterator[str]:
+    """The records that are not evaluations."""
+    records = load_records(RECORDS)
+    if value := records.get("cli"):
+        environment = value["environment"]
+        yield from ["", "## The command line", "", f"`scripts/bench_cli` on {environment['device_name']}.", ""]
+        imports = "imports" if value["help"]["imports_torch"] else "does not import"
+        yield f"- `seq2seq --help`: {value['help']['seconds']:.2f} s; it {imports} torch"
+        yield f"- one sentence from a cold start: {value['cold_start']['seconds']:.1f} s"
+        for case in value["hostile_lines"]:
+            yield (
+                f"- {case['lines_in']:,} hostile lines: {case['lines_out']:,} lines out, exit {case['exit_code']}, "
+                f"{case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
+            )
+        if scoring := value.get("scoring"):
+            yield (
+                f"- {scoring['lines']:,} saved translations of two systems scored without a model (every measure, six "
+                f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
+            )
+    if value := records.get("unseen-names"):
+        environment = value["environment"]
+        yield from ["", "## Names that training never showed", ""]
+        yield (
+            f"`scripts/unseen_names`: {value['what']}; {value['test_pairs']} test pairs with one of "
+            f"{value['held_out_surnames']} held-out names; {environment['device_name']}, commit "
+            f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['systems'][0]['signature']}."
+        )
+        yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
+        for row in value["systems"]:
+            share = 100 * row["right"] / row["names"]
+            yield (
+                f"| `{row['output']}` | `{row['unk']}` | {row['seed']} | {row['right']} of {row['names']} "
+                f"({share:.1f} %) | {row['bleu']:.1f} |"
+            )
+    if value := records.get("lexicons"):
+        yield from lexicons_block(value)
+    if value := records.get("sources"):
+        yield from sources_block(value)
+    if value := records.get("kill-resume"):
+        found = "identical" if value["identical"] else "DIFFERENT"
+        yield from ["", "## Exact resume", ""]
+        yield (
+            f"`scripts/kill_resume`: a training of {value['updates']} updates killed {len(value['kills'])} times "
+            f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
+            "for bit."
+        )
+
+
+def lexicons_block(value: Record) -> Iterator[str]:
+    """BLEU of the outputs with a lexicon, on little data."""
+    environment = value["environment"]
+    yield from ["", "## Lexicons with little training data", ""]
+    yield (
+        f"`scripts/lexicons`: {value['what']}, the first {value['num_train']:,} training pairs; config "
+        f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
+        f"{value['num_test']}; 95 % bootstrap intervals over sentences; {environment['device_name']}, commit "
+        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+    )
+    yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
+    for row in value["systems"]:
+        bleu, gain = (
+            f"{one['value']:.1f} [{one['low']:.1f}, {one['high']:.1f}]" if one else ""
+            for one in (row["bleu"], row.get("gain"))
+        )
+        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
+        yield f"| `{row['output']}` | {bleu} | {gain} | {p_value} |"
+
+
+def sources_block(value: Record) -> Iterator[str]:
+    """BLEU of three sources together and of each alone."""
+    environment = value["environment"]
+    settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
+    yield from ["", "## Several sources", ""]
+    yield (
+        f"`scripts/sources`: {value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
+        f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {environment['device_name']}, commit "
+        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+    )
+    yield from [
+        "",
+        f"| sources | BLEU | gain over `{value['best_single']}` | p (paired bootstrap) |",
+        "|---|---|---|---|",
+    ]
+    for row in value["systems"]:
+        gain = row.get("gain")
+        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
+        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
+        yield f"| {', '.join(row['sources'])} | {bleu} | {gained} | {p_value} |"

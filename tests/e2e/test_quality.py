@@ -1,0 +1,215 @@
+"""Tools around the quality of translations: records of levers, distillation, extra pairs, at tiny sizes."""
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts.harness.runs import translate_to
+from scripts.tools import distil, extra_pairs, levers, results
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.normalize import bare
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.translate.ensemble import check_alike
+from tests.text.conftest import multi30k_dir
+from tests.toy_run import SOURCE, make_toy_run
+
+__all__ = ["multi30k_dir"]
+
+TINY = [
+    *("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8", "train.max_epochs=1"),
+    *("model.readout_size=8", "train.validation.every_updates=3"),
+    *("model.attention.options.attention_size=8", "search.beam_size=2", "search.max_length_ratio=1"),
+    *("data.captions={num_train: 60, num_valid: 4, num_test: 4}", "data.tokenizer.vocab_size=90"),
+]
+ONE_BEST = SearchOptions.given(beam_size=1, keep_attention=False)
+
+
+def train_tiny(path, *settings):
+    return train(load_config(["quickstart"], [*TINY, f"data.data_dir={path.parent}", *settings]), run_dir=path)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return [train_tiny(folder / f"s{seed}", f"seed={seed}") for seed in (1, 2)]
+
+
+def test_an_interrupted_translation_continues(tmp_path):
+    run, path = make_toy_run(tmp_path / "run"), tmp_path / "found.jsonl"
+    expected = translate_to(tmp_path / "whole.jsonl", [run], SOURCE, ONE_BEST)
+    translate_to(path, [run], SOURCE, ONE_BEST)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join(lines[:3]) + '\n["half a li', encoding="utf-8")
+    assert translate_to(path, [run], SOURCE, ONE_BEST) == expected
+    assert path.read_text(encoding="utf-8").split("\n") == lines
+    with pytest.raises(UserError, match=r"found\.jsonl: translations by other models, of other text or with other"):
+        translate_to(path, [run], SOURCE[:2], ONE_BEST)
+
+
+def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
+    folder = tmp_path / "levers"
+    [base] = levers.adopt(runs, folder=folder)
+    assert base.name == "multi30k.json"
+    other = train_tiny(tmp_path / "other", "train.batch.size=16", "model.dropout.token=0.1")
+    [path] = levers.adopt([other], folder=folder, against=runs)
+    assert path.name == "token-0.1-size-16.json"
+    [again] = levers.adopt([other], folder=folder, test=True, chosen_on="validation")
+    assert again == path
+    record = json.loads(path.read_text())
+    assert [run["seed"] for run in record["runs"]] == [1]
+    assert record["runs"][0]["validation"]["num_pairs"] == 4
+    assert list(record["runs"][0]["test"]) == ["test"]
+    assert record["against"]["num_runs"] == 2
+    page = "\n".join(levers.render(levers.load_records(folder)))
+    assert "| `quickstart` | A |" in page
+    assert "| `model.dropout.token=0.1`, `train.batch.size=16` | A |" in page
+    assert "### Test sets" in page
+    assert not list(levers.refusals(levers.load_records(folder)))
+
+
+def test_the_page_gives_mean_and_spread_and_marks_track_b():
+    def record(bleu, **settings):
+        score = {"num_pairs": 9, "signature": "tok:13a"}
+        runs = [
+            {"seed": n, "validation": {**score, "bleu": b}, "minutes": 3.0, "parameters": 7, "hardware": "a processor"}
+            for n, b in enumerate(bleu, 1)
+        ]
+        return {"config": "multi30k", "settings": settings, "beam_size": 5, "runs": runs}
+
+    records = {
+        "more": record([43.0], **{"data.extra": ["task2-back-translated"]}),
+        "multi30k": record([41.0, 42.0, 43.0]),
+    }
+    first, second = levers.render(records)[-3:-1]
+    assert first == "| `multi30k` | A | 41.00, 42.00, 43.00 | 42.00 | 1.00 |  | 3 | 7 | a processor |"
+    assert second.startswith('| `data.extra=["task2-back-translated"]` | B | 43.00 | 43.00 |  |')
+
+
+def test_test_sets_are_for_settings_chosen_on_validation(runs, tmp_path, monkeypatch, capsys):
+    for chosen_on in (None, "test_2016_flickr"):
+        with pytest.raises(UsageError, match=r"--test: only for settings that were chosen on the validation set"):
+            levers.adopt(runs, folder=tmp_path, test=True, chosen_on=chosen_on)
+    record = {"settings": {}, "runs": [{"seed": 1, "test": {}}]}
+    assert not list(levers.refusals({"a": {**record, "chosen_on": "validation"}, "b": {"runs": [{"seed": 1}]}}))
+    [refusal] = levers.refusals({"a": record})
+    assert refusal.startswith("a: scores of test sets, and chosen_on is None; choose settings on the validation set")
+    [refusal] = levers.refusals({"old": {"runs": [], "sets": [{"name": "test_2017_flickr"}]}})
+    assert refusal.startswith("old: ")
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    monkeypatch.setattr(levers, "FOLDER", tmp_path)
+    monkeypatch.setattr(results, "documents", lambda: iter(()))
+    assert results.main(["check"]) == 1
+    assert "a: scores of test sets" in capsys.readouterr().err
+
+
+def test_the_records_of_the_project_say_what_their_settings_were_chosen_on():
+    assert not list(levers.refusals(levers.load_records(levers.RECORDS) | levers.load_records(levers.FOLDER)))
+
+
+def test_an_unfinished_run_gives_no_record(tmp_path):
+    with pytest.raises(UsageError, match=r"nothing: not a finished run; a record needs one"):
+        levers.adopt([RunDir(tmp_path / "nothing")], folder=tmp_path)
+
+
+def test_the_closest_hypotheses_become_pairs():
+    sources, references = ["eins", "zwei", "drei"], ["one dog", "two dogs", "three dogs"]
+    candidates = [["a cat", "one dogs"], ["two dogs", "two dog"], ["", "xyz"]]
+    pairs, dropped = distil.select(sources, references, candidates)
+    assert pairs == [("eins", "one dogs"), ("drei", "")][:1]
+    assert dropped == {"blank": 1, "far_from_reference": 0, "repeated": 1}
+    pairs, dropped = distil.select(sources, references, candidates, keep=2, min_score=50.0, by="bleu")
+    assert dropped["far_from_reference"] > 0
+    pairs, _ = distil.select(sources, references, candidates, keep=2)
+    assert pairs == [("eins", "one dogs"), ("eins", "a cat"), ("zwei", "two dog"), ("drei", "xyz")]
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_distillation_from_teachers_to_record(runs, tmp_path):
+    own = ["--set", f"data.data_dir={runs[0].path.parent}", *(word for one in TINY for word in ("--set", one))]
+    where = ["--dir", str(tmp_path / "distil"), "--record", str(tmp_path / "record.json"), "--device", "cpu"]
+    teachers = ["--teachers", *(str(run.path) for run in runs), "--student", "quickstart"]
+    options = distil.parser().parse_args([*teachers, "--beam-size", "2", "--n-best", "2", *own, *where])
+    record = distil.distil(options)
+    before = stamps(options.dir)
+    assert distil.distil(options)["runs"] == record["runs"]
+    assert stamps(options.dir) == before
+    student = RunDir(options.dir / "student-s1")
+    assert student.config().data.extra == [str(options.dir / "distilled")]
+    check_alike([*runs, student])  # one vocabulary
+    prepared = prepare_corpus(student.config())
+    num_pairs = record["pairs"]["distilled"]
+    assert num_pairs == len(read_lines(options.dir / "distilled.en"))
+    assert prepared.audit["train"]["pairs_read"] == 60 + num_pairs
+    assert [run["seed"] for run in record["teachers"]] == [1, 2]
+    assert record["runs"][0]["validation"].keys() == record["ensemble"].keys()
+    assert "test" not in record["runs"][0]
+    page = "\n".join(distil.render(record))
+    assert f"closest to the reference by chrf gave {num_pairs} pairs" in page
+    assert "| ensemble of the teachers |" in page
+    options.keep = 2
+    with pytest.raises(UserError, match=r"distilled\.de: not the pairs that these options give"):
+        distil.distil(options)
+
+
+def test_task_2_gives_new_captions_only(multi30k_dir, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(multi30k_dir))
+    task2 = tmp_path / "task2"
+    task2.mkdir()
+    for language in ("de", "en"):
+        denied = [
+            *read_lines(multi30k_dir / f"test_2016_flickr.{language}.gz"),
+            *(line.upper() for line in read_lines(multi30k_dir / f"test_2017_mscoco.{language}.gz")),
+            *read_lines(multi30k_dir / f"val.{language}.gz"),
+        ]
+        known = read_lines(multi30k_dir / f"train.{language}.gz")[:50]
+        texts = [denied, known, [f"new  {language}", "", f"New {language}."], [], []]
+        for number, lines in enumerate(texts, 1):
+            path = task2 / f"train.{number}.{language}.gz"
+            path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    extra_pairs.write_captions(tmp_path / "out", task2)
+    assert [read_lines(tmp_path / "out" / f"task2-captions.{side}") for side in ("de", "en")] == [
+        ["new de"],
+        ["new en"],
+    ]
+    assert "1 new captions of 2,528; 2,475 denied" in capsys.readouterr().err
+
+
+def test_other_languages_and_the_other_direction(multi30k_dir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(multi30k_dir))
+    english = {bare(line) for line in read_lines(multi30k_dir / "test_2017_mscoco.en.gz")}
+    [french] = extra_pairs.write_languages(tmp_path / "out", ["fr"])
+    [reverse] = extra_pairs.write_reversed(tmp_path / "out")
+    assert [path.name for path in (*french, *reverse)] == ["fr.fr", "fr.en", "reversed.en", "reversed.de"]
+    sources, targets = map(read_lines, reverse)
+    assert 28_900 < len(sources) == len(targets) <= 29_000
+    assert sources[0] == read_lines(multi30k_dir / "train.en.gz")[0]
+    assert not english & {bare(line) for path in (*french, *reverse) for line in read_lines(path)}
+
+
+def test_captions_are_translated_in_both_directions(tmp_path, monkeypatch):
+    monkeypatch.setattr(extra_pairs, "held_out", lambda: {bare(SOURCE[1])})
+    for language in ("de", "en"):
+        (tmp_path / f"task2-captions.{language}").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
+    options = argparse.Namespace(beam_size=2, limit=4, device="cpu")
+    run = make_toy_run(tmp_path / "de-en")
+    written = extra_pairs.translate_captions(tmp_path, "self-trained", [run], options)
+    assert [path.name for path in written] == ["task2-self-trained.de", "task2-self-trained.en"]
+    sources = read_lines(written[0])
+    assert SOURCE[1] not in sources
+    assert set(sources) <= set(SOURCE[:4])
+    with pytest.raises(UsageError, match=r"de-en: translates de to en, not en to de; name another run"):
+        extra_pairs.translate_captions(tmp_path, "back-translated", [run], options)
+    assert not Path(tmp_path / "task2-back-translated.jsonl").exists()
