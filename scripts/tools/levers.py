@@ -88,7 +88,8 @@ def adopt(
         record = {**known, "settings": settings, "config": of_row[0].config().name, "beam_size": BEAM_SIZE}
         record |= {"runs": sorted(entries, key=lambda one: int(one["seed"]))}
         record |= {"chosen_on": chosen_on} if chosen_on else {}
-        record |= {"against": _compared(validated, found)} if validated else {}
+        if validated:
+            record["against"] = {"seeds": sorted(seeds), **_compared(validated, found)}
         write_json(path, {**record, "environment": describe("scripts/levers")})
         written.append(path)
     return written
@@ -227,7 +228,8 @@ def _shown(value: Any) -> str:
 def _row(record: Record, base: Record) -> list[str]:
     runs = record["runs"]
     values = spread([run[VALIDATION]["bleu"] for run in runs])
-    gain = record.get("against")
+    gain = record.get("against", {"seeds": None})
+    is_of_these = gain["seeds"] == [run["seed"] for run in runs]  # seeds may have been added since
     deviation = "" if values.standard_deviation is None else f"{values.standard_deviation:.2f}"
     return [
         _label(record, base),
@@ -235,7 +237,7 @@ def _row(record: Record, base: Record) -> list[str]:
         ", ".join(f"{run[VALIDATION]['bleu']:.2f}" for run in runs),
         f"{values.mean:.2f}",
         deviation,
-        f"{gain['gain']:+.2f} ({gain['num_runs']}, {gain['p_value']:.3f})" if gain else "",
+        f"{gain['gain']:+.2f} ({gain['num_runs']}, {gain['p_value']:.3f})" if is_of_these else "",
         f"{fmean(run['minutes'] for run in runs):.0f}",
         f"{runs[0]['parameters']:,}",
         ", ".join(dict.fromkeys(str(run["hardware"]) for run in runs)),

@@ -68,7 +68,12 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     assert record["runs"][0]["validation"]["num_pairs"] == 4
     assert list(record["runs"][0]["test"]) == ["test"]
     assert record["against"]["num_runs"] == 2
-    page = "\n".join(levers.render(levers.load_records(folder)))
+    records = levers.load_records(folder)
+    page = "\n".join(levers.render(records))
+    gain = f"| {record['against']['gain']:+.2f} (2, {record['against']['p_value']:.3f}) |"
+    assert gain in page
+    records[path.stem]["runs"] *= 2  # with a seed that was not compared
+    assert gain not in "\n".join(levers.render(records))
     assert "| `quickstart` | A |" in page
     assert "| `model.dropout.token=0.1`, `train.batch.size=16` | A |" in page
     assert "### Test sets" in page
