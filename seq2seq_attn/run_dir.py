@@ -29,8 +29,9 @@ from seq2seq_attn.files import (
 )
 from seq2seq_attn.model.weights import WeightsInfo, read_info, read_tensors, write_weights
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
+from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -195,8 +196,8 @@ class RunDir:
         from seq2seq_attn.model.variants import UnknownVariant
 
         self.check_best()
-        sizes = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
-        sizes["num_sources"] = len(self.config().data.sources)
+        sizes: dict[str, Any] = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
+        sizes["vector_sizes"] = self._vector_sizes()
         try:
             expected = expected_tensors(config, **sizes)
         except UnknownVariant as unknown:
@@ -235,6 +236,11 @@ class RunDir:
                 return sum(1 for _ in stream)
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
+
+    def _vector_sizes(self) -> list[int | None]:
+        """For each source the numbers of its vectors, or None. A tokenizer of texts is not loaded."""
+        sources = self.config().data.sources
+        return vector_sizes(self.source_tokenizer()) if VECTORS in sources else [None] * len(sources)
 
     def _check_belongs(self, path: Path, digest: str) -> None:
         try:

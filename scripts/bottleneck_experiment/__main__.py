@@ -171,10 +171,11 @@ def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
     """The number of parameters of each arm, and how far it is from the first one's."""
     inputs = "joined" if corpus == "captions" else "multi30k"
     prepared = prepare_corpus(load_config([f"bottleneck/{inputs}"]))
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    num_source_ids, num_target_ids = len(prepared.source_vocab), len(prepared.target_vocab)
     first = None
     for arm in arms:
-        count = count_parameters(build_model(Training(inputs, arm, 1).config.model, **sizes))
+        model = Training(inputs, arm, 1).config.model
+        count = count_parameters(build_model(model, num_source_ids=num_source_ids, num_target_ids=num_target_ids))
         first = first or count
         print(f"{arm.name:16} {count:>12,}  {100 * (count / first - 1):+.1f} %  {arm.about}")
 

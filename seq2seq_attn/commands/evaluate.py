@@ -29,6 +29,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.ensemble import check_alike
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,9 @@ def evaluate(request: EvaluationRequest) -> Report:
     systems = _systems(request, files, run_dirs, configs, names)
     evaluated = list(systems.values())
     hypotheses = {name: [run.translate(one) for one in sets] for name, run in systems.items()}
-    data = configs[0].data
+    data, settings = configs[0].data, request.settings
+    if VECTORS in data.sources:  # the text of a source that names a file has no length
+        settings = replace(settings, length_of="reference")
     languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
     of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
     report = build_report(
@@ -102,7 +105,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         hypotheses,
         [{"name": name, **run.describe()} for name, run in systems.items()],
         languages=languages,
-        settings=request.settings,
+        settings=settings,
         arms=_arms(names, configs, list(systems)),
         analyses=_analyze(sets, of_runs, languages) if request.analyze_attention else None,
         counts=[run.counts for run in evaluated],

@@ -11,6 +11,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_source
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.parallel import Spec, Text, find_languages, find_text
+from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
@@ -107,7 +108,7 @@ def _tokenizer_for(config: Config, *languages: str) -> dict[str, object]:
         return {}
     from seq2seq_attn.text.tokenizers.words import spacy_language
 
-    unknown = [language for language in languages if spacy_language(language) != language]
+    unknown = [language for language in languages if language != VECTORS and spacy_language(language) != language]
     if not unknown:
         return {}
     log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))

@@ -22,6 +22,7 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, parse_pharaoh
 from seq2seq_attn.text.parallel import Text, find_text
+from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -172,6 +173,8 @@ def _report_links(gold: GoldAttention) -> None:
 def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[str], list[tuple[Link, ...]] | None]:
     """Source lines, target lines, and the gold links of each pair, if they are given."""
     data, links = run.config().data, request.links
+    if links is not None and VECTORS in data.sources:
+        raise UsageError(f"--links {links}: alignments are between words, and {run.path} reads vectors; leave it out")
     if request.pairs is not None:
         text = find_text(request.pairs, *data.sources, data.target_language)
     else:

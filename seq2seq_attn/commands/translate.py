@@ -28,7 +28,7 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
-from seq2seq_attn.text.tokenizers.several import num_sources
+from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.translate.translator import Translator, load
 
@@ -41,7 +41,7 @@ class TranslationRequest:
 
     texts: Sequence[str] = ()
     """lines to translate, instead of `inputs`; for a run with several sources, the text of each in turn, or lines with
-    tabs between them"""
+    tabs between them; for a source of vectors, the path of a .npy file, or FILE.npz:KEY"""
     runs: Sequence[str | Path] = ()
     """run directory, or several for their ensemble; none: the run in `runs/` that finished last"""
     inputs: Sequence[str | Path] = ()
@@ -93,6 +93,7 @@ def translate(request: TranslationRequest) -> None:
     check_files(names, output=request.output, **request.attention_files)
     translator = _load(request)
     _check_num_sources(request, translator)
+    _check_names(request, any(vector_sizes(translator.source_tokenizer)))
     check_has_attention(translator, **request.attention_files)
     keep_attention = any(request.attention_files.values()) or (request.format == "json" and translator.has_attention)
     search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
@@ -135,9 +136,6 @@ def _check_input(request: TranslationRequest) -> None:
         raise UsageError(f"both a text and -i {request.inputs[0]}: give only one of them")
     if not request.texts and not request.inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
-    for text in request.texts:
-        if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
-            log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
 
 def _lines(texts: Sequence[str], number: int) -> list[str]:
@@ -161,6 +159,17 @@ def _check_num_sources(request: TranslationRequest, translator: Translator) -> N
             f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give a text for "
             "each, or lines with tabs between them"
         )
+
+
+def _check_names(request: TranslationRequest, reads_vectors: bool) -> None:
+    """Raise UsageError for an input that is itself a source of vectors; warn of a text that is the name of a file, if
+    the run reads texts only."""
+    for name in request.input_names if reads_vectors else ():
+        if Path(name).suffix in (".npy", ".npz"):
+            raise UsageError(f"-i {name}: expected a file with the path of a .npy file, or FILE.npz:KEY, on each line")
+    for text in request.texts if not reads_vectors else ():
+        if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
+            log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
 
 def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:

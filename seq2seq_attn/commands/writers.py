@@ -21,6 +21,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words
+from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES
 from seq2seq_attn.translate.packed_map import pack_map
@@ -104,7 +105,7 @@ def _values(translation: Translation) -> dict[str, object]:
 
 class AlignmentWriter:
     """Word links of the best translation by its attention, `source-target`, one line per line. Words are separated by
-    spaces and counted from 0."""
+    spaces and counted from 0; each vector of a source counts as a word."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -112,7 +113,8 @@ class AlignmentWriter:
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         best = translations[0]
-        sides = best.source_tokens[:-1], best.tokens, line.split(), best.text.split()
+        tokens = best.source_tokens[:-1]
+        sides = tokens, best.tokens, source_words(line, tokens), best.text.split()
         try:
             links = links_between_words(best.links(), *sides)
         except ValueError:

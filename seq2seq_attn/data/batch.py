@@ -1,7 +1,7 @@
 """Batches: padded tensors of sentence pairs.
 
 Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
-tokens, padded to a multiple, L links.
+tokens, padded to a multiple, L links, F numbers of a vector.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.surface import Ids, Surface
+from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 LinkArray = npt.NDArray[np.integer[Any]]
@@ -33,6 +34,13 @@ class SourceBatch(NamedTuple):
     """int64, real positions including EOS; kept on the CPU so that reading it never synchronizes"""
     surface_ids_BS: Tensor
     """int64, surface ids (`data/surface.py`) of the same tokens; UNK where the spelling is not given"""
+    vectors_BSF: Tensor | None = None
+    """float32, at the positions of a source of vectors; 0 elsewhere; None: all sources are texts"""
+
+    @property
+    def inputs(self) -> Tensor:
+        """What the encoder of a single source embeds: the ids [B, S], or the vectors [B, S, F]."""
+        return self.ids_BS if self.vectors_BSF is None else self.vectors_BSF
 
     @property
     def mask_BS(self) -> Tensor:
@@ -44,11 +52,26 @@ class SourceBatch(NamedTuple):
         return self._replace(
             ids_BS=self.ids_BS.to(device, non_blocking=True),
             surface_ids_BS=self.surface_ids_BS.to(device, non_blocking=True),
+            vectors_BSF=None if self.vectors_BSF is None else self.vectors_BSF.to(device, non_blocking=True),
         )
 
     def pin_memory(self) -> SourceBatch:
         """The same batch in memory that a GPU copies from while the CPU goes on."""
-        return self._replace(ids_BS=self.ids_BS.pin_memory(), surface_ids_BS=self.surface_ids_BS.pin_memory())
+        return self._replace(
+            ids_BS=self.ids_BS.pin_memory(),
+            surface_ids_BS=self.surface_ids_BS.pin_memory(),
+            vectors_BSF=None if self.vectors_BSF is None else self.vectors_BSF.pin_memory(),
+        )
+
+    def repeated(self, times: int) -> SourceBatch:
+        """Every source several times in a row."""
+        vectors_BSF = self.vectors_BSF
+        return SourceBatch(
+            self.ids_BS.repeat_interleave(times, dim=0),
+            self.lengths_B.repeat_interleave(times, dim=0),
+            self.surface_ids_BS.repeat_interleave(times, dim=0),
+            None if vectors_BSF is None else vectors_BSF.repeat_interleave(times, dim=0),
+        )
 
 
 class Batch(NamedTuple):
@@ -97,12 +120,21 @@ class Batch(NamedTuple):
         )
 
 
-def collate_source(sequences: Sequence[Ids], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
-    """Pad source id sequences (without specials) into a batch, EOS appended; `surfaces` are their surface ids."""
+def collate_source(
+    sequences: Sequence[Ids], surfaces: Sequence[Ids] | None = None, vectors: Sequence[FloatArray] | None = None
+) -> SourceBatch:
+    """Pad source id sequences (without specials) into a batch, EOS appended; `surfaces` are their surface ids,
+    `vectors` [ids, F] those at their positions."""
     if surfaces is None:
         surfaces = [[UNK] * len(sequence) for sequence in sequences]
     lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
-    return SourceBatch(torch.from_numpy(_padded(sequences)), lengths, torch.from_numpy(_padded(surfaces)))
+    ids_BS, surface_ids_BS = (torch.from_numpy(_padded(one)) for one in (sequences, surfaces))
+    if vectors is None:
+        return SourceBatch(ids_BS, lengths, surface_ids_BS)
+    vectors_BSF = np.zeros((*ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
+    for row, of_row in enumerate(vectors):
+        vectors_BSF[row, : len(of_row)] = of_row
+    return SourceBatch(ids_BS, lengths, surface_ids_BS, torch.from_numpy(vectors_BSF))
 
 
 def _padded(sequences: Sequence[Ids]) -> npt.NDArray[np.int64]:
@@ -120,9 +152,10 @@ def collate(
     indices: Sequence[int],
     links: Sequence[LinkArray] | None = None,
     surfaces: Sequence[Surface] | None = None,
+    vectors: Sequence[FloatArray] | None = None,
 ) -> Batch:
     """Pad aligned source and target id sequences (without specials) into a batch; `links` of each pair, if there are
-    any. Without `surfaces` no target token can be copied from the source."""
+    any. Without `surfaces` no target token can be copied from the source. `vectors` as in `collate_source`."""
     lengths = [len(sequence) + 1 for sequence in target]
     tgt_out_BT = _padded(target)
     tgt_in_BT = np.full_like(tgt_out_BT, PAD)
@@ -134,7 +167,7 @@ def collate(
     real = np.flatnonzero(flat_out != PAD)
     filler = (0, -len(real) % ROW_MULTIPLE)
     return Batch(
-        source=collate_source(source, None if surfaces is None else [surface.source for surface in surfaces]),
+        source=collate_source(source, None if surfaces is None else [one.source for one in surfaces], vectors),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
         tgt_surface_BT=torch.from_numpy(tgt_surface_BT),
@@ -162,7 +195,7 @@ def repeated(batch: Batch, times: int) -> Batch:
     real = (flat_out != PAD).nonzero().squeeze(1)
     filler = (0, -len(real) % ROW_MULTIPLE)
     return batch._replace(
-        source=SourceBatch(*(field.repeat_interleave(times, dim=0) for field in batch.source)),
+        source=batch.source.repeated(times),
         tgt_in_BT=batch.tgt_in_BT.repeat_interleave(times, dim=0),
         tgt_out_BT=tgt_out_BT,
         tgt_surface_BT=batch.tgt_surface_BT.repeat_interleave(times, dim=0),

@@ -8,6 +8,7 @@ from typing import Any
 
 from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.links import IBM1
+from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text.corpus import iter_lines
@@ -46,7 +47,7 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     texts = find_extra(data)
     if not texts:
         return {}
-    hashes = [[sha256_of(path) for path in text.paths] for text in texts]
+    hashes = [[*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text)] for text in texts]
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": _DENIED}}
 
 

@@ -36,10 +36,11 @@ from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
+from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, write_checked_json
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
@@ -195,6 +196,9 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             vocabs = _vocabs(data, builder.counts("train") if data.extra_in_vocab else counts)
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
+            for split in files if VECTORS in data.sources else ():
+                with (temporary / f"{split}.source.txt").open(encoding="utf-8", newline="\n") as lines:
+                    write_vectors(vectors_prefix(temporary, split), lines, tokenizers[0])
             notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, data, raw, builder, tokenizers)]
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))

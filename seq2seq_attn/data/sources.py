@@ -12,10 +12,12 @@ from typing import Any
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
+from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged, sha256_of
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.parallel import SeveralFiles, Table, TwoFiles
+from seq2seq_attn.text.tokenizers.base import VECTORS
 
 CAPTIONS_SPLITS = ("train", "valid", "test")
 
@@ -69,26 +71,29 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if several sources are not distinct, or are combined with settings for a single one."""
+    """Raises UsageError if several sources are not distinct, or if several or one of vectors are combined with settings
+    for a single text."""
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if len(data.sources) == 1:
+    if data.sources == [VECTORS]:
+        given, named, of = f"data.source_language={VECTORS}", "has no words", "a text"
+    elif len(data.sources) > 1:
+        given, named, of = f"data.source_languages={given}", "names several", "one source"
+    else:
         return
     if data.links is not None:
         raise UsageError(
-            f"data.links={shorten(data.links)}: alignments are with one source, and data.source_languages={given} "
-            "names several; set data.links=null"
+            f"data.links={shorten(data.links)}: alignments are with {of}, and {given} {named}; set data.links=null"
         )
     if data.tokenizer.sentences:
         raise UsageError(
-            f"data.tokenizer.sentences=true: marks the sentences of one source, and data.source_languages={given} "
-            "names several; set data.tokenizer.sentences=false"
+            f"data.tokenizer.sentences=true: marks the sentences of {of}, and {given} {named}; set "
+            "data.tokenizer.sentences=false"
         )
     if data.stitch:
         raise UsageError(
-            f"data.stitch={shorten(data.stitch)}: joins pairs of one source, and data.source_languages={given} names "
-            "several; set data.stitch={}"
+            f"data.stitch={shorten(data.stitch)}: joins pairs of {of}, and {given} {named}; set data.stitch={{}}"
         )
 
 
@@ -135,7 +140,9 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
 
 def _raw_files(data: DataConfig) -> RawCorpus:
     texts = own_text.find_splits(data)
-    hashes: dict[str, Any] = {split: [sha256_of(path) for path in text.paths] for split, text in texts.items()}
+    hashes: dict[str, Any] = {
+        split: [*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text)] for split, text in texts.items()
+    }
     two_files = {split: (text.source, text.target) for split, text in texts.items() if isinstance(text, TwoFiles)}
     if "valid" in texts and len(two_files) == len(texts):
 

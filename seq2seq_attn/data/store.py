@@ -1,4 +1,4 @@
-"""A prepared corpus, one folder: ids in memory-mapped files, their text, vocabularies and tokenizers.
+"""A prepared corpus, one folder: ids and vectors in memory-mapped files, their text, vocabularies and tokenizers.
 
 The files hold open ids: a token that its side's vocabulary lacks has an id of its own, from the vocabulary's size on.
 Batches have UNK in its place; only its surface id (`surface.py`) says which token it was.
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter, load_array
 from seq2seq_attn.data.surface import POSITIONS, IdArray, Positions, Spellings, surface_of
+from seq2seq_attn.data.vectors import VectorStore, vectors_prefix
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_checked_json, read_regular, sha256_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
@@ -117,7 +118,12 @@ class PairStore:
     """The sentence pairs of a split as ids, without specials, optionally with links between their tokens."""
 
     def __init__(
-        self, source: IdStore, target: IdStore, links: IdStore | None = None, spellings: Spellings | None = None
+        self,
+        source: IdStore,
+        target: IdStore,
+        links: IdStore | None = None,
+        spellings: Spellings | None = None,
+        vectors: VectorStore | None = None,
     ) -> None:
         """`links`: source and target positions alternate. Without `spellings`, ids are those of the vocabularies, and
         no target token is known to be a source token."""
@@ -125,6 +131,7 @@ class PairStore:
         self._target = target
         self._links = links
         self._spellings = spellings
+        self._vectors = vectors
 
     def __len__(self) -> int:
         return len(self._source)
@@ -176,15 +183,17 @@ class PairStore:
         targets = [np.concatenate([self._target[index] for index in group]) for group in groups]
         firsts = [group[0] for group in groups]
         links = [self._joined_links(group) for group in groups] if self.has_links else None
-        found = self._spellings
+        found, store = self._spellings, self._vectors
+        vectors = None if store is None else [store.joined(group, self._source) for group in groups]
         if found is None:
-            return collate(sources, targets, firsts, links)
+            return collate(sources, targets, firsts, links, vectors=vectors)
         surfaces = [
             surface_of(found.on_target_side(source), target, found.num_target_ids)
             for source, target in zip(sources, targets, strict=True)
         ]
         sources = [_known(source, found.num_source_ids) for source in sources]
-        return collate(sources, [_known(target, found.num_target_ids) for target in targets], firsts, links, surfaces)
+        targets = [_known(target, found.num_target_ids) for target in targets]
+        return collate(sources, targets, firsts, links, surfaces, vectors)
 
     def _joined_links(self, group: Sequence[int]) -> LinkArray:
         """The links of a group, with each pair's positions offset by the tokens before it."""
@@ -285,7 +294,9 @@ class PreparedCorpus:
         self._check(split)
         source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
         links = IdStore(links_prefix(self.directory, split))
-        return PairStore(source, target, links if links.exists() else None, self._spellings)
+        of_vectors = vectors_prefix(self.directory, split)
+        vectors = VectorStore(of_vectors, self.source_tokenizer) if VectorStore.exists(of_vectors) else None
+        return PairStore(source, target, links if links.exists() else None, self._spellings, vectors)
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`.

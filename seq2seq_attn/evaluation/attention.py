@@ -20,6 +20,8 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.alignment import AlignmentScore, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
+from seq2seq_attn.text.tokenizers.several import source_words
+from seq2seq_attn.text.tokenizers.vectors import has_vectors
 from seq2seq_attn.text.tokenizers.words import word_tokenizer
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -49,8 +51,12 @@ class AttentionAnalyzer:
             return AttentionAnalysis(AttentionStatistics(overlap_N4))
         decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
         counts = []
-        for pair, source_words, target_words in zip(decoded, self._source_words, words, strict=True):
-            word_weights_TS = word_weights(pair, source_words, target_words)
+        for pair, line, line_words, target_words in zip(
+            decoded, self._set.source, self._source_words, words, strict=True
+        ):
+            tokens = pair.source_tokens[:-1]
+            of_source = source_words(line, tokens) if has_vectors(tokens) else line_words
+            word_weights_TS = word_weights(pair, of_source, target_words)
             counts.append(attention_counts(_weights(pair), word_weights_TS))
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
         return AttentionAnalysis(statistics, self._gold(translator, batch_size))

@@ -26,6 +26,8 @@ from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
 from seq2seq_attn.translate.translator import Translator, load
@@ -234,8 +236,16 @@ class EvaluatedRun:
             "precision": self._precision,
             "model_sha256": self._model_hash,
             "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
+            **self._vectors_hash(one),
             "version": __version__,
         }
+
+    def _vectors_hash(self, one: EvaluationSet) -> dict[str, str]:
+        sources = self._config.data.sources
+        if VECTORS not in sources:
+            return {}
+        files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in one.source if line.strip())
+        return {"vectors_sha256": hash_vectors(files)}
 
 
 def hash_model(run: RunDir) -> str:

@@ -19,6 +19,7 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_lines, read_pairs
+from seq2seq_attn.text.tokenizers.base import VECTORS
 
 NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
@@ -44,10 +45,10 @@ def find_sets(
         UserError: a file that cannot be read.
     """
     for run, config in zip(runs, configs, strict=True):
-        if stitch and len(config.data.sources) > 1:
+        if stitch and (len(config.data.sources) > 1 or VECTORS in config.data.sources):
             raise UsageError(
-                f"--stitch {stitch[0]}: joins pairs of one source, and {run.path} reads {len(config.data.sources)}; "
-                "leave --stitch out"
+                f"--stitch {stitch[0]}: joins pairs of one source, a text, and {run.path} reads "
+                f"{config.data.source_name}; leave --stitch out"
             )
     sets = _find_sets(runs, configs, splits, source, reference, show_progress)
     return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets

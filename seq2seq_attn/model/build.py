@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.decoder.base import Decoder
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -30,13 +30,16 @@ ENCODER_SHORTHANDS = {
 """encoder names that imply the cell: (encoder, cell)"""
 
 
-def build_model(config: ModelConfig, *, num_source_ids: int, num_target_ids: int, num_sources: int = 1) -> Seq2Seq:
-    """An initialized model. Draws from the global generator. With several sources each has an encoder of its own.
+def build_model(
+    config: ModelConfig, *, num_source_ids: int, num_target_ids: int, vector_sizes: Sequence[int | None] = (None,)
+) -> Seq2Seq:
+    """An initialized model. Draws from the global generator. With several sources each has an encoder of its own;
+    `vector_sizes` has for each source the numbers of its vectors, or None for text.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
     """
-    encoder = _build_encoder(config, num_source_ids, num_sources)
+    encoder = _build_encoder(config, num_source_ids, vector_sizes)
     decoder = _build_decoder(config, encoder.memory_size)
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
     model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
@@ -52,24 +55,29 @@ def _build_embedding(config: ModelConfig, num_ids: int) -> Embedding:
     return Embedding(num_ids, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
 
 
-def _build_encoder(config: ModelConfig, num_ids: int, num_sources: int) -> Encoder:
+def _build_vector_embedding(config: ModelConfig, vector_size: int) -> VectorEmbedding:
+    rates = config.dropout
+    return VectorEmbedding(vector_size, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
+
+
+def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
-    embedding = _build_embedding(config, num_ids)
+    of_text = _build_embedding(config, num_ids) if None in vector_sizes else None
     encoders: list[Encoder] = [
         build_variant(
             "encoder",
             name,
             settings.options,
-            embedding=embedding,
+            embedding=of_text if size is None else _build_vector_embedding(config, size),
             build_cell=partial(build_variant, "cell", cell, {}),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,
             dropout=config.dropout.encoder,
         )
-        for _ in range(num_sources)
+        for size in vector_sizes
     ]
-    return encoders[0] if num_sources == 1 else SeveralSources(encoders)
+    return encoders[0] if len(encoders) == 1 else SeveralSources(encoders)
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
@@ -119,15 +127,16 @@ def _build_output(
             f"model.output.name={name!r}: reads attention weights over source positions, and "
             f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
         )
-    if output.needs_embeddings and not isinstance(getattr(encoder, "embedding", None), Embedding):
-        raise UsageError(
-            f"model.output.name={name!r}: reads the embeddings of source tokens, and "
-            f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or output 'softmax'"
-        )
+    embedding = getattr(encoder, "embedding", None)
+    if output.needs_embeddings and not isinstance(embedding, Embedding):
+        named = f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or output 'softmax'"
+        if isinstance(embedding, VectorEmbedding):
+            named = "a source of vectors has none; choose output 'softmax'"
+        raise UsageError(f"model.output.name={name!r}: reads the embeddings of source tokens, and {named}")
     return output
 
 
-def expected_tensors(config: ModelConfig, **sizes: int) -> dict[str, Tensor]:
+def expected_tensors(config: ModelConfig, **sizes: Any) -> dict[str, Tensor]:
     """A model's tensors by name, on the meta device, for their shapes; `sizes` as `build_model` takes them.
 
     Raises:
@@ -136,7 +145,7 @@ def expected_tensors(config: ModelConfig, **sizes: int) -> dict[str, Tensor]:
     return model_without_weights(config, **sizes).state_dict()
 
 
-def model_without_weights(config: ModelConfig, **sizes: int) -> Seq2Seq:
+def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
     """A model on the meta device: without memory for its tensors, and without drawing random numbers. `sizes` as
     `build_model` takes them.
 
@@ -223,9 +232,11 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
     """
     embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
     if not isinstance(embedding, Embedding):
+        named = f"model.encoder: {type(model.encoder).__name__} has no embedding of its own"
+        if isinstance(embedding, VectorEmbedding):
+            named = "model.encoder: a source of vectors has no embedding of tokens"
         raise UsageError(
-            f"model.encoder: {type(model.encoder).__name__} has no embedding of its own; set model.tie_embeddings "
-            "to target or none, and model.embedding.source_vectors=null"
+            f"{named}; set model.tie_embeddings to target or none, and model.embedding.source_vectors=null"
         )
     return embedding
 

@@ -1,4 +1,4 @@
-"""Token embeddings, with dropout of single numbers and of whole tokens; position embeddings."""
+"""Embeddings of tokens and of vectors, with dropout of single numbers and of whole tokens; position embeddings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,34 @@ class Embedding(nn.Embedding):
 
     def draw_mask(self, ids: Tensor) -> Tensor | None:
         """The dropout mask [..., E] of one call; None for no dropout."""
-        if not self.training or (self.dropout == 0.0 and self.token_dropout == 0.0):
-            return None
-        factors = dropout_mask((*ids.shape, self.embedding_dim), self.dropout, ids.device)
-        if self.token_dropout > 0.0:
-            factors *= dropout_mask((*ids.shape, 1), self.token_dropout, ids.device)
-        return factors
+        return _draw_mask(self, ids)
+
+
+class VectorEmbedding(nn.Module):
+    """Given vectors, such as regions of a picture, through a linear layer to the size of token embeddings (Huang et al.
+    2016, section 3.1), with the same dropout. EOS is a vector of zeros, so its embedding is the bias."""
+
+    def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
+        super().__init__()
+        self.projection = nn.Linear(vector_size, size)
+        self.embedding_dim = size
+        self.dropout, self.token_dropout = dropout, token_dropout
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Vectors [..., F] to embeddings [..., E]."""
+        embedded: Tensor = self.projection(vectors)
+        factors = _draw_mask(self, vectors[..., 0])
+        return embedded if factors is None else embedded * factors
+
+
+def _draw_mask(embedding: Embedding | VectorEmbedding, tokens: Tensor) -> Tensor | None:
+    """The dropout mask [..., E] for tokens [...]; None for no dropout."""
+    if not embedding.training or (embedding.dropout == 0.0 and embedding.token_dropout == 0.0):
+        return None
+    factors = dropout_mask((*tokens.shape, embedding.embedding_dim), embedding.dropout, tokens.device)
+    if embedding.token_dropout > 0.0:
+        factors *= dropout_mask((*tokens.shape, 1), embedding.token_dropout, tokens.device)
+    return factors
 
 
 class Positions(nn.Module):

@@ -7,9 +7,10 @@ source.
 
     h_final = tanh(W_c [h^1_final ; h^2_final ; ...])
 
-W_c, the paper's "basic" combination, is `combination`; it has a bias here.
+W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may be of vectors (Huang et al.
+2016): its encoder embeds these instead of ids.
 
-Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size.
+Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F numbers of a vector.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.text.vocab import EOS, PAD
 
@@ -33,7 +34,7 @@ def source_numbers(ids_BS: Tensor) -> Tensor:
 
 
 class SeveralSources(Encoder):
-    """An encoder per source, which share the embedding. A source that a line lacks is an EOS alone."""
+    """An encoder per source; those of texts share the embedding. A source that a line lacks is an EOS alone."""
 
     is_capturable = False
 
@@ -45,9 +46,9 @@ class SeveralSources(Encoder):
 
     @property
     def embedding(self) -> Embedding | None:
-        """The embedding of the tokens of all sources; None if the encoders have none."""
-        embedding = getattr(self.encoders[0], "embedding", None)
-        return embedding if isinstance(embedding, Embedding) else None
+        """The embedding of the tokens of all texts; None if the encoders have none."""
+        embeddings = (getattr(encoder, "embedding", None) for encoder in self.encoders)
+        return next((one for one in embeddings if isinstance(one, Embedding)), None)
 
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
@@ -58,7 +59,9 @@ class SeveralSources(Encoder):
         found: list[Encoded] = []
         width = 0
         for number, encoder in enumerate(self.encoders):
-            part = _part(source, mask_BS & (numbers_BS == number))
+            is_of_vectors = isinstance(getattr(encoder, "embedding", None), VectorEmbedding)
+            of_encoder = source if is_of_vectors else source._replace(vectors_BSF=None)
+            part = _part(of_encoder, mask_BS & (numbers_BS == number))
             encoded = encoder(part.source)
             index_BS = torch.where(numbers_BS == number, positions_S - part.starts_B.unsqueeze(1) + width, index_BS)
             width += encoded.values_BSM.shape[1]
@@ -96,5 +99,8 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
         ids_BP[:, 0].masked_fill_(lengths_B == 0, EOS)
         return ids_BP
 
+    vectors_BPF = None
+    if source.vectors_BSF is not None:
+        vectors_BPF = _placed([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
     lengths_B = lengths_B.clamp(min=1).cpu()
-    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.surface_ids_BS)), starts_B)
+    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.surface_ids_BS), vectors_BPF), starts_B)

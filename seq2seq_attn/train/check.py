@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from seq2seq_attn.config import Config, ModelConfig, TrainConfig
 from seq2seq_attn.data.extra import find_extra
@@ -12,6 +13,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
@@ -29,11 +31,13 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
-    model = _check_model(config.model, len(config.data.sources))
+    model = _check_model(config.model, config.data.sources)
     _check_objectives(config, model)
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     _check_training(config.train)
+    if config.train.cuda_graphs and VECTORS in config.data.sources:
+        raise UsageError("train.cuda_graphs=true: not with a source of vectors; set train.cuda_graphs=false")
     if config.train.cuda_graphs and not (model.encoder.is_capturable and model.decoder.attention.is_capturable):
         raise UsageError(
             "train.cuda_graphs=true: not with several sources or model.attention.name=hierarchical, which read the "
@@ -45,13 +49,15 @@ def check_config(config: Config) -> None:
     if config.data.tokenizer.name == "spacy":
         languages = [*config.data.sources, *([] if config.data.tokenizer.target else [config.data.target_language])]
         for language in languages:
-            SpacyTokenizer(language)
+            if language != VECTORS:
+                SpacyTokenizer(language)
 
 
-def _check_model(config: ModelConfig, num_sources: int) -> Seq2Seq:
+def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model, without memory or random numbers."""
-    sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS), "num_sources": num_sources}
-    model = model_without_weights(config, **sizes)
+    vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
+    sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
+    model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
     return model

@@ -23,6 +23,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.precision import allow_tf32, training_precision
+from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import Group, join_group, local_device
@@ -111,7 +112,7 @@ class Trainer:
             config.model,
             num_source_ids=len(prepared.source_vocab),
             num_target_ids=len(prepared.target_vocab),
-            num_sources=len(config.data.sources),
+            vector_sizes=vector_sizes(prepared.source_tokenizer),
         ).to(device)
         if not group.is_first:
             torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks

@@ -1,4 +1,4 @@
-"""Batch lines for inference: in chunks, sorted by length."""
+"""Batch lines for inference: in chunks, sorted by length, as tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from torch import nn
+
+from seq2seq_attn.data.batch import SourceBatch, collate_source
+from seq2seq_attn.data.surface import Ids
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, VectorToken, vectors_of
+from seq2seq_attn.text.vocab import UNK, Vocab
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
 _CHUNK_LINES = 2_048
@@ -52,3 +59,25 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
         batch.append(index)
     if batch:
         yield batch
+
+
+def collate_tokens(
+    lines: Sequence[Sequence[str]], tokenizer: Tokenizer, vocab: Vocab, surfaces: Sequence[Ids] | None = None
+) -> SourceBatch:
+    """Lines of source tokens as a batch, with their vectors if a source is of vectors."""
+    return collate_source([vocab.ids_of(tokens) for tokens in lines], surfaces, read_line_vectors(lines, tokenizer))
+
+
+def read_line_vectors(lines: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[FloatArray] | None:
+    """`vectors_of` lines; None if all sources are texts."""
+    size = next((size for size in vector_sizes(tokenizer) if size is not None), None)
+    return None if size is None else vectors_of(lines, size)
+
+
+def unknown_positions(tokens: Sequence[str], vocab: Vocab) -> tuple[int, ...]:
+    """The positions of source tokens outside the vocabulary. A vector is known whatever its number."""
+    return tuple(
+        position
+        for position, (token, token_id) in enumerate(zip(tokens, vocab.ids_of(tokens), strict=True))
+        if token_id == UNK and not isinstance(token, VectorToken)
+    )

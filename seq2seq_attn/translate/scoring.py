@@ -16,14 +16,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch, collate, collate_source
+from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.text.vocab import PAD, UNK
-from seq2seq_attn.translate.batching import batches_by_length, eval_mode
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.translate.batching import (
+    batches_by_length,
+    collate_tokens,
+    eval_mode,
+    read_line_vectors,
+    unknown_positions,
+)
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 
 if TYPE_CHECKING:
@@ -88,7 +94,8 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
     with torch.inference_mode(), eval_mode(model):
         for batch_indices in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
             chosen = [rows[index] for index in batch_indices]
-            source = collate_source([translator.source_vocab.ids_of(tokens_of[row]) for row in chosen])
+            lines = [tokens_of[row] for row in chosen]
+            source = collate_tokens(lines, translator.source_tokenizer, translator.source_vocab)
             summaries_NM[chosen] = _array(model.encoder(source.to(translator.device)).final_BM)
     return summaries_NM
 
@@ -135,7 +142,9 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
         surface_of_tokens(source, pair.target, translator.target_vocab)
         for source, pair in zip(spelled, pairs, strict=True)
     ]
-    batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces).to(translator.device)
+    vectors = read_line_vectors([pair.source for pair in pairs], translator.source_tokenizer)
+    batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces, vectors=vectors)
+    batch = batch.to(translator.device)
     with torch.inference_mode(), eval_mode(model):
         weights_BTS, log_probs_B = _forced(model, batch)
     for row, pair in enumerate(pairs):
@@ -151,7 +160,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
             attention=weights_TS,
             is_finished=True,
             heaviest=None if weights_TS is None else weights_TS[:num_tokens].argmax(axis=1).tolist(),
-            unknown=tuple(position for position, token_id in enumerate(source_ids[row]) if token_id == UNK),
+            unknown=unknown_positions(pair.source, translator.source_vocab),
         )
 
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import torch
 
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.data.surface import spell_source, surface_of_source
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.data.surface import Ids, spell_source, surface_of_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -36,7 +36,7 @@ from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.attention_map import heaviest_token
-from seq2seq_attn.translate.batching import batches_by_length, chunks, eval_mode
+from seq2seq_attn.translate.batching import batches_by_length, chunks, collate_tokens, eval_mode, unknown_positions
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_line
@@ -130,7 +130,7 @@ class Translator:
         if isinstance(self._model, Seq2Seq):
             return self._model.shows_weights
         with torch.inference_mode():
-            state = self._model.start(collate_source([[UNK]]).to(self._device), 1)
+            state = self._model.start(self._collate([[""]]), 1)
             tokens, _ = self._model.step(torch.tensor([BOS], device=self._device), state)
             return tokens.weights_RS is not None
 
@@ -150,7 +150,7 @@ class Translator:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
-            texts: lines; line breaks inside a line count as spaces, and tabs separate the texts of several sources.
+            texts: lines; line breaks inside count as spaces, tabs separate sources; vectors are named by their file.
             beam_size: hypotheses kept per line; 1 is greedy search. None: as configured in the run.
             length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
             max_length_ratio: the maximum number of target tokens per source token, to which the configured
@@ -240,7 +240,11 @@ class Translator:
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
         for segment, translations in zip(segments, found, strict=True):
             of_line[segment.number].append(translations)
-        return [join_n_best(of_line[n]) if n in of_line else [self._blank(options)] for n in range(len(lines))]
+        blank = empty_translation(options.keep_attention and self.has_attention)
+        return [join_n_best(of_line[n]) if n in of_line else [blank] for n in range(len(lines))]
+
+    def _collate(self, lines: Sequence[Sequence[str]], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
+        return collate_tokens(lines, self._source_tokenizer, self._source_vocab, surfaces).to(self._device)
 
     def _step_model(self) -> StepModel[Any]:
         """The model with its weights prepared for search, again whenever training has changed them."""
@@ -272,7 +276,7 @@ class Translator:
         num_rows = options.rows_per_sentence
         rows = [segment for segment in segments for _ in range(num_rows)]
         surfaces = [surface_of_source(row.source, self._target_tokenizer, self._target_vocab) for row in rows]
-        batch = collate_source([self._source_vocab.ids_of(row.source) for row in rows], surfaces).to(self._device)
+        batch = self._collate([row.source for row in rows], surfaces)
         prefixes = [self._target_vocab.ids_of(row.prefix) for row in rows]
         max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
         if options.method != "beam":
@@ -306,11 +310,8 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown=tuple(n for n, token_id in enumerate(self._source_vocab.ids_of(source)) if token_id == UNK),
+            unknown=unknown_positions(source, self._source_vocab),
         )
-
-    def _blank(self, options: SearchOptions) -> Translation:
-        return empty_translation(options.keep_attention and self.has_attention)
 
 
 def load(
@@ -335,8 +336,7 @@ def load(
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
     model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
-    run_dir = run_dirs[0]
-    config = run_dir.config()
+    run_dir, config = run_dirs[0], run_dirs[0].config()
     return Translator(
         model,
         source_tokenizer=run_dir.source_tokenizer(),

@@ -67,10 +67,12 @@ def test_links_name_row_source_and_target_position():
 def test_repeated_pairs_are_those_of_a_batch_with_every_pair_twice() -> None:
     sources, targets = [[5, 6, 7], [8]], [[9], [10, 11]]
     links = [np.array([[0, 0], [2, 0]]), np.array([[0, 1]])]
-    once = collate(sources, targets, [3, 4], links)
+    vectors = [np.ones((3, 2), dtype=np.float32), np.full((1, 2), 2.0, dtype=np.float32)]
+    once = collate(sources, targets, [3, 4], links, vectors=vectors)
     expected = collate(
         *([each for each in values for _ in range(2)] for values in (sources, targets, [3, 4])),
         [each for each in links for _ in range(2)],
+        vectors=[each for each in vectors for _ in range(2)],
     )
     found = repeated(once, 2)
     assert {tuple(link) for link in found.links_L3.tolist()} == {tuple(link) for link in expected.links_L3.tolist()}

@@ -26,7 +26,7 @@ def build(num_sources: int = 2, **settings: object) -> Seq2Seq:
     torch.manual_seed(1)
     values = {"embedding_size": 5, "hidden_size": 7, "encoder": {"hidden_size": 3, "num_layers": 2}, **settings}
     config = ModelConfig.model_validate(values)
-    model = build_model(config, num_source_ids=13, num_target_ids=11, num_sources=num_sources)
+    model = build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[None] * num_sources)
     return model.double().eval()
 
 

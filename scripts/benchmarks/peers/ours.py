@@ -32,8 +32,8 @@ def main() -> None:
     torch.manual_seed(1)
     config = config_of(turns.task)
     prepared = prepare_corpus(config)
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
-    model = build_model(config.model, **sizes)
+    num_source_ids, num_target_ids = len(prepared.source_vocab), len(prepared.target_vocab)
+    model = build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids)
     turns.ready(model, "seq2seq-attn")
     (train if turns.task["do"] == "train" else decode)(turns, config, prepared, model)
 

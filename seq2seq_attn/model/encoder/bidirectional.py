@@ -61,7 +61,7 @@ class Bidirectional(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        embedded_SBE: Tensor = self.embedding(source.ids_BS.t())
+        embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
         for number, layer in enumerate(self.layers):

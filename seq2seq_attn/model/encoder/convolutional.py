@@ -62,7 +62,7 @@ class Convolutional(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        embedded_BSE = self.embedding(source.ids_BS)
+        embedded_BSE = self.embedding(source.inputs)
         projected_BSH = self.projection(self.positions(embedded_BSE))
         outputs = []
         for layers in self.stacks:

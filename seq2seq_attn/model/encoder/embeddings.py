@@ -33,7 +33,7 @@ class Embeddings(Encoder):
 
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
-        embedded_BSE = self.embedding(source.ids_BS)
+        embedded_BSE = self.embedding(source.inputs)
         values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
         return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
 

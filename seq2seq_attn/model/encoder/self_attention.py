@@ -43,7 +43,7 @@ class SelfAttention(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        embedded_BSE = self.embedding(source.ids_BS)
+        embedded_BSE = self.embedding(source.inputs)
         projected_BSM = math.sqrt(self.memory_size) * self.projection(embedded_BSE)
         values_BSM = projected_BSM + sinusoids(mask_BS.shape[1], self.memory_size, projected_BSM)
         for layer in self.layers:

@@ -14,13 +14,16 @@ SOURCE_END = "\t"
 """Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is EOS. No tokenizer
 makes it from text: tabs become spaces first."""
 
+VECTORS = "vectors"
+"""The "language" of a source that is a file of vectors, and the name of its tokenizer."""
+
 
 class Tokenizer(Protocol):
     """Text to tokens and back. Any string is accepted, and results contain no line breaks."""
 
     @property
     def name(self) -> str:
-        """`spacy`, `sentencepiece`, `characters`, `spaces` or `positions`."""
+        """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions` or `vectors`."""
         ...
 
     def tokenize(self, text: str) -> list[str]:

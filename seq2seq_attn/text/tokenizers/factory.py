@@ -10,9 +10,10 @@ from typing import Any
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of
-from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.sentences import SENTENCES, SentenceTokenizer
 from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, read_vectors
 
 UNTRAINED = ("spacy", "characters", "spaces", "positions")
 """kinds that need no training"""
@@ -34,29 +35,48 @@ def build_tokenizers(
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
     the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
-    source languages, a source line holds a text in each, separated by tabs. With `sentences`, the source's tokenizer
-    marks the end of each sentence.
+    source languages, a source line holds a text in each, separated by tabs; the language `vectors` is a name of a file
+    in place of a text. With `sentences`, the source's tokenizer marks the end of each sentence.
 
     Raises:
-        UserError: spaCy lacks a language, or the lines are blank.
+        UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
         UsageError: the text does not allow this `vocab_size`.
     """
+    texts = [language for language in source_languages if language != VECTORS]
+    first_file = ""
+    if VECTORS in source_languages:
+        source_lines, first_file = _split_off_vectors(source_lines, source_languages.index(VECTORS))
     if name == "sentencepiece":
         from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
-        is_joint = joint and target is None
-        texts = [chain(source_lines, target_lines)] if is_joint else [source_lines, target_lines][: 1 if target else 2]
+        sides = [*([source_lines] if texts else []), *([target_lines] if target is None else [])]
         trained: list[Tokenizer] = [
             train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
-            for lines in texts
+            for lines in ([chain(*sides)] if joint and len(sides) > 1 else sides)
         ]
-        sources, of_target = [trained[0]] * len(source_languages), trained[-1]
+        sources, of_target = trained[:1] * len(texts), trained[-1:]
     else:
-        sources = [_untrained(name, language, lowercase=lowercase) for language in source_languages]
-        of_target = sources[0] if target else _untrained(name, target_language, lowercase=lowercase)
+        sources = [_untrained(name, language, lowercase=lowercase) for language in texts]
+        of_target = [] if target else [_untrained(name, target_language, lowercase=lowercase)]
     if target is not None:
-        of_target = _untrained(target, target_language, lowercase=lowercase)
-    return _of_sources(source_languages, sources, sentences), of_target
+        of_target = [_untrained(target, target_language, lowercase=lowercase)]
+    if first_file:
+        size = read_vectors(first_file).shape[1]
+        sources.insert(source_languages.index(VECTORS), VectorsTokenizer(size))
+    return _of_sources(source_languages, sources, sentences), of_target[0]
+
+
+def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
+    """The texts of lines without the source of this number, which names files; and the first of these.
+
+    Raises:
+        UserError: all lines are blank there.
+    """
+    sources = [line.split(SOURCE_END) for line in lines]
+    first = next((line[number].strip() for line in sources if len(line) > number and line[number].strip()), None)
+    if first is None:
+        raise UserError(f"{VECTORS}: all lines are blank; each names a .npy file, or FILE.npz:KEY")
+    return [SOURCE_END.join(line[:number] + line[number + 1 :]) for line in sources], first
 
 
 def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
@@ -116,6 +136,8 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             if saved["name"] == SENTENCES:
                 return SentenceTokenizer(parts[names[0]])
             return SeveralTokenizer(saved["languages"], [parts[name] for name in names])
+        if saved["name"] == VECTORS:
+            return VectorsTokenizer(saved["size"])
         name, lowercase = saved["name"], bool(saved["lowercase"])
         if name in UNTRAINED:
             return _untrained(name, saved["language"] if name == "spacy" else "", lowercase=lowercase)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, has_vectors
 
 SEVERAL = "several"
 """the name in saved settings"""
@@ -70,6 +71,20 @@ class SeveralTokenizer:
 def num_sources(tokenizer: Tokenizer) -> int:
     """The number of texts in a line, separated by tabs."""
     return len(tokenizer.parts) if isinstance(tokenizer, SeveralTokenizer) else 1
+
+
+def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
+    """For each source the numbers of its vectors; None for text."""
+    parts = tokenizer.parts if isinstance(tokenizer, SeveralTokenizer) else [tokenizer]
+    return [part.size if isinstance(part, VectorsTokenizer) else None for part in parts]
+
+
+def source_words(line: str, tokens: Sequence[str], split: Callable[[str], Sequence[str]] = str.split) -> list[str]:
+    """The words of a source line with these tokens: those that `split` finds, and each vector."""
+    if not has_vectors(tokens):
+        return [*split(line)]
+    columns = zip(line.split(SOURCE_END), split_sources(tokens), strict=False)
+    return [word for text, source in columns for word in (source if has_vectors(source) else split(text))]
 
 
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:

@@ -1,0 +1,107 @@
+"""The vectors of a prepared corpus: those of a source, memory-mapped, beside the ids of its sentences.
+
+Shapes: S source positions without EOS, F numbers of a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.data.array_file import ArrayWriter, load_array
+from seq2seq_attn.data.surface import IdArray
+from seq2seq_attn.text.parallel import Text
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
+from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, hash_vectors, read_vectors
+from seq2seq_attn.text.vocab import EOS
+
+if TYPE_CHECKING:
+    from seq2seq_attn.data.store import IdStore
+
+_NONE: FloatArray = np.zeros(0, dtype=np.float32)
+
+
+class VectorStore:
+    """The vectors of a split: a flat float32 file, and the offsets of the sentences in it. Files are opened on first
+    use and not pickled, as in `IdStore`."""
+
+    def __init__(self, prefix: Path, tokenizer: Tokenizer) -> None:
+        """`tokenizer`: that of the source side, in which one source is of vectors."""
+        self._prefix = prefix
+        self._number, self._size = source_of_vectors(tokenizer)
+
+    @staticmethod
+    def exists(prefix: Path) -> bool:
+        """Whether the files exist."""
+        return Path(f"{prefix}.offsets.npy").is_file()
+
+    def at_positions(self, index: int, ids: IdArray) -> FloatArray:
+        """The vectors of a sentence at their positions among its source's ids, [S, F]; 0 at those of texts."""
+        vectors = self._flat[self._offsets[index] : self._offsets[index + 1]].reshape(-1, self._size)
+        ends = np.flatnonzero(ids == EOS)
+        start = int(ends[self._number - 1]) + 1 if self._number and len(ends) else 0
+        rows = np.zeros((len(ids), self._size), dtype=np.float32)
+        rows[start : start + len(vectors)] = vectors
+        return rows
+
+    def joined(self, group: Sequence[int], source: IdStore) -> FloatArray:
+        """`at_positions` of several sentences, one after the other."""
+        return np.concatenate([self.at_positions(index, source[index]) for index in group])
+
+    @cached_property
+    def _offsets(self) -> npt.NDArray[np.int64]:
+        return load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
+
+    @cached_property
+    def _flat(self) -> FloatArray:
+        mode = "r" if self._offsets[-1] else None  # an empty file cannot be mapped
+        return load_array(Path(f"{self._prefix}.npy"), np.float32, mode)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_offsets", "_flat")}
+
+
+def vectors_prefix(directory: Path, split: str) -> Path:
+    """The prefix of the `VectorStore` of a split, if a source is of vectors."""
+    return directory / f"{split}.vectors"
+
+
+def source_of_vectors(tokenizer: Tokenizer) -> tuple[int, int]:
+    """The number of the source that is of vectors, from 0, and the numbers of a vector."""
+    return next((number, size) for number, size in enumerate(vector_sizes(tokenizer)) if size is not None)
+
+
+def hashes_of_vectors(sources: Sequence[str], text: Text) -> list[str]:
+    """The hash of the files that a source of vectors names, if one of these sources is.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    if VECTORS not in sources:
+        return []
+    number = list(sources).index(VECTORS)
+    return [hash_vectors(source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip())]
+
+
+def write_vectors(prefix: Path, lines: Iterable[str], tokenizer: Tokenizer) -> None:
+    """Write the files of a `VectorStore` from the source lines of a split.
+
+    Raises:
+        UserError: a file of vectors can no longer be read.
+    """
+    number, _ = source_of_vectors(tokenizer)
+    flat = ArrayWriter(Path(f"{prefix}.npy"), np.float32)
+    ends = [0]
+    for line in lines:
+        file = line.split(SOURCE_END)[number].strip() if line.strip() else ""
+        vectors = read_vectors(file).ravel() if file else _NONE
+        flat.append(vectors)
+        ends.append(ends[-1] + len(vectors))
+    flat.finish()
+    np.save(Path(f"{prefix}.offsets.npy"), np.array(ends, dtype=np.int64))

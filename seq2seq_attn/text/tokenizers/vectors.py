@@ -1,0 +1,190 @@
+"""A source that is a file of vectors, such as the regions of a picture or the frames of speech (Huang et al. 2016).
+
+Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an archive. The array is [n, F]: n vectors
+of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attention and alignments work as for words.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import open_regular, sha256_of, write_json
+from seq2seq_attn.text.tokenizers.base import VECTORS
+
+FloatArray = npt.NDArray[np.float32]
+MAX_SIZE = 65_536
+"""numbers of a vector"""
+_IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
+
+
+class VectorToken(str):
+    """A vector as a token: its label, and where its numbers are."""
+
+    file: str
+    """as `read_vectors` takes it"""
+    number: int
+    """from 0"""
+
+    def __new__(cls, file: str, number: int) -> VectorToken:
+        """The vector of this number in a file."""
+        token = super().__new__(cls, f"[{number + 1}]")
+        token.file, token.number = file, number
+        return token
+
+    def __getnewargs__(self) -> tuple[str, int]:  # type: ignore[override]
+        return self.file, self.number
+
+
+class VectorsTokenizer:
+    """The name of a file to a token per vector. All files have vectors of the same size."""
+
+    name = VECTORS
+
+    def __init__(self, size: int) -> None:
+        """`size`: F, the numbers of a vector. Raises ValueError for another value than 1 to `MAX_SIZE`."""
+        if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
+            raise ValueError(f"vectors of {size!r} numbers")
+        self.size = size
+
+    def tokenize(self, text: str) -> list[str]:
+        """A `VectorToken` for each vector of the file; none for a blank line.
+
+        Raises:
+            UserError: the file cannot be read, or its vectors have another size.
+        """
+        file = text.strip()
+        if not file:
+            return []
+        vectors = read_vectors(file)
+        if vectors.shape[1] != self.size:
+            raise UserError(f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as in training")
+        return [VectorToken(file, number) for number in range(len(vectors))]
+
+    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
+        """`tokenize` for each line."""
+        return [self.tokenize(text) for text in texts]
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The labels, separated by spaces."""
+        return " ".join(tokens)
+
+    def save(self, directory: Path, side: str) -> None:
+        """Write `<side>.tokenizer.json`."""
+        write_json(directory / f"{side}.tokenizer.json", {"name": VECTORS, "size": self.size})
+
+
+def read_vectors(file: str) -> FloatArray:
+    """The vectors of a file, [n, F]. Nothing is unpickled.
+
+    Raises:
+        UserError: the file is missing or is not an array of that shape, or a number is not finite.
+    """
+    path, key = _split(file)
+    try:
+        with _opened(path, key) as stream:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+    except KeyError:
+        raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
+    except (EOFError, OSError, OverflowError, ValueError, zipfile.BadZipFile) as error:
+        raise _unreadable(file, error) from None
+    if array.ndim != 2:
+        raise UserError(f"{file}: an array with {array.ndim} dimensions; expected two, a row for each vector")
+    if array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
+        shape = " x ".join(map(str, array.shape))
+        raise UserError(f"{file}: {shape} values of {array.dtype}; expected rows of 1 to {MAX_SIZE:,} numbers")
+    with np.errstate(over="ignore"):
+        vectors: FloatArray = array.astype(np.float32)
+    is_finite = np.isfinite(vectors).all(axis=1)
+    if not is_finite.all():
+        number = int(is_finite.argmin()) + 1
+        raise UserError(f"{file}: vector {number} holds NaN or a number too large; expected finite numbers of float32")
+    return vectors
+
+
+def _split(file: str) -> tuple[str, str | None]:
+    """The path and, of an array in an archive, its key."""
+    match = _IN_ARCHIVE.fullmatch(file)
+    return (match[1], match[2]) if match else (file, None)
+
+
+def _opened(path: str, key: str | None) -> IO[bytes]:
+    if key is None and path.endswith(".npz"):
+        raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
+    if key is None:
+        return open_regular(Path(path))
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return _archive(path, status.st_mtime_ns, status.st_size).open(f"{key}.npy")
+
+
+@lru_cache(maxsize=4)
+def _archive(path: str, modified_at: int, size: int) -> zipfile.ZipFile:
+    """An open archive, because reading the list of 20,000 arrays for each of them would take minutes. The other
+    arguments tell a file that has changed."""
+    return zipfile.ZipFile(path)
+
+
+def _unreadable(file: str, error: Exception) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY")
+    return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
+
+
+def vectors_of(lines: Iterable[Sequence[str]], size: int) -> list[FloatArray]:
+    """For each line of tokens the vectors at their positions, [tokens, F]; 0 where a token is of text.
+
+    Raises:
+        UserError: a file has changed since it was tokenized.
+    """
+    read: dict[str, FloatArray] = {}
+    found = []
+    for tokens in lines:
+        rows = np.zeros((len(tokens), size), dtype=np.float32)
+        for position, token in enumerate(tokens):
+            if isinstance(token, VectorToken):
+                if token.file not in read:
+                    read[token.file] = read_vectors(token.file)
+                vectors = read[token.file]
+                if token.number >= len(vectors) or vectors.shape[1] != size:
+                    raise UserError(f"{token.file}: changed while it was read; translate it again")
+                rows[position] = vectors[token.number]
+        found.append(rows)
+    return found
+
+
+def has_vectors(tokens: Iterable[str]) -> bool:
+    """Whether a token is a vector."""
+    return any(isinstance(token, VectorToken) for token in tokens)
+
+
+def hash_vectors(files: Iterable[str]) -> str:
+    """The SHA-256 of what these files hold, in this order; each archive is read once.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    digests = {"": ""}
+    total = hashlib.sha256()
+    for file in files:
+        path, _ = _split(file.strip())
+        if path not in digests:
+            try:
+                digests[path] = sha256_of(Path(path))
+            except OSError as error:
+                raise _unreadable(path, error) from None
+        total.update(f"{digests[path]}\n".encode())
+    return total.hexdigest()
