@@ -95,9 +95,8 @@ def evaluate(request: EvaluationRequest) -> Report:
     systems = _systems(request, files, run_dirs, configs, names)
     evaluated = list(systems.values())
     hypotheses = {name: [run.translate(one) for one in sets] for name, run in systems.items()}
-    data, settings = configs[0].data, request.settings
-    if VECTORS in data.sources:  # the text of a source that names a file has no length
-        settings = replace(settings, length_of="reference")
+    data = configs[0].data  # the name of a file of vectors has no length
+    settings = replace(request.settings, length_of="reference") if VECTORS in data.sources else request.settings
     languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
     of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
     report = build_report(
