@@ -4,6 +4,7 @@
     model.safetensors (best)  last/ (for a resume)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
+    reverse/ (a run directory with the model of the other direction, where an objective trains one)
 
 Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pickles. Writes are atomic.
 """
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
+REVERSE = "reverse"
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
@@ -53,7 +55,7 @@ _CLOCKS_DIFFER_BY_S = 24 * 3600.0
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*"),
     *("*.png", "*-by-length*.svg", "*-by-length*.pdf"),
-    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", "last", "hyps"),
+    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", "last", "hyps", REVERSE),
 )
 
 log = logging.getLogger(__name__)
@@ -102,6 +104,11 @@ class RunDir:
         return self.path / "last"
 
     @property
+    def reverse(self) -> RunDir:
+        """The run directory of the reverse model, which training may have made."""
+        return RunDir(self.path / REVERSE)
+
+    @property
     def model_path(self) -> Path:
         """The best model."""
         return self.path / _MODEL
@@ -142,13 +149,15 @@ class RunDir:
         """Write the full configuration, with a checksum."""
         write_sealed_config(self.path / _CONFIG, config)
 
-    def save_text(self, prepared: PreparedCorpus) -> None:
-        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained."""
+    def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
+        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained. `is_reverse`:
+        the corpus's target is the run's source."""
         self.path.mkdir(parents=True, exist_ok=True)
-        prepared.source_tokenizer.save(self.path, "source")
-        prepared.target_tokenizer.save(self.path, "target")
-        prepared.source_vocab.save(vocab_path(self.path, "source"))
-        prepared.target_vocab.save(vocab_path(self.path, "target"))
+        source, target = reversed(SIDES) if is_reverse else SIDES
+        prepared.source_tokenizer.save(self.path, source)
+        prepared.target_tokenizer.save(self.path, target)
+        prepared.source_vocab.save(vocab_path(self.path, source))
+        prepared.target_vocab.save(vocab_path(self.path, target))
 
     def source_tokenizer(self) -> Tokenizer:
         """The tokenizer of the source side. Raises UserError if its files are missing or damaged."""

@@ -136,6 +136,7 @@ QUESTIONS = {
     "objective/entropy": "Can the loss make attention sharper?",
     "output/pointer": "What if the answer is a position of the source, and attention itself is the output?",
     "objective/reinforce": "Can a model learn where to look from the reward of having looked there?",
+    "objective/agreement": "Can two models, one per direction, teach each other where to look?",
     "objective/guided": "Can word alignments teach attention where to look?",
 }
 """the question that each row answers; a row without one shows the first sentence of its docstring"""

@@ -191,20 +191,45 @@ def repeated(batch: Batch, times: int) -> Batch:
         factor = links_L3.new_tensor([times, 1, 1])
         links_L3 = torch.cat([links_L3 * factor + links_L3.new_tensor([n, 0, 0]) for n in range(times)])
     tgt_out_BT = batch.tgt_out_BT.repeat_interleave(times, dim=0)
-    flat_out = tgt_out_BT.t().flatten()
-    real = (flat_out != PAD).nonzero().squeeze(1)
-    filler = (0, -len(real) % ROW_MULTIPLE)
+    positions_N, targets_N = _targets(tgt_out_BT)
     return batch._replace(
         source=batch.source.repeated(times),
         tgt_in_BT=batch.tgt_in_BT.repeat_interleave(times, dim=0),
         tgt_out_BT=tgt_out_BT,
         tgt_surface_BT=batch.tgt_surface_BT.repeat_interleave(times, dim=0),
-        positions_N=torch.nn.functional.pad(real, filler),
-        targets_N=torch.nn.functional.pad(flat_out[real], filler, value=PAD),
+        positions_N=positions_N,
+        targets_N=targets_N,
         num_tokens=times * batch.num_tokens,
         indices_B=batch.indices_B.repeat_interleave(times),
         links_L3=links_L3,
     )
+
+
+def swapped(batch: Batch) -> Batch:
+    """The pairs in the other direction: the target is the source, the source the target. No target token is known to be
+    a source token."""
+    ids_BS, tgt_BT = batch.source.ids_BS, batch.tgt_out_BT
+    bos_B1 = torch.full_like(ids_BS[:, :1], BOS)
+    positions_N, targets_N = _targets(ids_BS)
+    return Batch(
+        source=SourceBatch(tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)),
+        tgt_in_BT=torch.cat([bos_B1, ids_BS[:, :-1]], dim=1).masked_fill(ids_BS == PAD, PAD),
+        tgt_out_BT=ids_BS,
+        tgt_surface_BT=ids_BS,
+        positions_N=positions_N,
+        targets_N=targets_N,
+        num_tokens=int(batch.source.lengths_B.sum()),
+        indices_B=batch.indices_B,
+        links_L3=None if batch.links_L3 is None else batch.links_L3[:, [0, 2, 1]],
+    )
+
+
+def _targets(tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """`positions_N` and `targets_N` of a batch."""
+    flat_out = tgt_out_BT.t().flatten()
+    real = (flat_out != PAD).nonzero().squeeze(1)
+    filler = (0, -len(real) % ROW_MULTIPLE)
+    return torch.nn.functional.pad(real, filler), torch.nn.functional.pad(flat_out[real], filler, value=PAD)
 
 
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:

@@ -14,8 +14,10 @@ from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import packaged, sha256_of
+from seq2seq_attn.files import packaged, sha256_of, write_text
 from seq2seq_attn.text import multi30k
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.parallel import SeveralFiles, Table, TwoFiles
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
@@ -63,9 +65,7 @@ def split_names(data: DataConfig) -> list[str]:
     if data.corpus == "captions":
         from seq2seq_attn.captions import generator as captions
 
-        captions.check_request(
-            data.captions.min_length, data.captions.max_length, (data.source_name, data.target_language)
-        )
+        captions.check_request(data.captions.min_length, data.captions.max_length, _as_generated(data))
         return [*CAPTIONS_SPLITS]
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
@@ -117,16 +117,26 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
 def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     from seq2seq_attn.captions import generator as captions
 
+    sizes = data.captions.model_dump()
+    source_language, target_language = _as_generated(data)
     languages = {"source_language": data.source_name, "target_language": data.target_language}
-    options = {**data.captions.model_dump(), **languages}
     # options, grammar and lexicon determine the text, so it need not be generated to identify it
     made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
-    identity = {"captions": options, "made_by": {path.name: sha256_of(path) for path in made_by}}
+    identity = {"captions": {**sizes, **languages}, "made_by": {path.name: sha256_of(path) for path in made_by}}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     directory = data.data_dir / f"captions-{digest[:12]}"
 
     def files() -> dict[str, tuple[Path, Path]]:
-        captions.write_corpus(directory, **options, show_progress=show_progress)
+        captions.write_corpus(
+            directory,
+            **sizes,
+            source_language=source_language,
+            target_language=target_language,
+            show_progress=show_progress,
+        )
+        if source_language != data.source_name:
+            for path in gold.values():
+                _exchange_sides(path)
         return {
             split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
             for split in CAPTIONS_SPLITS
@@ -136,6 +146,19 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     return RawCorpus(
         identity, files, lambda: gold, train_links=gold["train"] if data.links == GOLD else links_file(data)
     )
+
+
+def _as_generated(data: DataConfig) -> tuple[str, str]:
+    """The languages of the captions in the direction that they are generated in, German to English. The other direction
+    has the same pairs."""
+    languages = data.source_name, data.target_language
+    return ("de", "en") if languages == ("en", "de") else languages
+
+
+def _exchange_sides(path: Path) -> None:
+    """Let each link of a file name the target position first."""
+    lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(path)]
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:

@@ -17,6 +17,7 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
+from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
@@ -87,6 +88,8 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
                 f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"
                 " with data.corpus=captions, to gold"
             )
+        if objective.needs_reverse:
+            check_reverse(key, config, model)
 
 
 def _check_training(config: TrainConfig) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
@@ -28,10 +29,11 @@ from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.reporter import TrainReporter, open_reporter
+from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import Memory, Session, open_session
-from seq2seq_attn.train.start import check_start, with_length_limit
+from seq2seq_attn.train.start import check_start
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.train.update import Updater
@@ -114,9 +116,13 @@ class Trainer:
             num_target_ids=len(prepared.target_vocab),
             vector_sizes=vector_sizes(prepared.source_tokenizer),
         ).to(device)
+        reverse = build_reverse(config, prepared)
+        self._reverse = None if reverse is None else reverse.to(device)
         if not group.is_first:
             torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
-        self._updater = parts.build_updater(self._model, config.train, device=device, precision=precision, group=group)
+        self._updater = parts.build_updater(
+            self._model, config.train, device=device, precision=precision, group=group, reverse=self._reverse
+        )
         self._validator = parts.build_validator(
             prepared,
             config,
@@ -147,6 +153,8 @@ class Trainer:
         if loaded is None:
             notes = set_vectors(self._updater, self._config.model, self._prepared)
             notes += set_table(self._model.output, self._pairs)
+            if self._reverse is not None:
+                notes.append(f"{self.run.reverse.path}: gets the model from target to source, with each best model")
         if self._group.is_first:
             self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
@@ -229,8 +237,11 @@ class Trainer:
                 return False
             is_best = state.take_validation(found.scores, num_cut=found.num_cut, config=settings)
             if is_best and self._group.is_first:
-                about = {"update": state.update, "epoch": state.epoch, **found.scores}
-                self.run.save_best(self._model.state_dict(), {key: str(value) for key, value in about.items()})
+                about = {"update": str(state.update), "epoch": str(state.epoch)}
+                scores = {key: str(value) for key, value in found.scores.items()}
+                self.run.save_best(self._model.state_dict(), about | scores)
+                if self._reverse is not None:
+                    self.run.reverse.save_best(self._reverse.state_dict(), about)
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()
         state.elapsed_s = self._session.elapsed_s
@@ -247,8 +258,12 @@ class Trainer:
             self.run.save_config(self._config)
             self.run.save_text(self._prepared)
             self.run.write_environment(sys.argv, self._device)
+            if self._reverse is not None:
+                create_reverse_run(self.run.reverse, self._config, self._prepared, self._device)
         else:
             self.run.reopen(self._config)
+            if self._reverse is not None:
+                self.run.reverse.reopen(self.run.reverse.config())
 
     def _open_reporter(self, loaded: Loaded | None) -> AbstractContextManager[TrainReporter]:
         return open_reporter(
@@ -278,6 +293,8 @@ class Trainer:
         best = {"best_score": state.best_score, "best_update": state.best_update}
         stands_at = {"update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
         self.run.mark_finished({"reason": self._finished, **stands_at, **best})
+        if self._reverse is not None:
+            self.run.reverse.mark_finished({"reason": self._finished, **stands_at})
 
     def _too_many_skipped(self, what: str) -> UserError:
         return UserError(

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from seq2seq_attn.config import ObjectiveConfig
-from seq2seq_attn.data.batch import Batch, repeated
+from seq2seq_attn.data.batch import Batch, repeated, swapped
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
@@ -29,7 +30,7 @@ class Loss(NamedTuple):
     """0-d, over target tokens, not smoothed, detached"""
     num_tokens: int
     terms: Sequence[Tensor]
-    """0-d, of each objective, with its graph"""
+    """0-d, of each objective, then the loss sum of the reverse model, if there is one; with their graphs"""
 
 
 def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objective]:
@@ -48,16 +49,22 @@ def batch_loss(
     label_smoothing: float = 0.0,
     teacher_forcing_ratio: float = 1.0,
     objectives: Sequence[Objective] = (),
+    reverse: Seq2Seq | None = None,
 ) -> Loss:
     """Run the model on a batch and sum its loss; the mean of several passes if an objective asks for them. Dropout and
-    fed-back tokens draw from the global generator."""
+    fed-back tokens draw from the global generator. `reverse`: the model of the other direction, if an objective needs
+    it."""
     num_passes = max([objective.num_passes for objective in objectives], default=1)
     if num_passes > 1:
         batch = repeated(batch, num_passes)
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
     outputs = with_log_probs(model.output, outputs, batch, objectives)
-    terms = [objective.term(outputs, batch) for objective in objectives]
+    of_reverse = []
+    if reverse is not None:
+        outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
+        of_reverse.append(reverse_sum)
+    terms = [objective.term(outputs, batch) for objective in objectives] + of_reverse
     return Loss(
         loss.loss_sum / num_passes,
         loss.nll_sum / num_passes,
@@ -73,6 +80,16 @@ def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: S
     if any(objective.num_passes > 1 for objective in objectives):
         outputs = outputs._replace(log_probs_of=partial(_log_probs_of, output, outputs))
     return outputs
+
+
+def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:
+    """The outputs with the attention weights of the reverse model, and its loss sum over source tokens. The first model
+    draws what it draws without the other: a copy of the global generator is used here."""
+    device, other = outputs.features_NF.device, swapped(batch)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        found = reverse(other)
+        loss = reverse.output.loss(found, other, label_smoothing=label_smoothing)
+    return outputs._replace(reverse_weights_SBT=found.weights_TBS), loss.loss_sum
 
 
 def _log_probs_of(output: Output, outputs: Outputs, chosen_I: Tensor) -> Tensor:

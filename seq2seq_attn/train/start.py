@@ -18,7 +18,6 @@ from seq2seq_attn.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-    from seq2seq_attn.data.store import PairStore
 
 RUNS_DIR = Path("runs")
 CONFIG = "config.yaml"
@@ -108,18 +107,6 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         )
     with locked(run_dir):  # report another process before data is prepared
         return run_dir
-
-
-def with_length_limit(config: Config, pairs: PairStore) -> Config:
-    """The configuration with `search.max_length_ratio` set, if necessary from the training pairs, so that a run is
-    self-contained."""
-    from seq2seq_attn.data.length_ratios import limiting_ratio
-
-    if config.search.max_length_ratio is not None:
-        return config
-    num_joined = max(config.data.stitch, default=1)
-    ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, num_joined=num_joined)
-    return config.model_copy(update={"search": config.search.model_copy(update={"max_length_ratio": ratio})})
 
 
 def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:

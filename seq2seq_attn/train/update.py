@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from seq2seq_attn.config import BatchConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.run_dir import REVERSE
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
@@ -39,11 +40,11 @@ class UpdateResult:
     gradient_norm: float
     """of the mean over tokens, with the objectives, before clipping"""
     terms: Mapping[str, tuple[float, float]]
-    """for each objective, the sum of its terms and their count"""
+    """for each objective, and for the loss of the reverse model, the sum of its terms and their count"""
 
 
 class Updater:
-    """Makes updates, and owns what changes with them: model, optimizer, scaler, weight average."""
+    """Makes updates, and owns what changes with them: models, optimizer, scaler, weight average."""
 
     def __init__(
         self,
@@ -53,25 +54,31 @@ class Updater:
         device: torch.device,
         precision: Precision,
         group: Group = ALONE,
+        reverse: Seq2Seq | None = None,
         loss: Callable[..., Loss] = batch_loss,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
         """The parts of an update.
 
         Args:
+            reverse: the model of the other direction, if an objective needs it.
             loss: as `batch_loss`.
             build_graphed: turns a pass into one that replays graphs; None: CUDA graphs if config and device allow.
         """
         self.model = model
-        self.average = WeightAverage(model, decay) if (decay := config.optimizer.average_decay) else None
+        self.reverse = reverse
+        self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
+        self.average = WeightAverage(self._trained, decay) if (decay := config.optimizer.average_decay) else None
         self._config = config
         self._device = device
         self._precision = precision
         self._group = group
         self._loss = loss
-        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._objectives = build_objectives(config.objectives)
-        self._optimizer = build_optimizer(model, config.optimizer)
+        self._weights = {name: one.weight for name, one in config.objectives.items()}
+        if reverse is not None:
+            self._weights[REVERSE] = 1.0
+        self._optimizer = build_optimizer(self._trained, config.optimizer)
         self._scaler = build_scaler(precision, device)
         # not with a scaler (fp16 is for GPUs without bf16, where graphs are untested), nor with objectives, as links
         # have no fixed shape
@@ -90,33 +97,44 @@ class Updater:
         self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
     ) -> UpdateResult:
         """Make one update. The gradient is that of the micro-batches' loss sum, divided by the target tokens of all
-        ranks, plus the weighted mean of each objective.
+        ranks, plus the weighted mean of each objective. Each model's gradient is clipped by its own norm.
 
         Raises:
             UserError: memory runs out; the message names the setting to lower.
         """
-        self.model.train()
+        self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
         with explained_out_of_memory(self._config.batch):
-            counts = self._group.sum(
-                [sum(one.count(batch) for batch in batches.batches) for one in self._objectives.values()]
-            )
+            counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
-            self._group.sum_gradients(self._parameters)
+            self._group.sum_gradients(_trained(self._trained))
             if self._scaler:
                 self._scaler.unscale_(self._optimizer)  # clipping needs the unscaled gradients
-            norm = clip_gradients(self._parameters, self._config.optimizer.clip_norm)
-            # the only synchronization with the device; the norm is the same on all ranks
-            *losses, gradient_norm = torch.cat([loss_sums, norm.double().unsqueeze(0)]).tolist()
-            sums = [*self._group.sum(losses), gradient_norm]
-            is_finite = all(map(math.isfinite, sums))
+            norms = self._clip()
+            # the only synchronization with the device; the norms are the same on all ranks
+            found = torch.cat([loss_sums, norms]).tolist()
+            sums, norms_found = self._group.sum(found[: len(loss_sums)]), found[len(loss_sums) :]
+            is_finite = all(map(math.isfinite, [*sums, *norms_found]))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
         kind: Literal["applied", "overflow", "non_finite"]
         kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
-        loss_sum, nll_sum, *term_sums, gradient_norm = sums
-        terms = dict(zip(self._objectives, zip(term_sums, counts, strict=True), strict=True))
-        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
+        loss_sum, nll_sum, *term_sums = sums
+        terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
+        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norms_found[0], terms)
+
+    def _counts(self, batches: Sequence[Batch]) -> list[int]:
+        """How many terms these batches add up: of each objective, then of the reverse model's loss."""
+        counts = [sum(one.count(batch) for batch in batches) for one in self._objectives.values()]
+        if self.reverse is not None:
+            counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
+        return counts
+
+    def _clip(self) -> Tensor:
+        """Clip the gradients of each model; their norms before, in float64."""
+        models = [self.model] if self.reverse is None else [self.model, self.reverse]
+        norms = [clip_gradients(_trained(model), self._config.optimizer.clip_norm) for model in models]
+        return torch.stack(norms).double()
 
     def _backward(self, batches: UpdateBatches, ratio: float, counts: Sequence[float]) -> Tensor:
         """Loss sum, nll sum and term sums of this rank's share; the gradients are in place."""
@@ -138,10 +156,11 @@ class Updater:
                 label_smoothing=self._config.label_smoothing,
                 teacher_forcing_ratio=ratio,
                 objectives=list(self._objectives.values()),
+                reverse=self.reverse,
             )
         mean = loss.loss_sum / num_tokens
-        for settings, term, count in zip(self._config.objectives.values(), loss.terms, counts, strict=True):
-            mean = mean + term * (settings.weight / max(count, 1.0))
+        for weight, term, count in zip(self._weights.values(), loss.terms, counts, strict=True):
+            mean = mean + term * (weight / max(count, 1.0))
         torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
         return torch.stack([tensor.detach().double() for tensor in (loss.loss_sum, loss.nll_sum, *loss.terms)])
 
@@ -158,7 +177,7 @@ class Updater:
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that a resume needs."""
-        tensors = checkpoint.model_tensors(self.model) | checkpoint.optimizer_tensors(self._optimizer)
+        tensors = checkpoint.model_tensors(self._trained) | checkpoint.optimizer_tensors(self._optimizer)
         if self.average:
             tensors |= {f"average/{name}": tensor for name, tensor in self.average.state_dict().items()}
         return tensors
@@ -173,13 +192,17 @@ class Updater:
         Raises:
             UserError: the state belongs to another model.
         """
-        checkpoint.set_model_tensors(self.model, tensors)
+        checkpoint.set_model_tensors(self._trained, tensors)
         checkpoint.set_optimizer_tensors(self._optimizer, tensors)
         if self.average:
             saved = {name.removeprefix("average/"): t for name, t in tensors.items() if name.startswith("average/")}
             self.average.load_state_dict(saved)
         if self._scaler and values["scaler"]:
             self._scaler.load_state_dict(values["scaler"])
+
+
+def _trained(model: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 @contextmanager

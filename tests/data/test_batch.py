@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from seq2seq_attn.data.batch import ROW_MULTIPLE, Batch, collate, collate_source, repeated, rounded_up
-from seq2seq_attn.text.vocab import BOS, EOS, PAD
+from seq2seq_attn.data.batch import ROW_MULTIPLE, Batch, collate, collate_source, repeated, rounded_up, swapped
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 
 def test_source_rows_end_with_eos():
@@ -82,3 +82,17 @@ def test_repeated_pairs_are_those_of_a_batch_with_every_pair_twice() -> None:
     assert found.num_tokens == expected.num_tokens
     for field, other in zip(found.source, expected.source, strict=True):
         assert torch.equal(field, other)
+
+
+def test_a_swapped_batch_is_the_batch_of_the_swapped_pairs():
+    sources, targets = [[7, 8, 9], [], [9]], [[4, 5], [6], []]
+    links = [np.array([[0, 1], [2, 0]]), np.empty((0, 2), dtype=np.int32), np.empty((0, 2), dtype=np.int32)]
+    batch = collate(sources, targets, [3, 1, 2], links)
+    found, expected = swapped(batch), collate(targets, sources, [3, 1, 2], [of_pair[:, ::-1] for of_pair in links])
+    for one, other in ((found, expected), (swapped(found), batch)):
+        assert one.num_tokens == other.num_tokens
+        for name, tensor in one._replace(source=None, num_tokens=None)._asdict().items():
+            assert tensor is None or torch.equal(tensor, getattr(other, name)), name
+        assert one.source.vectors_BSF is other.source.vectors_BSF is None
+        assert all(torch.equal(*tensors) for tensors in zip(one.source[:3], other.source[:3], strict=True))
+    assert found.source.surface_ids_BS[0].tolist() == [UNK, UNK, EOS]

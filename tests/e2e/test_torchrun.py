@@ -68,11 +68,11 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
     settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=3")
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
-    settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}}",)
+    settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}, agreement: {}}",)
     one = train(corpus, tmp_path / "one", *settings, num_processes=1)
     two = train(corpus, tmp_path / "two", *settings, num_processes=2)
     assert len(events(two, "train")) == 6
-    assert {"coverage", "fertility"} <= events(two, "train")[0].keys()
+    assert {"coverage", "fertility", "agreement", "reverse"} <= events(two, "train")[0].keys()
     for event in ("train", "validation"):
         for found, expected in zip(events(two, event), events(one, event), strict=True):
             assert {k: v for k, v in found.items() if not is_float(v)} == {
@@ -80,9 +80,10 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
             }
             for name, value in expected.items():
                 assert not is_float(value) or found[name] == pytest.approx(value, rel=1e-4, abs=1e-6), name
-    found_best, expected_best = two.load_best(), one.load_best()
-    for name, tensor in expected_best.items():
-        torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
+    for found_run, expected_run in ((two, one), (two.reverse, one.reverse)):
+        found_best, expected_best = found_run.load_best(), expected_run.load_best()
+        for name, tensor in expected_best.items():
+            torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.slow

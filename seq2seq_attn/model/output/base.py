@@ -55,6 +55,9 @@ class Outputs(NamedTuple):
     """of the target tokens, without gradient; for objectives that need them"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
     """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
+    reverse_weights_SBT: Tensor | None = None
+    """attention weights of the reverse model, which reads the target and predicts the source; with gradient, for
+    objectives that compare directions"""
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row."""

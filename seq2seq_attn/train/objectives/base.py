@@ -30,6 +30,9 @@ class Objective(ABC):
 
     `num_passes` says how often the pairs go through the model, each time with dropout of their own. `term` then gets
     the batch so many times over (`data.batch.repeated`), and loss and terms are the mean of the passes.
+
+    `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
+    beside the first (`train/reverse.py`). An update minimizes its loss too, as a mean over source tokens.
     """
 
     needs_weights: bool = True
@@ -37,6 +40,7 @@ class Objective(ABC):
     needs_draws: bool = False
     needs_log_probs: bool = False
     num_passes: int = 1
+    needs_reverse: bool = False
 
     @abstractmethod
     def count(self, batch: Batch) -> int:

@@ -12,7 +12,7 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.objectives import coverage, entropy, fertility, guided, r_drop
+from seq2seq_attn.train.objectives import agreement, coverage, entropy, fertility, guided, r_drop
 from seq2seq_attn.train.objectives.base import Objective
 from tests.contract.test_objectives import (
     LINKS,
@@ -68,6 +68,18 @@ def test_entropy_by_hand(pair: Batch) -> None:
     assert entropy.build().count(pair) == 2
 
 
+def test_agreement_by_hand(pair: Batch) -> None:
+    # the trace bonus of 2 target and 3 source positions, EOS included
+    reverse_ST = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
+    outputs = model_outputs(pair, torch.tensor(HALF).unsqueeze(1))
+    outputs = outputs._replace(reverse_weights_SBT=torch.tensor(reverse_ST).unsqueeze(1))
+    first, second = 0.5 * 0.5 + 0.5 * 1.0 + 0.0 * 0.25, 0.25 * 0.5 + 0.25 * 0.0 + 0.5 * 0.75
+    assert agreement.build().term(outputs, pair).item() == pytest.approx(-(first + second))
+    trace = torch.trace(torch.tensor(HALF) @ torch.tensor(reverse_ST)).item()
+    assert agreement.build().term(outputs, pair).item() == pytest.approx(-trace)
+    assert agreement.build().count(pair) == 2
+
+
 def test_guided_without_a_link_is_nothing() -> None:
     batch = make_batch([2])
     term = guided.build().term(outputs_of(batch, random_scores(batch)), batch)
@@ -95,6 +107,7 @@ def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]
                 "coverage": min(weight, before),
                 "fertility": 0.0,
                 "entropy": -weight * math.log(weight),
+                "agreement": -(weight**2),  # the reverse model's weight is the same
             }[name]
     if name == "fertility":
         total = sum((1.0 - sum(row[s] for row in weights_TS)) ** 2 for s in range(num_source))
@@ -103,7 +116,10 @@ def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]
 
 @pytest.mark.parametrize(
     ("name", "objective"),
-    [(module.__name__.rpartition(".")[2], module.build()) for module in (guided, coverage, fertility, entropy)],
+    [
+        (module.__name__.rpartition(".")[2], module.build())
+        for module in (guided, coverage, fertility, entropy, agreement)
+    ],
 )
 def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Objective) -> None:
     batch = make_batch()

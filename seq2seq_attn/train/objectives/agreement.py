@@ -1,0 +1,43 @@
+"""Agreement of two directions: p(y | x) and p(x | y) are trained together, and gain where they attend to the same links
+(Cohn et al. 2016, section 3.4, "trace bonus").
+
+    L = - tr(A_xy A_yx) = - sum_t sum_s a_ts a'_st
+
+a_ts is the weight of source position s at target position t in the first model, a'_st that of target position t at
+source position s in the second (alpha in the paper). Both have EOS as a position. With w for the weight, an update
+minimizes L_xy + w L + L_yx, as the paper does with gamma for w, but with each loss as a mean: L_xy and L over target
+tokens, L_yx over source tokens. L is between -1 and 0.
+
+The second model has the settings of the first and is no part of it: `train/reverse.py` says where it is saved. It is
+always trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
+trained as they would be alone. An update takes twice the time.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.train.objectives.base import Objective, target_weights
+
+
+class Agreement(Objective):
+    """Minus the trace of the product of both directions' weights."""
+
+    needs_reverse = True
+
+    def count(self, batch: Batch) -> int:
+        """Target tokens, EOS included."""
+        return batch.num_tokens
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """See `Objective.term`."""
+        if outputs.reverse_weights_SBT is None:
+            raise ValueError("agreement: outputs without reverse_weights_SBT")
+        return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()
+
+
+def build() -> Agreement:
+    """No options."""
+    return Agreement()

@@ -1,0 +1,194 @@
+"""Agreement: two directions trained together. The first is disturbed by nothing but the weight; the second is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.batch import Batch, collate, swapped
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.reverse import reverse_config
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.translate.translator import load
+from tests.train.conftest import ConfigMaker
+from tests.train.test_loop import assert_same_end, events, train_and_die
+from tests.train.test_update import NUM_IDS, SOURCES, TARGETS, config
+
+NUM_TARGET_IDS = NUM_IDS + 4
+AGREEMENT = "train.objectives={agreement: {weight: 2}}"
+
+
+def make_batch(indices: Sequence[int]) -> Batch:
+    return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices)
+
+
+def updater(*overrides: str) -> Updater:
+    settings = config(*overrides)
+    torch.manual_seed(1)
+    model, reverse = (
+        build_model(settings.model, num_source_ids=source, num_target_ids=target)
+        for source, target in ((NUM_IDS, NUM_TARGET_IDS), (NUM_TARGET_IDS, NUM_IDS))
+    )
+    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32", reverse=reverse)
+
+
+def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
+    batches = [make_batch(indices) for indices in rows]
+    whole = UpdateBatches(batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches))
+    return updater.train_step(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
+
+
+def gradients(updater: Updater) -> dict[str, torch.Tensor]:
+    models = {"": updater.model, "reverse.": updater.reverse}
+    return {
+        prefix + name: parameter.grad.clone()
+        for prefix, model in models.items()
+        if model is not None
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    }
+
+
+def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus() -> None:
+    learner, oracle = updater(AGREEMENT, "train.optimizer.clip_norm=null"), updater(AGREEMENT)
+    result = make(learner, range(6))
+    batch = make_batch(range(6))
+    other = swapped(batch)
+    assert oracle.reverse is not None
+    outputs, reverse_outputs = oracle.model(batch), oracle.reverse(other)
+    loss = oracle.model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
+    reverse_loss = oracle.reverse.output.loss(reverse_outputs, other, label_smoothing=0.0).loss_sum
+    trace = torch.zeros(())
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1]
+        reverse_ST = reverse_outputs.weights_TBS[: len(source) + 1, row, : len(target) + 1]
+        trace = trace + torch.trace(weights_TS @ reverse_ST)
+    num_target, num_source = batch.num_tokens, other.num_tokens
+    (loss / num_target - 2 * trace / num_target + reverse_loss / num_source).backward()
+    expected = gradients(oracle)
+    for name, gradient in gradients(learner).items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+    assert result.terms["agreement"] == (pytest.approx(-trace.item(), rel=1e-5), num_target)
+    assert result.terms["reverse"] == (pytest.approx(reverse_loss.item(), rel=1e-5), num_source)
+
+
+def test_accumulated_micro_batches_are_one_big_batch() -> None:
+    together, apart = (updater(AGREEMENT, "train.optimizer.clip_norm=null") for _ in range(2))
+    one, several = make(together, range(6)), make(apart, [0, 5], [2, 3], [1, 4])
+    for name, (total, count) in one.terms.items():
+        assert several.terms[name] == (pytest.approx(total, rel=1e-5), count)
+    expected = gradients(together)
+    for name, gradient in gradients(apart).items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+
+
+def test_each_model_is_clipped_by_its_own_norm() -> None:
+    learner = updater(AGREEMENT, "train.optimizer.clip_norm=0.01")
+    result = make(learner, range(6))
+    squares = {True: 0.0, False: 0.0}
+    for name, gradient in gradients(learner).items():
+        squares[name.startswith("reverse.")] += gradient.square().sum().item()
+    assert squares == {True: pytest.approx(1e-4, rel=1e-3), False: pytest.approx(1e-4, rel=1e-3)}
+    assert result.gradient_norm > 0.01
+
+
+def test_the_first_model_draws_the_same_dropout_with_and_without_the_other() -> None:
+    learner = updater("model.dropout.embedding=0.3")
+    assert learner.reverse is not None
+    batch, sums = make_batch(range(6)), []
+    for reverse in (None, learner.reverse):
+        torch.manual_seed(4)
+        losses = [batch_loss(learner.model.train(), batch, reverse=reverse).loss_sum for _ in range(3)]
+        sums.append([loss.item() for loss in losses])
+    assert sums[0] == sums[1]
+    assert len({*sums[0]}) == 3
+
+
+@pytest.fixture
+def toy(toy_config: ConfigMaker) -> ConfigMaker:
+    def make(*overrides: str) -> Config:
+        return toy_config("train.objectives={agreement: {}}", *overrides)
+
+    return make
+
+
+def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(
+    toy: ConfigMaker, toy_config: ConfigMaker, tmp_path: Path
+) -> None:
+    settings = "train.optimizer.average_decay=0.9", "train.max_epochs=1"
+    alone = train(toy_config(*settings), run_dir=tmp_path / "alone")
+    both = train(toy(*settings, "train.objectives.agreement.weight=0"), run_dir=tmp_path / "both")
+    assert both.model_path.read_bytes() == alone.model_path.read_bytes()
+    lines = [{key: value for key, value in line.items() if key != "objectives"} for line in events(both)]
+    assert lines == events(alone)
+    measured = [line["objectives"] for line in events(both, "train")]
+    assert measured[-1]["reverse"] < measured[0]["reverse"]
+
+
+def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: Path) -> None:
+    run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
+    reverse = RunDir(run.path / "reverse")
+    assert reverse.is_finished()
+    assert reverse.best_metadata()["update"] == run.best_metadata()["update"]
+    there, back = run.config(), reverse.config()
+    assert (back.data.source_language, back.data.target_language) == ("en", "de")
+    assert (back.name, back.train.objectives) == ("toy-reverse", {})
+    assert back.search.max_length_ratio != there.search.max_length_ratio
+    translator = load(reverse.path)
+    assert translator.source_vocab.tokens == load(run.path).target_vocab.tokens
+    assert isinstance(translator.translate(["dog cat"])[0].text, str)
+    again = train(toy("train.max_updates=1"), run_dir=run.path, overwrite=True)
+    assert RunDir(again.path / "reverse").best_metadata()["update"] == "1"
+
+
+def test_the_texts_of_the_other_direction_are_exchanged() -> None:
+    texts = [
+        "data.train=[a.de, b.en]",
+        "data.valid=c",
+        "data.test={t: [d.de, d.en], u: e}",
+        "data.extra=[[f.de, f.en]]",
+    ]
+    data = reverse_config(load_config([], ["data.corpus=files", "data.links=ibm1", *texts])).data
+    assert (data.train, data.valid, data.links) == (["b.en", "a.de"], "c", None)
+    assert (data.test, data.extra) == ({"t": ["d.en", "d.de"], "u": "e"}, [["f.en", "f.de"]])
+
+
+def test_killed_and_resumed_equals_never_killed(toy: ConfigMaker, tmp_path: Path) -> None:
+    settings = toy("train.optimizer.average_decay=0.9", "train.max_epochs=1", "train.validation.every_updates=7")
+    expected = train(settings, run_dir=tmp_path / "whole")
+    train_and_die(7, settings, run_dir=tmp_path / "killed")
+    run = train(settings, run_dir=tmp_path / "killed", resume=True)
+    assert_same_end(run, expected)
+    assert run.reverse.model_path.read_bytes() == expected.reverse.model_path.read_bytes()
+    assert run.reverse.is_finished()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["model.output.name=copy"], r"model\.output\.name=copy, which copies source tokens: choose another"),
+        (["model.output.name=lexicon"], r"model\.output\.name=lexicon, which reads a translation table"),
+        (["data.source_languages=[de, fr]"], "several sources"),
+        (["data.source_language=vectors"], "a source of vectors"),
+        (["data.tokenizer.target=characters"], r"data\.tokenizer\.target: set it to null"),
+        (["data.tokenizer.sentences=true"], r"data\.tokenizer\.sentences=true"),
+        (["model.embedding.source_vectors=x.vec"], r"word vectors: set model\.embedding\.source_vectors=null"),
+        (["data.corpus=files", "data.train=x.tsv.gz"], r"a \.tsv file"),
+        (["model.attention={name: initial}"], "needs attention over source positions"),
+        (["model.attention={name: hard, options: {estimator: reinforce}}"], "attention that draws source positions"),
+    ],
+)
+def test_what_has_one_direction_is_refused_before_data_is_prepared(overrides: list[str], message: str) -> None:
+    more = ["train.objectives.reinforce={}"] if "reinforce" in overrides[0] else []
+    with pytest.raises(UsageError, match=rf"^train\.objectives\.agreement.*{message}"):
+        check_config(load_config(["objective/agreement"], [*overrides, *more]))
