@@ -39,8 +39,8 @@ CHOSEN_ON = (VALIDATION, ELSEWHERE)
 """how the settings of published rows may have been chosen"""
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
-_NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision", "data.corpus", "data.train")
-"""decided by training, by this script, by the machine, or the same for all"""
+_NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision")
+"""decided by training, by this script, by the machine"""
 
 
 def settings_of(config: Config) -> Record:
@@ -151,22 +151,15 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
         "",
     ]
-    ordered = sorted(records.items(), key=lambda item: (item[0] != BASELINE, _track(item[1]), -_mean(item[1])))
+    ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
     header = ["settings", "track", "BLEU by seed", "mean", "SD", "gain (n, p)", "minutes", "parameters", "hardware"]
     lines += [*table(header, [_row(record, base) for _, record in ordered], align="---:"), ""]
     published = [record for _, record in ordered if any("test" in run for run in record["runs"])]
     if published:
         names = list(dict.fromkeys(name for record in published for name in _tests(record)))
-        lines += [
-            "### Test sets",
-            "",
-            "Settings were chosen on the validation set; the test sets were translated once.",
-        ]
-        lines += [
-            "",
-            *table(["settings", "track", "seeds", *names], [_test_row(r, base, names) for r in published]),
-            "",
-        ]
+        header = ["settings", "track", "settings chosen on", "seeds", *names]
+        lines += ["### Test sets", "", "Of published rows, translated once per run; mean ± SD over seeds.", ""]
+        lines += [*table(header, [_test_row(record, base, names) for record in published]), ""]
     return lines
 
 
@@ -216,6 +209,11 @@ def _track(record: Record) -> str:
     return "B" if any(TASK2 in name for name in record["settings"].get("data.extra", ())) else "A"
 
 
+def _languages(record: Record) -> tuple[str, str, str]:
+    settings = record["settings"]
+    return _track(record), settings.get("data.target_language", "en"), settings.get("data.source_language", "de")
+
+
 def _label(record: Record, base: Record) -> str:
     changed = _difference(base["settings"], record["settings"])
     return ", ".join(f"`{key}={_shown(value)}`" for key, value in changed.items()) or f"`{base['config']}`"
@@ -260,7 +258,7 @@ def _test_row(record: Record, base: Record, names: Sequence[str]) -> list[str]:
         deviation = "" if found.standard_deviation is None else f" ± {found.standard_deviation:.2f}"
         cells.append(f"{found.mean:.2f}{deviation}")
     seeds = ", ".join(str(run["seed"]) for run in record["runs"] if "test" in run)
-    return [_label(record, base), _track(record), seeds, *cells]
+    return [_label(record, base), _track(record), record.get("chosen_on", ""), seeds, *cells]
 
 
 def main() -> None:
