@@ -5,10 +5,10 @@
 3. Of these, the --keep closest to the reference by sentence chrF or BLEU become pairs (Kim and Rush, section 3.3; with
    --n-best 1 the ensemble's best). --min-score drops pairs far from the reference, like the filter of Freitag et al.
    2017. Pairs that repeat an original pair or one another are dropped.
-4. The student learns from the original pairs and these, given to it as `data.extra`. Its subword model and vocabularies
-   are those of the original pairs, as its teachers' are: nothing but the training pairs differs, and student and
-   teachers can form an ensemble. Validation and test sets are the corpus's own; pairs with a sentence of theirs are
-   dropped.
+4. The student learns from its teachers' training pairs and these, given to it as `data.extra`. Its subword model and
+   vocabularies are those of the original pairs, as its teachers' are: nothing but the training pairs differs, and
+   student and teachers can form an ensemble. Validation and test sets are the corpus's own; pairs with a sentence of
+   theirs are dropped.
 5. Teachers, ensemble and students are scored on the validation set, the students with --test on the test sets.
 
 A step that is done is not repeated: the same call continues where it was interrupted.
@@ -29,12 +29,12 @@ from scripts.harness.records import RECORDS, Record, describe
 from scripts.harness.runs import translate_to
 from scripts.tools import levers
 from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_json, write_text
-from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.bleu import Measure, MeasureName
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
@@ -71,7 +71,7 @@ def select(
     references: Sequence[str],
     candidates: Sequence[Sequence[str]],
     *,
-    by: str = "chrf",
+    by: MeasureName = "chrf",
     keep: int = 1,
     min_score: float = 0.0,
 ) -> tuple[Pairs, Record]:
@@ -86,7 +86,7 @@ def select(
         min_score: candidates below this score are dropped.
     """
     flat = [(n, text) for n, texts in enumerate(candidates) for text in texts]
-    statistics = Measure(by, [references[n] for n, _ in flat]).statistics([text for _, text in flat])  # type: ignore[arg-type]
+    statistics = Measure(by, [references[n] for n, _ in flat]).statistics([text for _, text in flat])
     of_source: list[list[tuple[float, str]]] = [[] for _ in sources]
     for (n, text), score in zip(flat, statistics.scores_of_sums(statistics.rows_ND).tolist(), strict=True):
         of_source[n].append((score, text))
@@ -123,6 +123,12 @@ def write_pairs(prefix: Path, languages: Sequence[str], pairs: Pairs) -> None:
             )
 
 
+def extra_of_student(teacher: Config, prefix: Path) -> list[str]:
+    """The settings of a student's extra pairs: its teachers' own, then the distilled ones."""
+    extra = json.dumps([*teacher.data.extra, str(prefix)])
+    return [f"data.extra={extra}", f"data.extra_in_vocab={json.dumps(teacher.data.extra_in_vocab)}"]
+
+
 def distil(options: argparse.Namespace) -> Record:
     """All steps. Returns the record.
 
@@ -134,6 +140,7 @@ def distil(options: argparse.Namespace) -> Record:
     teachers = options.teachers or train_seeds(
         options.dir / "teacher", [options.config], options.set, seeds=options.seeds, jobs=options.jobs
     )
+    levers.check_finished(teachers)
     config = teachers[0].config()
     if len(config.data.sources) > 1:
         raise UsageError(f"{teachers[0].path}: reads several sources; distillation is of runs with a single one")
@@ -143,11 +150,14 @@ def distil(options: argparse.Namespace) -> Record:
     candidates = translate_to(path, teachers, sources, search, device=options.device)
     chosen = {"by": options.by, "keep": options.keep, "min_score": options.min_score}
     pairs, dropped = select(sources, references, candidates, **chosen)
-    prefix = options.dir / ("task2-distilled" if _uses_task2(teachers) else "distilled")
+    prefix = options.dir / "distilled"
     write_pairs(prefix, (config.data.source_language, config.data.target_language), pairs)
-    settings = [*options.set, f"data.extra={json.dumps([str(prefix)])}"]
     students = train_seeds(
-        options.dir / "student", [options.student], settings, seeds=options.students, jobs=options.jobs
+        options.dir / "student",
+        [options.student],
+        [*options.set, *extra_of_student(config, prefix)],
+        seeds=options.students,
+        jobs=options.jobs,
     )
     ensemble = levers.validate(teachers, device=options.device, keep_in=options.dir / "hyps" / "ensemble")
     record = {
@@ -197,11 +207,7 @@ def _entry(run: RunDir, label: str, options: argparse.Namespace, *, test: bool) 
     return levers.entry(run, validated, test=test, device=options.device, keep_in=keep_in)
 
 
-def _uses_task2(runs: Sequence[RunDir]) -> bool:
-    return any(levers.TASK2 in json.dumps(run.config().data.extra) for run in runs)
-
-
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/distil", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -232,7 +238,7 @@ def main() -> int:
     """Run what is missing, and print the scores."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
-        print("\n".join(render(distil(parser().parse_args()))))
+        print("\n".join(render(distil(build_parser().parse_args()))))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -73,9 +73,7 @@ def adopt(
         UsageError: a run has not finished, or the test sets are not to be looked at.
     """
     check_chosen(test, chosen_on)
-    for run in (*runs, *against):
-        if not run.is_finished():
-            raise UsageError(f"{run.path}: not a finished run; a record needs one, continue it with --resume")
+    check_finished([*runs, *against])
     validated = [validate([run], device=device) for run in against]
     written = []
     for settings, of_row in _rows(runs):
@@ -93,6 +91,13 @@ def adopt(
         write_json(path, {**record, "environment": describe("scripts/levers")})
         written.append(path)
     return written
+
+
+def check_finished(runs: Sequence[RunDir]) -> None:
+    """Raises UsageError if a run has not finished."""
+    for run in runs:
+        if not run.is_finished():
+            raise UsageError(f"{run.path}: not a finished run; a record needs one, continue it with --resume")
 
 
 def check_chosen(test: bool, chosen_on: str | None) -> None:

@@ -136,6 +136,14 @@ def test_the_closest_hypotheses_become_pairs():
     assert pairs == [("eins", "one dogs"), ("eins", "a cat"), ("zwei", "two dog"), ("drei", "xyz")]
 
 
+def test_a_student_keeps_the_extra_pairs_of_its_teachers():
+    teacher = load_config(["multi30k-extra"])
+    student = load_config(["multi30k-distilled"], distil.extra_of_student(teacher, Path("runs/distilled")))
+    assert student.data.extra == [*teacher.data.extra, "runs/distilled"]
+    assert student.data.extra_in_vocab
+    assert not load_config(["multi30k-distilled"]).data.extra_in_vocab
+
+
 def stamps(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
@@ -144,7 +152,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     own = ["--set", f"data.data_dir={runs[0].path.parent}", *(word for one in TINY for word in ("--set", one))]
     where = ["--dir", str(tmp_path / "distil"), "--record", str(tmp_path / "record.json"), "--device", "cpu"]
     teachers = ["--teachers", *(str(run.path) for run in runs), "--student", "quickstart"]
-    options = distil.parser().parse_args([*teachers, "--beam-size", "2", "--n-best", "2", *own, *where])
+    options = distil.build_parser().parse_args([*teachers, "--beam-size", "2", "--n-best", "2", *own, *where])
     record = distil.distil(options)
     before = stamps(options.dir)
     assert distil.distil(options)["runs"] == record["runs"]
