@@ -279,10 +279,12 @@ class ValidationConfig(Section):
 
 
 class ObjectiveConfig(Section):
-    """An extra loss, named after a file in `train/objectives/`, with its own `options`. With a `weight` of 0 it is only
-    measured."""
+    """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts from `start` to `end`,
+    shares of all updates. Outside of them, as with a `weight` of 0, it is only measured."""
 
     weight: Weight = 1.0
+    start: Probability = 0.0
+    end: Probability = 1.0
     options: Options = {}
 
 

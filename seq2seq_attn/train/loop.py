@@ -193,7 +193,13 @@ class Trainer:
         epoch = state.epoch
         rate = self._schedules.learning_rate(state.update, plateau_factor=state.plateau.factor)
         ratio = self._schedules.teacher_forcing_ratio(state.update)
-        result = self._updater.train_step(batches, update=state.update, learning_rate=rate, teacher_forcing_ratio=ratio)
+        result = self._updater.train_step(
+            batches,
+            update=state.update,
+            learning_rate=rate,
+            teacher_forcing_ratio=ratio,
+            objective_weights=self._schedules.objective_weights(state.update),
+        )
         state.take_batches(len(batches.indices), num_batches_of_epoch=num_batches_of_epoch)
         state.elapsed_s = self._session.elapsed_s
         state.window.seconds += time.monotonic() - began_at

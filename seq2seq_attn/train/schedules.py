@@ -1,8 +1,9 @@
-"""Learning rate and teacher forcing ratio as functions of the update."""
+"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update."""
 
 from __future__ import annotations
 
-from seq2seq_attn.config import TrainConfig
+from seq2seq_attn.config import ObjectiveConfig, TrainConfig
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.train.optim import learning_rate_factor
 from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
 
@@ -24,6 +25,7 @@ class Schedules:
             ends.append(config.max_updates)
         self.total_updates = min(ends, default=None)
         self.learning_rate(config.schedule.warmup_updates, plateau_factor=1.0)
+        self.objective_weights(0)
 
     def learning_rate(self, update: int, *, plateau_factor: float) -> float:
         """Of this update (0 = first)."""
@@ -36,3 +38,24 @@ class Schedules:
         return teacher_forcing_ratio(
             update, schedule=config.schedule, start=config.start, end=config.end, num_updates=config.num_updates
         )
+
+    def objective_weights(self, update: int) -> dict[str, float]:
+        """Of this update (0 = first); 0 where an objective does not act.
+
+        Raises:
+            UsageError: an objective never acts, or in a part of a training whose end is not set.
+        """
+        objectives = self._config.objectives.items()
+        return {name: one.weight if self._acts(name, one, update) else 0.0 for name, one in objectives}
+
+    def _acts(self, name: str, one: ObjectiveConfig, update: int) -> bool:
+        if (one.start, one.end) == (0.0, 1.0):
+            return True
+        if one.start >= one.end:
+            raise UsageError(f"train.objectives.{name}.start={one.start}: expected less than its end, {one.end}")
+        if self.total_updates is None:
+            raise UsageError(
+                f"train.objectives.{name}: start={one.start} and end={one.end} are shares of the training, whose end "
+                "is not set; set train.max_epochs or train.max_updates"
+            )
+        return one.start * self.total_updates <= update < one.end * self.total_updates

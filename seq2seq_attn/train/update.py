@@ -94,16 +94,28 @@ class Updater:
         return batch.pin_memory() if self._device.type == "cuda" else batch
 
     def train_step(
-        self, batches: UpdateBatches, *, update: int, learning_rate: float, teacher_forcing_ratio: float
+        self,
+        batches: UpdateBatches,
+        *,
+        update: int,
+        learning_rate: float,
+        teacher_forcing_ratio: float,
+        objective_weights: Mapping[str, float] | None = None,
     ) -> UpdateResult:
         """Make one update. The gradient is that of the micro-batches' loss sum, divided by the target tokens of all
         ranks, plus the weighted mean of each objective. Each model's gradient is clipped by its own norm.
+
+        Args:
+            batches: the micro-batches of this rank.
+            update: its number (0 = first).
+            objective_weights: from this update on; None: as before, at first those of the configuration.
 
         Raises:
             UserError: memory runs out; the message names the setting to lower.
         """
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
+        self._weights.update(objective_weights or {})
         with explained_out_of_memory(self._config.batch):
             counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)

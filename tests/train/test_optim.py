@@ -119,3 +119,27 @@ def test_average_reaches_its_decay() -> None:
     average.load_state_dict({"weight": torch.ones(1, 1)})
     average.update(1000)
     assert average.state_dict()["weight"].item() == 0.5
+
+
+def test_an_objective_acts_in_its_part_of_the_training():
+    objectives = {
+        "coverage": {"weight": 0.5, "start": 0.8},
+        "guided": {"weight": 2, "end": 0.5},
+        "entropy": {"weight": 1},
+    }
+    schedules = Schedules(TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5)
+    assert schedules.objective_weights(0) == {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}
+    assert schedules.objective_weights(5) == {"coverage": 0.0, "guided": 0.0, "entropy": 1.0}
+    assert schedules.objective_weights(8) == {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"objectives": {"coverage": {"start": 0.5, "end": 0.5}}}, "start=0.5: expected less than its end, 0.5"),
+        ({"objectives": {"coverage": {"start": 0.5}}, "max_epochs": None}, "whose end is not set"),
+    ],
+)
+def test_an_objective_that_cannot_act_is_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        Schedules(TrainConfig.model_validate(settings), updates_per_epoch=5)

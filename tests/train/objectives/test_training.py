@@ -110,6 +110,15 @@ def test_means_are_on_record_and_fall(guided_config: Callable[..., Config], tmp_
     assert curve == pytest.approx([one["guided"] for one in found])
 
 
+def test_before_its_start_an_objective_changes_nothing(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    late = "train.objectives={coverage: {weight: 5, start: 0.5}}"
+    plain, changed = (train(toy_config(*own), run_dir=tmp_path / f"run{len(own)}") for own in ((), (late,)))
+    losses, other = ([line["loss"] for line in events(run, "train")] for run in (plain, changed))
+    assert other[:3] == losses[:3]  # up to update 9 of 20
+    assert all(one != another for one, another in zip(other[4:], losses[4:], strict=True))
+    assert len(means(changed)) == len(losses) == 6
+
+
 def test_killed_and_resumed_equals_never_killed(guided_config: Callable[..., Config], tmp_path: Path) -> None:
     config = guided_config("train.max_epochs=1", "train.batch.accumulate=2")
     expected = train(config, run_dir=tmp_path / "whole")
