@@ -1,0 +1,163 @@
+"""A source of vectors: English captions from "pictures" of scenes, a vector per object (`scenes_corpus.py`).
+
+Trains the config `quickstart` on three sources: the picture; the German caption with its nouns blanked out; both. BLEU
+is that of the test set, with the paired bootstrap test of both against the German alone. The attention is that of
+forced decoding: a noun of the reference counts as attended where the largest weight of its step, among all positions
+of all sources, is on the vector of its object.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scripts.harness.records import RECORDS, ROOT, describe, read_training
+from scripts.tools.scenes_corpus import SPLITS, write_corpus
+from seq2seq_attn import load
+from seq2seq_attn.config import load_config
+from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.files import read_json, write_json
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.seeds import bootstrap, mean_difference, mean_interval
+from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.tokenizers.several import source_words
+from seq2seq_attn.text.tokenizers.vectors import has_vectors
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.heat_maps import plot_attention
+
+RECORD = RECORDS / "scenes.json"
+PLOT = ROOT / "docs" / "plots" / "scenes-attention.png"
+CONFIG, TEST = "quickstart", "test"
+PICTURE = "vectors"
+SYSTEMS = ((PICTURE,), ("de",), ("de", PICTURE))
+NUM_MAPS, MAP_OBJECTS = 4, 3
+SETTINGS = ("data.max_length_ratio=30", "train.num_threads=1", "train.device=cpu")
+"""a picture of one object may have a caption of a dozen words"""
+
+Gold = list[dict[str, Any]]
+
+
+def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
+    """A run with these sources; one that is there is continued."""
+    own = [
+        f"name=scenes-{'-'.join(sources)}",
+        f"data={{corpus: files, data_dir: {directory}, source_languages: [{','.join(sources)}]}}",
+        *(f"data.{split}={directory / split}" for split in ("train", "valid")),
+        f"data.test={{{TEST}: {directory / TEST}}}",
+    ]
+    path = directory / "-".join(sources)
+    if (path / "finished.json").exists():
+        return RunDir(path)
+    config = load_config([CONFIG], [*own, *SETTINGS, *overrides])
+    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+
+
+def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
+    """The test set's source lines."""
+    columns = [read_lines(directory / f"{TEST}.{source}") for source in sources]
+    return ["\t".join(line) for line in zip(*columns, strict=True)]
+
+
+def score(run: RunDir, lines: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
+    """The test set's translations, scored."""
+    hypotheses = [translation.text for translation in load(run.path, "cpu").translate(lines, keep_attention=False)]
+    return Measure("bleu", list(references)).statistics(hypotheses)
+
+
+def count_attended(run: RunDir, lines: Sequence[str], references: Sequence[str], gold: Gold) -> dict[str, int]:
+    """Nouns of the references, and how many of them have their largest weight on the vector of their object."""
+    nouns = attended = 0
+    for line, pair, of_line in zip(lines, load(run.path, "cpu").score(lines, references), gold, strict=True):
+        words = source_words(line, pair.source_tokens[:-1])
+        weights_TS = word_weights(pair, words, of_line["words"])
+        first = next(position for position, word in enumerate(words) if has_vectors([word]))
+        for thing, position in of_line["nouns"]:
+            weights_S = weights_TS[position]
+            on_ends = 1.0 - weights_S.sum()
+            nouns += 1
+            attended += weights_S.argmax() == first + thing and weights_S[first + thing] > on_ends
+    return {"nouns": nouns, "attended": int(attended)}
+
+
+def draw_maps(run: RunDir, directory: Path, gold: Gold) -> None:
+    """Draw the attention of the first captions with as many objects as `MAP_OBJECTS`."""
+    lines = lines_of(directory, (PICTURE,))
+    chosen = [number for number, one in enumerate(gold) if len(one["labels"]) >= MAP_OBJECTS][:NUM_MAPS]
+    found = load(run.path, "cpu").translate([lines[number] for number in chosen])
+    maps = [
+        AttentionMap.of([*gold[number]["labels"], "<eos>"], one.tokens, one.attention)
+        for number, one in zip(chosen, found, strict=True)
+        if one.attention is not None
+    ]
+    plot_attention(PLOT, maps, [one.text for one in found])
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/scenes", description=__doc__)
+    parser.add_argument("--dir", type=Path, default=Path("runs/scenes"), help="text and runs; default: %(default)s")
+    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    parser.add_argument("--num-train", type=int, default=SPLITS["train"], metavar="N", help="default: %(default)s")
+    parser.add_argument("--num-test", type=int, default=SPLITS["test"], metavar="N", help="default: %(default)s")
+    parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
+    parser.add_argument("--plot", action="store_true", help="draw docs/plots/scenes-attention.png as well")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
+    return parser.parse_args(arguments)
+
+
+def measure(directory: Path, overrides: Sequence[str], references: list[str], gold: Gold) -> dict[str, Any]:
+    """Train the systems, and score and count; the rows of the record."""
+    lines = {sources: lines_of(directory, sources) for sources in SYSTEMS}
+    runs = {sources: train_run(directory, sources, overrides) for sources in SYSTEMS}
+    scored = {sources: score(run, lines[sources], references) for sources, run in runs.items()}
+    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    _, german, both = SYSTEMS
+    rows = []
+    for sources, run in runs.items():
+        row: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples[sources]).to_dict()}
+        if sources == both:
+            gain = samples[both].mean - samples[german].mean, samples[both].means_R - samples[german].means_R
+            test = mean_difference(samples[german], samples[both])
+            row |= {"gain": percentile_interval(*gain).to_dict(), "paired_bootstrap": test.to_dict()}
+        if PICTURE in sources:
+            row |= count_attended(run, lines[sources], references, gold)
+        rows.append(row | {"training": read_training(run.path)})
+    signature = scored[german].score().signature
+    return {"systems": rows, "seed": runs[both].config().seed, "signature": signature}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the corpus, train, print a line per system, write the record."""
+    options = read_options(arguments)
+    directory: Path = options.dir
+    write_corpus(directory, {**SPLITS, "train": options.num_train, "test": options.num_test})
+    if options.corpus:
+        return
+    gold: Gold = read_json(directory / "gold.json")[TEST]
+    measured = measure(directory, options.set, read_lines(directory / f"{TEST}.en"), gold)
+    for row in measured["systems"]:
+        attended = f", {row['attended']} of {row['nouns']} nouns attended" if "nouns" in row else ""
+        print(f"{'+'.join(row['sources']):12} BLEU {row['bleu']['value']:.1f}{attended}")
+    objects = sum(len(one["labels"]) for one in gold)
+    about = {
+        "num_train": options.num_train,
+        "num_test": len(gold),
+        "objects": round(objects / len(gold), 2),
+        "config": CONFIG,
+        "set": [*SETTINGS, *options.set],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": describe("scripts/scenes"),
+    }
+    write_json(options.record, {"what": "English captions from a vector per object", **measured, **about})
+    if options.plot:
+        draw_maps(RunDir(directory / PICTURE), directory, gold)
+
+
+if __name__ == "__main__":
+    main()
