@@ -1,4 +1,4 @@
-"""The part of docs/results.md that shows other measurements: the command line, lexicons, several sources, resume."""
+"""The part of docs/results.md that shows other measurements: the command line, lexicons, sources, vectors, resume."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ def other_records() -> Iterator[str]:
         yield from lexicons_block(value)
     if value := records.get("sources"):
         yield from sources_block(value)
+    if value := records.get("scenes"):
+        yield from scenes_block(value)
     if value := records.get("kill-resume"):
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
@@ -95,3 +97,33 @@ def sources_block(value: Record) -> Iterator[str]:
         p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
         bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
         yield f"| {', '.join(row['sources'])} | {bleu} | {gained} | {p_value} |"
+
+
+def scenes_block(value: Record) -> Iterator[str]:
+    """BLEU of captions from a vector per object, from German without its nouns, and from both."""
+    environment = value["environment"]
+    names = {"vectors": "a vector per object", "de": "German without its nouns"}
+    yield from ["", "## A picture as a source", ""]
+    yield (
+        f"`scripts/scenes`: {value['what']}, {value['objects']:g} objects on average in random order, and from the "
+        f"German caption with its nouns blanked out; {value['num_train']:,} training pairs, n = {value['num_test']}; "
+        f"config `{value['config']}` with `{' '.join(value['set'])}`, seed {value['seed']}; 95 % bootstrap intervals; "
+        f"{environment['device_name']}, commit {environment['git']['commit'][:12]}, {value['date'][:10]}; "
+        f"{value['signature']}. Attended: nouns of the reference, which the model is given, whose step has its largest "
+        "weight on the vector of their object."
+    )
+    yield from [
+        "",
+        "| sources | BLEU | gain over the German | p (paired bootstrap) | attended |",
+        "|---|---|---|---|---|",
+    ]
+    for row in value["systems"]:
+        gain = row.get("gain")
+        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
+        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
+        attended = ""
+        if "nouns" in row:
+            attended = f"{100 * row['attended'] / row['nouns']:.1f} % of {row['nouns']:,} nouns"
+        sources = " and ".join(names[source] for source in row["sources"])
+        yield f"| {sources} | {bleu} | {gained} | {p_value} | {attended} |"
+    yield from ["", "![Attention on the objects of a scene](plots/scenes-attention.png)"]
