@@ -37,7 +37,7 @@ CONFIG, TEST = "quickstart", "test"
 PICTURE = "vectors"
 SYSTEMS = ((PICTURE,), ("de",), ("de", PICTURE))
 NUM_MAPS, MAP_OBJECTS = 4, 3
-SETTINGS = ("data.max_length_ratio=30", "train.num_threads=1", "train.device=cpu")
+SETTINGS = ("data.max_length_ratio=30", "train.max_epochs=5", "train.num_threads=1", "train.device=cpu")
 """a picture of one object may have a caption of a dozen words"""
 
 Gold = list[dict[str, Any]]

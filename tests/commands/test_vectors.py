@@ -293,3 +293,30 @@ def test_names_of_files_are_not_text(tokenizer: str, joint: str, tmp_path: Path)
         assert split_sources(beside.source_tokenizer.tokenize(both))[0] == german.source_tokenizer.tokenize(line)
     if tokenizer == "spacy" or joint == "false":
         assert alone.target_vocab == german.target_vocab
+
+
+def test_an_ensemble_reads_vectors(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = options(trained, ALONE, "train.max_updates=1", "seed=2")
+    assert run(["train", "--run-dir", str(trained / "other"), *given]) == 0
+    runs = [f"--run={trained / name}" for name in ("alone", "other")]
+    links = trained / "ensemble"
+    assert len(outputs(capsys, "translate", *runs, f"--alignment={links}", picture(trained))) == 1
+    assert links.read_text()
+
+
+def test_own_text_of_vectors_in_two_processes_and_on_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pictures(Path("corpus"))
+    settings = [*toy_settings(Path("corpus"))[7:], "data.num_processes=2", "train.max_updates=1"]
+    given = ["-c", "base", *(f"--set={setting}" for setting in settings), "--source-language=vectors"]
+    given.append("--target-language=en")
+    text = [f"--{name}=corpus/{split}" for name, split in (("train", "train"), ("valid", "valid"), ("test", "test"))]
+    assert run(["train", "--run-dir=run", "--set=data.data_dir=data", *text, *given]) == 0
+    config = RunDir("run").config()
+    assert (config.data.source_language, config.data.target_language) == ("vectors", "en")
+    assert run(["evaluate", "run", "--report=page.html"]) == 0
+    assert "[1]" in Path("page.html").read_text(encoding="utf-8")
+    Path("table.tsv").write_text(f"vectors\ten\n{Path('corpus/p1.npy')}\tdog\n", encoding="utf-8")
+    assert len(outputs(capsys, "score", "table.tsv", "--run=run")) == 1
