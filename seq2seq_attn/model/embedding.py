@@ -33,8 +33,8 @@ class Embedding(nn.Embedding):
 
 
 class VectorEmbedding(nn.Module):
-    """Given vectors, such as regions of a picture, through a linear layer to the size of token embeddings (Huang et al.
-    2016, section 3.1), with the same dropout. EOS is a vector of zeros, so its embedding is the bias."""
+    """Given vectors, such as regions of a picture, through a linear layer to the size of token embeddings (after Huang
+    et al. 2016), with the same dropout. EOS is a vector of zeros, so its embedding is the bias."""
 
     def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
         super().__init__()
@@ -49,7 +49,11 @@ class VectorEmbedding(nn.Module):
         return embedded if factors is None else embedded * factors
 
 
-def _draw_mask(embedding: Embedding | VectorEmbedding, tokens: Tensor) -> Tensor | None:
+SourceEmbedding = Embedding | VectorEmbedding
+"""what an encoder calls on `SourceBatch.inputs`"""
+
+
+def _draw_mask(embedding: SourceEmbedding, tokens: Tensor) -> Tensor | None:
     """The dropout mask [..., E] for tokens [...]; None for no dropout."""
     if not embedding.training or (embedding.dropout == 0.0 and embedding.token_dropout == 0.0):
         return None

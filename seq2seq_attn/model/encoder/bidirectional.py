@@ -21,7 +21,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
 
@@ -38,7 +38,7 @@ class Bidirectional(Encoder):
 
     def __init__(
         self,
-        embedding: Embedding,
+        embedding: SourceEmbedding,
         build_cell: CellBuilder,
         *,
         hidden_size: int,
@@ -80,7 +80,7 @@ class Bidirectional(Encoder):
 
 def build(
     *,
-    embedding: Embedding,
+    embedding: SourceEmbedding,
     build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,

@@ -24,7 +24,7 @@ from seq2seq_attn.config import NumLayers, Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Embedding, Positions
+from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
 
 
@@ -40,7 +40,7 @@ class Convolutional(Encoder):
 
     def __init__(
         self,
-        embedding: Embedding,
+        embedding: SourceEmbedding,
         *,
         hidden_size: int,
         num_layers: tuple[int, int],
@@ -83,7 +83,7 @@ class Convolutional(Encoder):
 
 def build(
     *,
-    embedding: Embedding,
+    embedding: SourceEmbedding,
     build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,

@@ -17,14 +17,14 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Embedding, Positions
+from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
 class Embeddings(Encoder):
     """Words and positions through one linear layer, with dropout on what it gives."""
 
-    def __init__(self, embedding: Embedding, *, memory_size: int, num_positions: int, dropout: float) -> None:
+    def __init__(self, embedding: SourceEmbedding, *, memory_size: int, num_positions: int, dropout: float) -> None:
         super().__init__(memory_size)
         self.embedding = embedding
         self.positions = Positions(num_positions, embedding.embedding_dim)
@@ -40,7 +40,7 @@ class Embeddings(Encoder):
 
 def build(
     *,
-    embedding: Embedding,
+    embedding: SourceEmbedding,
     build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
 
@@ -31,7 +31,7 @@ class Reversed(Encoder):
 
     def __init__(
         self,
-        embedding: Embedding,
+        embedding: SourceEmbedding,
         build_cell: CellBuilder,
         *,
         hidden_size: int,
@@ -66,7 +66,7 @@ class Reversed(Encoder):
 
 def build(
     *,
-    embedding: Embedding,
+    embedding: SourceEmbedding,
     build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,

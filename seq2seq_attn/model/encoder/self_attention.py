@@ -19,7 +19,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import CellBuilder
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
@@ -27,7 +27,14 @@ class SelfAttention(Encoder):
     """`num_layers` layers of self-attention and of a feed-forward network."""
 
     def __init__(
-        self, embedding: Embedding, *, memory_size: int, num_layers: int, num_heads: int, ratio: int, dropout: float
+        self,
+        embedding: SourceEmbedding,
+        *,
+        memory_size: int,
+        num_layers: int,
+        num_heads: int,
+        ratio: int,
+        dropout: float,
     ) -> None:
         super().__init__(memory_size)
         self.embedding = embedding
@@ -61,7 +68,7 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
 
 def build(
     *,
-    embedding: Embedding,
+    embedding: SourceEmbedding,
     build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,
