@@ -134,7 +134,9 @@ def test_each_vector_counts_and_padding_does_not(trained: Path, tmp_path: Path) 
     assert [t.text for t in translator.translate(["", names[3]])] == ["", ""]
 
 
-def test_attention_has_a_position_per_vector(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attention_has_a_position_per_vector(
+    trained: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     vectors = np.load(picture(trained, 3))
     labels = [f"[{number + 1}]" for number in range(len(vectors))]
     links = trained / "links"
@@ -144,6 +146,7 @@ def test_attention_has_a_position_per_vector(trained: Path, capsys: pytest.Captu
     assert json.loads(line)["unknown"] == []
     words = {int(link.split("-")[0]) for link in links.read_text().split()}
     assert words <= {*range(2 + len(vectors))}
+    assert "do not spell its words" not in caplog.text
     [found] = load(trained / "alone").score([picture(trained, 3)], ["dog man"])
     map = found.attention_map()
     assert map is not None
