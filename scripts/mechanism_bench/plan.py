@@ -127,6 +127,7 @@ QUESTIONS = {
     "decoder/conditional": "What if it looks in the middle, between two cells?",
     "output/softmax": "How is the next word predicted? The standard answer: from the target vocabulary.",
     "output/copy": "How can the model write names that are in no vocabulary?",
+    "output/history_pointer": "Can the model repeat its own words by pointing at them?",
     "output/copynet": "Should copying have scores of its own, instead of borrowing attention's?",
     "output/lexical": "Can rare words be translated straight from their embeddings, past encoder and decoder?",
     "output/lexicon": "Does a dictionary that is estimated from the training pairs help?",

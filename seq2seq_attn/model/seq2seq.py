@@ -5,18 +5,32 @@ Shapes: B sentence pairs, R rows in search, V target vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
-from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, History, Memory, StepOutput
 from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import UNK
+
+
+class Recorded(NamedTuple):
+    """The decoder's state and its steps so far: the state of a model whose output needs the history."""
+
+    decoder: Any
+    history: History | None
+    """None before the first step"""
+
+    @property
+    def attention(self) -> Any:
+        """The attention's state."""
+        return self.decoder.attention
 
 
 class Seq2Seq(nn.Module):
@@ -39,13 +53,21 @@ class Seq2Seq(nn.Module):
         """Encode a source batch: the decoder's memory, and its state before the first step."""
         encoded = self.encoder(source)
         memory, state = self.decoder.prepare(encoded, source)
+        if self.output.needs_history:
+            state = Recorded(state, None)
         return memory._replace(output=self.output.prepare(encoded, source)), state
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
         """One decoder step after the previous tokens (BOS at first). Tokens beyond the target vocabulary, which were
         copied from the source, are embedded as UNK."""
         known_R = prev_ids_R.masked_fill(prev_ids_R >= self.embedding.num_embeddings, UNK)
-        return self.decoder.step(self.embedding(known_R), state, memory)
+        if not isinstance(state, Recorded):
+            return self.decoder.step(self.embedding(known_R), state, memory)
+        step = self.decoder.step(self.embedding(known_R), state.decoder, memory)
+        history = History(known_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
+        if state.history is not None:
+            history = History(*(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True)))
+        return step._replace(state=Recorded(step.state, history), history=history)
 
     @property
     def shows_weights(self) -> bool:

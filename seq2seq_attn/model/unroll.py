@@ -31,11 +31,13 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     keep_TB = draw_forcing(tgt_in_TB, teacher_forcing_ratio)
     steps: list[StepOutput] = []
     draws: list[Draw] = []
+    read: list[Tensor] = []
     ids_B = tgt_in_TB[0]
     for t in range(len(tgt_in_TB)):
         step = model.step(ids_B, state, memory)
         state = step.state
-        steps.append(step._replace(state=None))
+        steps.append(step._replace(state=None, history=None))
+        read.append(ids_B)
         if isinstance(draw := getattr(state, "attention", None), Draw):
             draws.append(draw)
         if t + 1 < len(tgt_in_TB):
@@ -44,6 +46,8 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
     outputs = _outputs(steps, batch, memory)
+    if model.output.needs_history:
+        outputs = outputs._replace(read_ids_TB=torch.stack(read))
     return outputs._replace(draws=Draws(*map(torch.stack, zip(*draws, strict=True)))) if draws else outputs
 
 

@@ -2,8 +2,8 @@
 
 A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 
-Shapes: B rows (sentence pairs, or rows in search), S source positions, E embedding size, H hidden size, M context size,
-F features.
+Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding size, H hidden size,
+M context size, F features.
 """
 
 from __future__ import annotations
@@ -37,6 +37,15 @@ class Memory(NamedTuple):
         return cls(attention, source.ids_BS, source.surface_ids_BS)
 
 
+class History(NamedTuple):
+    """The decoder's steps so far, this one included, for outputs that point to past target tokens."""
+
+    ids_BK: Tensor
+    """int64, the token that each step has read, BOS at first; PAD where there is no step"""
+    hidden_BKH: Tensor
+    """the state after it"""
+
+
 class StepOutput(NamedTuple):
     """One decoder step."""
 
@@ -50,6 +59,8 @@ class StepOutput(NamedTuple):
     """attention, in float32 or wider"""
     state: Any
     """for the next step; its field `attention` is the attention's state"""
+    history: History | None = None
+    """None: the output does not ask for it (`Output.needs_history`)"""
 
 
 class Decoder(nn.Module, ABC):

@@ -2,8 +2,8 @@
 
 A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 
-Shapes: B rows, T steps, N target tokens of a batch, padded to a multiple, S source positions, F features, V target
-vocabulary.
+Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
+F features, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
-from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.text.ibm1 import TranslationTable
@@ -55,6 +55,8 @@ class Outputs(NamedTuple):
     """of the target tokens, without gradient; for objectives that need them"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
     """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
+    read_ids_TB: Tensor | None = None
+    """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None
     """attention weights of the reverse model, which reads the target and predicts the source; with gradient, for
     objectives that compare directions"""
@@ -64,8 +66,21 @@ class Outputs(NamedTuple):
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
-        step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None)
+        history = self._history(positions_N)
+        step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
         return step, select_rows(self.memory, positions_N % self.hidden_TBH.shape[1])
+
+    def _history(self, positions_N: Tensor) -> History | None:
+        """Of the steps at these positions; later steps are padding."""
+        if self.read_ids_TB is None:
+            return None
+        num_steps, num_pairs = self.read_ids_TB.shape
+        steps_K = torch.arange(num_steps, device=positions_N.device)
+        is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
+        rows_N = positions_N % num_pairs
+        ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
+        hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
+        return History(ids_NK, hidden_NKH)
 
 
 class BatchLoss(NamedTuple):
@@ -84,13 +99,14 @@ class Output(nn.Module, ABC):
     `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
     `needs_weights` says whether it reads attention weights over source positions, `needs_embeddings` whether it reads
     `Encoded.embedded_BSE`; a model that lacks them is refused before data is prepared. `needs_table` says whether
-    `set_table` is called before training starts.
+    `set_table` is called before training starts, `needs_history` whether it reads `StepOutput.history`.
     """
 
     copies_source: bool = False
     needs_weights: bool = False
     needs_embeddings: bool = False
     needs_table: bool = False
+    needs_history: bool = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
         """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor.

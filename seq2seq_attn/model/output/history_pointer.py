@@ -1,0 +1,70 @@
+"""A softmax over the target vocabulary, mixed with a pointer to the words written so far (Merity et al. 2017, "Pointer
+sentinel mixture models", sections 2.2 to 2.4).
+
+    p(w) = g P_vocab(w) + sum_{i <= t: w_i = w} a_i        [a ; g] = softmax([q . h_1 ; ... ; q . h_t ; q . s])
+    q = tanh(W h_t + b)
+
+P_vocab = softmax(W_o features + b_o), as in `softmax.py`. h_i is the decoder's state after it has read the target token
+w_i, h_t the current one, and s the sentinel, a vector. The weight of the sentinel is the gate g. BOS is not a word: the
+first word comes from P_vocab alone. W and b are `query_projection`, s is `sentinel_H`.
+
+    L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
+
+The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100 words, as sentences are
+shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). Any decoder and any attention will do; with
+the attention `self_history` the past is both in the context and in the output.
+
+Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.model.copying import Copying
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import ScoredOutput, wide
+from seq2seq_attn.text.vocab import UNK
+
+
+class HistoryPointer(ScoredOutput):
+    """One linear layer for P_vocab, one for the query, and the sentinel."""
+
+    needs_history = True
+
+    def __init__(self, feature_size: int, hidden_size: int, num_ids: int) -> None:
+        super().__init__(feature_size, num_ids)
+        self.query_projection = nn.Linear(hidden_size, hidden_size)
+        self.sentinel_H = nn.Parameter(torch.empty(hidden_size))
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        mixture = self._mixture(step)
+        return mixture.log_probs()[:, : self.projection.out_features]
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ScoredOutput.score`."""
+        return self._mixture(step).score(targets_N)
+
+    def _mixture(self, step: StepOutput) -> Copying:
+        """The weights a add up to 1 - g, so there is no other share of copies."""
+        if step.history is None:
+            raise ValueError("history_pointer: a step without history")
+        ids_NK, hidden_NKH = step.history
+        query_NH = torch.tanh(self.query_projection(step.hidden_BH))
+        scores_NK = wide(torch.bmm(hidden_NKH.to(query_NH.dtype), query_NH.unsqueeze(2)).squeeze(2))
+        is_word_NK = ids_NK >= UNK
+        sentinel_N1 = wide(query_NH @ self.sentinel_H.to(query_NH.dtype)).unsqueeze(1)
+        scores = torch.cat([scores_NK.masked_fill(~is_word_NK, -torch.inf), sentinel_N1], dim=1)
+        weights, log_weights = torch.softmax(scores, dim=1), torch.log_softmax(scores, dim=1)
+        logits_NV = wide(self.projection(step.features_BF))
+        log_gate_N1 = log_weights[:, -1:]
+        return Copying(logits_NV, log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)
+
+
+def build(
+    *, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int
+) -> HistoryPointer:
+    """No options."""
+    return HistoryPointer(feature_size, hidden_size, num_ids)
