@@ -78,7 +78,8 @@ class DataConfig(Section):
     `files`. Without `valid`, a tenth of the training pairs is set aside, at most 1,000.
 
     `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
-    has a file for each, a list names a file for each, and a table has a column for each.
+    has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
+    source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
     """
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"

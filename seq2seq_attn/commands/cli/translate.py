@@ -117,6 +117,7 @@ def translate(
     """Translate texts, a file or standard input: output line i translates input line i.
 
     A blank line gives a blank line. A run with several sources takes a TEXT or -i FILE for each, or columns with tabs.
+    For a source of vectors, a TEXT or line is the path of a .npy file, or FILE.npz:KEY.
     """
     from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions
