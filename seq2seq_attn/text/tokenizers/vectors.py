@@ -11,7 +11,9 @@ import hashlib
 import os
 import re
 import stat
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,11 @@ FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
 """numbers of a vector"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
+_DAMAGED = (
+    *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""raised for bytes that are no array: a header may ask for any size, compression or syntax"""
 
 
 class VectorToken(str):
@@ -98,7 +105,7 @@ def read_vectors(file: str) -> FloatArray:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
-    except (EOFError, OSError, OverflowError, ValueError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         raise _unreadable(file, error) from None
     if array.ndim != 2:
         raise UserError(f"{file}: an array with {array.ndim} dimensions; expected two, a row for each vector")
@@ -184,7 +191,7 @@ def hash_vectors(files: Iterable[str]) -> str:
         if path not in digests:
             try:
                 digests[path] = sha256_of(Path(path))
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise _unreadable(path, error) from None
         total.update(f"{digests[path]}\n".encode())
     return total.hexdigest()

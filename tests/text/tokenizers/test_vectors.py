@@ -1,0 +1,99 @@
+"""Files of vectors: read, named as tokens, hashed; damaged ones are refused."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words
+from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, VectorToken, hash_vectors, read_vectors, vectors_of
+
+ARRAY = np.arange(6, dtype=np.float64).reshape(3, 2)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    np.save(tmp_path / "one.npy", ARRAY)
+    return str(tmp_path / "one.npy")
+
+
+def test_a_token_says_where_its_vector_is(file: str) -> None:
+    tokens = VectorsTokenizer(2).tokenize(f" {file}\n")
+    assert tokens == ["[1]", "[2]", "[3]"]
+    copies = pickle.loads(pickle.dumps(tokens))
+    assert [(token.file, token.number) for token in copies] == [(file, number) for number in range(3)]
+    [first, second] = vectors_of([["a", *copies[1:]], ["b"]], 2)
+    assert first.tolist() == [[0, 0], [2, 3], [4, 5]]
+    assert second.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "uint8", ">f8"])
+def test_any_numbers_are_read_as_float32(dtype: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.asfortranarray(ARRAY.astype(dtype)))
+    np.savez_compressed(tmp_path / "x.npz", key=ARRAY.astype(dtype))
+    for name in ("x.npy", "x.npz:key"):
+        found = read_vectors(str(tmp_path / name))
+        assert found.dtype == np.float32
+        assert found.tolist() == ARRAY.tolist()
+
+
+def test_a_replaced_archive_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    for shift in (0.0, 1.0):
+        np.savez(path, **{"a": ARRAY + shift, "more" * int(shift + 1): ARRAY})
+        assert read_vectors(f"{path}:a").tolist() == (ARRAY + shift).tolist()
+
+
+def test_words_of_a_line_with_vectors(file: str) -> None:
+    tokenizer = SeveralTokenizer(["de", "vectors"], [SpaceTokenizer(), VectorsTokenizer(2)])
+    line = f"ein Hund\t{file}"
+    assert source_words(line, tokenizer.tokenize(line)) == ["ein", "Hund", "[1]", "[2]", "[3]"]
+    assert source_words("ein [1]", ["ein", "[1]"]) == ["ein", "[1]"]
+
+
+def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
+    for name, array in (("a", ARRAY), ("b", ARRAY), ("c", ARRAY + 1)):
+        np.save(tmp_path / f"{name}.npy", array)
+    a, b, c = (str(tmp_path / f"{name}.npy") for name in "abc")
+    assert hash_vectors([a, c]) == hash_vectors([b, c])
+    assert len({hash_vectors(files) for files in ([a, c], [c, a], [a, "", c], [a, a])}) == 4
+    for name in (str(tmp_path / "none.npy"), "a\0b.npy"):
+        with pytest.raises(UserError, match=r"no such file|null byte"):
+            hash_vectors([name])
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", ARRAY)
+    np.savez_compressed(tmp_path / "x.npz", key=ARRAY)
+    generator = random.Random(1)
+    messages = []
+    for name, key in (("x.npy", ""), ("x.npz", ":key")):
+        whole = (tmp_path / name).read_bytes()
+        for number in range(300):
+            damaged = bytearray(whole[: generator.randrange(len(whole))] if number % 3 == 0 else whole)
+            for _ in range(generator.randint(1, 4) if damaged else 0):
+                damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+            path = tmp_path / f"{number}.{name}"
+            path.write_bytes(damaged)
+            try:
+                read_vectors(f"{path}{key}")
+            except UserError as error:
+                messages.append(str(error))
+    assert len(messages) > 300
+    assert not any("\n" in message for message in messages)
+
+
+@pytest.mark.parametrize("size", [0, -1, 65_537, 2.0, "2", None])
+def test_a_size_out_of_bounds_is_refused(size: object) -> None:
+    with pytest.raises(ValueError, match="vectors of"):
+        VectorsTokenizer(size)
+
+
+def test_labels_join_to_a_line() -> None:
+    assert VectorsTokenizer(2).detokenize([VectorToken("a", 0), VectorToken("a", 1)]) == "[1] [2]"
