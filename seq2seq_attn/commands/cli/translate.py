@@ -36,7 +36,14 @@ from seq2seq_attn.commands.cli.search import (
     TopP,
 )
 
-Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences.", show_default=False)]
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        help="Sentences; for a source of vectors, paths of .npy files or FILE.npz:KEY.",
+        show_default=False,
+    ),
+]
 Runs = Annotated[
     list[Path] | None,
     typer.Option(
@@ -117,7 +124,6 @@ def translate(
     """Translate texts, a file or standard input: output line i translates input line i.
 
     A blank line gives a blank line. A run with several sources takes a TEXT or -i FILE for each, or columns with tabs.
-    For a source of vectors, a TEXT or line is the path of a .npy file, or FILE.npz:KEY.
     """
     from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions
