@@ -155,7 +155,7 @@ REASONS = {
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "objective/coverage": "from the first update on, weights on new positions are rewarded, right or wrong",
     "encoder/self_attention": "it hardly learns at the bench's learning rate of 0.003; `-low-rate` has 0.001",
-    "encoder/self_attention-low-rate": "it learns slowly: after ten epochs its loss is ten times the baseline's",
+    "encoder/self_attention-low-rate": "such layers need more updates than ten epochs have",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
 """why a row may be more than 2 BLEU below the baseline; shown where it is"""
