@@ -47,8 +47,8 @@ LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
 """Part of the model: the same weights with other files would translate differently."""
-_APPENDED = ("train.log", "metrics.jsonl", LOCK, "last")
-"""Training appends to these; every other file is replaced as a whole."""
+_APPENDED = ("train.log", "metrics.jsonl", LOCK, "last", REVERSE)
+"""Training appends to these, or writes in them; every other file is replaced as a whole."""
 _CLOCKS_DIFFER_BY_S = 24 * 3600.0
 """A run that finished more than this far in the future has a wrong date."""
 # Everything that a run writes; `overwrite` removes these and nothing else.

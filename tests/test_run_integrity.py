@@ -183,7 +183,7 @@ def test_pipes_and_devices_in_place_of_files_are_refused_at_once(
         load(run.path)
 
 
-@pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock"])
+@pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock", "reverse"])
 def test_a_resume_writes_through_no_link(run: RunDir, tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     (run.path / name).symlink_to(tmp_path / "elsewhere")
