@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
@@ -20,6 +21,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/commands/test_sources.py
+    *(
+        "seq2seq translate picture.npy",
+        'seq2seq translate "Ein Hund rennt." picture.npy',
+    ),  # tests/commands/test_vectors.py
 }
 TINY = [f"data.captions.{what}" for what in ("num_train=20", "num_valid=4", "num_test=4")]
 NUM_PAIRS = 30
@@ -63,6 +68,8 @@ def write_text_files(folder):
         for sides in ({"de": sources, "en": targets}, {"en": sources, "fr": targets}):
             for language, lines in sides.items():
                 write(folder / "corpus" / f"{split}.{language}", lines)
+    np.save(folder / "picture.npy", np.zeros((3, 4), dtype=np.float32))
+    write(folder / "corpus" / "train.vectors", ["picture.npy"] * NUM_PAIRS)
     write(folder / "english.txt", sources)
     write(folder / "french.txt", targets)
     for name in ("train.tsv", "pairs.tsv"):
