@@ -50,7 +50,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
         *(none, batch.positions_N, batch.targets_N, none, none, none),
         *(weights_TBS, none_of_memory, draws, log_probs_N),
         lambda chosen_I: weights_TBS.flatten(0, 1)[batch.positions_N[chosen_I]].clamp_min(1e-30).log(),
-        weights_TBS.permute(2, 1, 0),
+        reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
 
 

@@ -14,6 +14,7 @@ from seq2seq_attn.train.check import check_config
 
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
 BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
+WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "none", "slots")]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
@@ -37,7 +38,13 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     for language in ("de", "en"):
         (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
     text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
-    check_config(load_config([base, overlay], text if load_config([base]).data.corpus == "files" else []))
+    own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
+    config = load_config([base, overlay], own)
+    if config.model.output.name == "pointer" and overlay in WITHOUT_POSITIONS:
+        with pytest.raises(UsageError, match="reads attention weights over source positions"):
+            check_config(config)
+    else:
+        check_config(config)
 
 
 def test_every_shipped_option_of_a_variant_is_within_its_limits() -> None:
@@ -56,6 +63,10 @@ def test_an_option_of_another_type_is_refused(name: str, value: str) -> None:
 WRONG = [
     (["model.attention.name=aditive"], "no such variant; did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
+    (
+        ["model.output.name=pointer", "model.attention.name=slots", "model.tie_embeddings=none"],
+        "'pointer': reads attention weights over source positions",
+    ),
     (
         ["model.output.name=copy", "model.attention.name=fixed"],
         "'copy': reads attention weights over source positions",

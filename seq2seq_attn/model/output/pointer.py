@@ -27,6 +27,7 @@ class Pointer(Output):
     """No layers: the attention does the work."""
 
     copies_source = True
+    needs_weights = True
 
     def __init__(self, num_ids: int) -> None:
         super().__init__()
