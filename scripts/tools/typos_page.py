@@ -59,7 +59,8 @@ encoder of three LSTM layers; the corrector's decoder has three, too.
 
 The corpus is made from {words:,} words, {source}, with five kinds of typos.
 It has {train:,} training pairs, at most {per_kind} per word and kind. The test set `known` ({known:,} pairs) has
-other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows.
+other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows. The corrector also learns
+from words with two typos ({train-twice:,} pairs in all): with single ones alone it learned them by heart.
 
 A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
 one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
