@@ -6,8 +6,8 @@ and 9).
 F holds K filters over source positions, `filters` here; W is `query_projection`, V h_j + b is `keys`, U is
 `location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
 
-U starts at 0, so training begins with additive attention. With a random U one seed of three fell behind in the second
-epoch, for good: 82.5 BLEU on captions, where the others had 92.0.
+U starts at 0, so training begins with additive attention. On captions three seeds then have 88.6 to 90.9 BLEU. With a
+random U two had 92.0 and one 82.5 (`additive`: 92.9).
 """
 
 from __future__ import annotations
