@@ -13,9 +13,21 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
-__all__ = ["CONTRAST", "ActionChains", "By", "Keys", "Select", "every", "focused", "one", "show", "start_browser"]
+__all__ = [
+    "CONTRAST",
+    "ActionChains",
+    "By",
+    "Keys",
+    "Select",
+    "WebDriverWait",
+    "every",
+    "focused",
+    "one",
+    "show",
+    "start_browser",
+]
 
 FLAGS = (
     "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update "

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, Select, every, one, show
+from tests.report.browsing import CONTRAST, ActionChains, By, Select, WebDriverWait, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import payload
 
@@ -219,7 +219,7 @@ def test_tables_on_a_phone(browser, report, tmp_path):
         box = table.find_element(By.XPATH, "..")
         browser.execute_script("arguments[0].scrollIntoView()", box)
         first = within(table, "tbody th")[0]
-        assert "has-more" in box.get_attribute("class")
+        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" in box.get_attribute("class"))
         assert box.value_of_css_property("mask-image") != "none"  # the edge fades
         values = [cell.rect for cell in within(table, "tbody tr:first-child td.number")]
         assert any(rect["x"] + rect["width"] <= 390 for rect in values)  # one at least is seen whole
@@ -227,5 +227,5 @@ def test_tables_on_a_phone(browser, report, tmp_path):
         browser.execute_script("arguments[0].scrollLeft = arguments[0].scrollWidth", box)
         browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         assert first.rect["x"] == place  # it sticks
-        assert "has-more" not in box.get_attribute("class")
+        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" not in box.get_attribute("class"))
         browser.save_screenshot(str(tmp_path / f"{name}.png"))
