@@ -97,7 +97,7 @@ def kinds_of_work(folder: Path, lines: Path, run: Path) -> dict[str, Callable[[P
 
 
 def train_seconds(checkout: Path, folder: Path, precision: str, num_updates: int) -> float:
-    """CPU seconds of a training of `multi30k`, with everything around it."""
+    """CPU seconds of `seq2seq train -c multi30k`, including start, preparation and validation."""
     settings = {"train.max_updates": num_updates, "train.num_threads": 1, "train.validation.metric": "perplexity"}
     command = ["train", "-c", "multi30k", "--precision", precision, "--device", "cpu", "--overwrite"]
     command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]

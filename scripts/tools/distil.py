@@ -50,7 +50,7 @@ def train_seeds(
 
     Raises:
         UsageError: a run was started with other settings.
-        UserError: a training run failed.
+        UserError: training a seed failed.
     """
     planned = []
     for seed in range(1, seeds + 1):

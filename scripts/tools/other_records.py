@@ -51,7 +51,7 @@ def other_records() -> Iterator[str]:
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
         yield (
-            f"`scripts/kill_resume`: a training of {value['updates']} updates killed {len(value['kills'])} times "
+            f"`scripts/kill_resume`: a run of {value['updates']} updates, killed {len(value['kills'])} times "
             f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
             "for bit."
         )

@@ -2,9 +2,9 @@
 `SPLIT.vectors`), the German caption with its nouns blanked out (`SPLIT.de`), the English one (`SPLIT.en`).
 
 A caption is a clause of the embedded corpus in the present tense, without what a picture cannot show: names, articles
-other than `a`, adverbs, negation. The vector of an object is the sum of fixed random vectors of what is seen of it (its
-noun, its number, its adjectives, its part in the scene; of the subject also what it does), with noise. Everything is
-drawn from fixed seeds.
+other than `a`, adverbs, negation. The vector of an object is the sum of fixed random vectors, one for each visible
+property (its noun, its number, its adjectives, its part in the scene; of the subject also what it does), with noise.
+Everything is drawn from fixed seeds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Thing(NamedTuple):
 
     phrase: NounPhrase
     seen: tuple[str, ...]
-    """what is seen of it: the noun, its adjectives, the rest"""
+    """its visible properties: the noun, its adjectives, the rest"""
 
     @property
     def label(self) -> str:

@@ -39,7 +39,7 @@ class SourceBatch(NamedTuple):
 
     @property
     def inputs(self) -> Tensor:
-        """What the encoder of a single source embeds: the ids [B, S], or the vectors [B, S, F]."""
+        """The input of the embedding, for a single source: ids [B, S] or vectors [B, S, F]."""
         return self.ids_BS if self.vectors_BSF is None else self.vectors_BSF
 
     @property

@@ -50,7 +50,7 @@ class VectorEmbedding(nn.Module):
 
 
 SourceEmbedding = Embedding | VectorEmbedding
-"""what an encoder calls on `SourceBatch.inputs`"""
+"""the embedding of an encoder; its argument is `SourceBatch.inputs`"""
 
 
 def _draw_mask(embedding: SourceEmbedding, tokens: Tensor) -> Tensor | None:

@@ -43,7 +43,8 @@ class Schedules:
         """Of this update (0 = first); 0 where an objective does not act.
 
         Raises:
-            UsageError: an objective never acts, or in a part of a training whose end is not set.
+            UsageError: the start of an objective is not before its end, or `start` and `end` are shares of a
+                training without an end.
         """
         objectives = self._config.objectives.items()
         return {name: one.weight if self._acts(name, one, update) else 0.0 for name, one in objectives}

@@ -75,9 +75,10 @@ class Updater:
         self._group = group
         self._loss = loss
         self._objectives = build_objectives(config.objectives)
-        self._weights = {name: one.weight for name, one in config.objectives.items()}
+        self._configured = {name: one.weight for name, one in config.objectives.items()}
         if reverse is not None:
-            self._weights[REVERSE] = 1.0
+            self._configured[REVERSE] = 1.0
+        self._weights = self._configured
         self._optimizer = build_optimizer(self._trained, config.optimizer)
         self._scaler = build_scaler(precision, device)
         # not with a scaler (fp16 is for GPUs without bf16, where graphs are untested), nor with objectives, as links
@@ -108,14 +109,14 @@ class Updater:
         Args:
             batches: the micro-batches of this rank.
             update: its number (0 = first).
-            objective_weights: from this update on; None: as before, at first those of the configuration.
+            objective_weights: of this update; None: those of the configuration.
 
         Raises:
             UserError: memory runs out; the message names the setting to lower.
         """
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
-        self._weights.update(objective_weights or {})
+        self._weights = {**self._configured, **(objective_weights or {})}
         with explained_out_of_memory(self._config.batch):
             counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
