@@ -15,6 +15,7 @@ from scripts.benchmarks.train_work import BUCKETED, make_batches, run_update, up
 from scripts.harness.records import Record, describe
 from scripts.harness.runs import describe_run
 from scripts.harness.turns import Contestant, paired_ratio, take_turns
+from scripts.mechanism_bench.moves import measure_moves
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, Row
 from scripts.mechanism_bench.runs import RUNS, Training
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
@@ -38,10 +39,11 @@ def read_record(row: Row) -> Record:
 
 
 def add_run(training: Training) -> bool:
-    """Add a finished run to its row's record. False: the record has this seed from this run or a later one."""
+    """Add a finished run to its row's record. False: the record has all of this seed, from this run or a later one."""
     corpus = "captions" if training.base == CAPTIONS else "multi30k"
     record, about = read_record(training.row), describe_run(training.run)
-    if any(one["seed"] == training.seed and one["trained_at"] >= about["trained_at"] for one in record[corpus]):
+    known = next((one for one in record[corpus] if one["seed"] == training.seed), None)
+    if known and known["trained_at"] >= about["trained_at"] and ("moves" in known or corpus != "captions"):
         return False
     entry = {"seed": training.seed, **(scores_of(training) if corpus == "captions" else {}), **about}
     write_json(training.row.record_path, {**record, corpus: with_entry(record[corpus], entry)})
@@ -63,7 +65,7 @@ def scores_of(training: Training) -> Record:
         decoding=Decoding(reuse_hypotheses=True),
         files=ReportFiles(json=json_path),
     )
-    return seed_scores(evaluate(request).data)
+    return {**seed_scores(evaluate(request).data), "moves": measure_moves(training.run)}
 
 
 def seed_scores(report: Record) -> Record:

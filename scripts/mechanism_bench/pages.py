@@ -36,6 +36,8 @@ has every command. [Mechanisms](mechanisms.md) explains the rows and shows a pic
 - AER is the alignment error rate of the strongest weight of each target word against gold links, reading the
   references. A decoder may look at a word one step before or after it writes its translation: the next column has the
   lowest rate of three, with the weights of the same step (0), of the step before (-1) and of the step after (+1).
+- The error on the next word is the share of target words whose strongest weight is on a wrong word, where the right one
+  follows that of the target word before; the error on a jump is the same where it does not.
 - Entropy is that of the weights, in nats per target token: the lower, the sharper. Dropped and repeated are the shares
   of source words that get less than 0.2, and more than 2, of all weights of a translation together.
 - Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`."""
@@ -75,6 +77,8 @@ def _main_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
         "seeds",
         "AER",
         "AER, best shift",
+        "error, next word",
+        "error, jump",
         "entropy",
         "dropped",
         "repeated",
@@ -92,6 +96,8 @@ def _main_row(row: Row, one: Summary) -> list[str]:
         str(len(one.bleu) or ""),
         percent(one.error_rates.get(0)),
         _best_shift(one.error_rates),
+        percent(one.move_error("next")),
+        percent(one.move_error("jump")),
         "" if (entropy := one.mean("entropy")) is None else f"{entropy:.2f}",
         percent(one.mean("dropped")),
         percent(one.mean("repeated")),

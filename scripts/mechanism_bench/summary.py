@@ -42,6 +42,11 @@ class Summary:
         shifts = [shift for shift, rate in first.items() if rate is not None]
         return {int(shift): fmean(run["error_rates"][shift] for run in self.captions) for shift in shifts}
 
+    def move_error(self, kind: str) -> float | None:
+        """The alignment error at words that attention reaches by going on (`next`) or by a `jump`; None if unknown."""
+        moves = [run["moves"] for run in self.captions if run.get("moves")]
+        return fmean(one[kind]["error_rate"] for one in moves) if moves else None
+
     def mean(self, key: str) -> float | None:
         """Entropy, or the share of words `dropped` or `repeated`; None without attention to source words."""
         values = [run[key] for run in self.captions if run[key] is not None]

@@ -292,6 +292,9 @@ class ObjectiveConfig(Section):
 class TrainConfig(Section):
     """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
 
+    start_from: Path | None = None
+    """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
+    first stage of training. It has the same model, tokenizers and vocabularies."""
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
     max_minutes: PositiveFloat | None = None

@@ -28,6 +28,7 @@ from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import Group, join_group, local_device
+from seq2seq_attn.train.pretrained import set_pretrained
 from seq2seq_attn.train.reporter import TrainReporter, open_reporter
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
@@ -151,7 +152,8 @@ class Trainer:
         self._finished = None
         notes: list[str] = []
         if loaded is None:
-            notes = set_vectors(self._updater, self._config.model, self._prepared)
+            notes = set_pretrained(self._updater, self._config, self._prepared)
+            notes += set_vectors(self._updater, self._config.model, self._prepared)
             notes += set_table(self._model.output, self._pairs)
             if self._reverse is not None:
                 notes.append(f"{self.run.reverse.path}: gets the model from target to source, with each best model")

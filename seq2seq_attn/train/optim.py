@@ -124,6 +124,12 @@ class WeightAverage:
         for weight, value in zip(self._weights, values, strict=True):
             weight.copy_(value)
 
+    @torch.no_grad()
+    def restart(self) -> None:
+        """Begin again with the weights as they are now."""
+        for average, weight in zip(self.average, self._weights, strict=True):
+            average.copy_(weight)
+
     def state_dict(self) -> dict[str, Tensor]:
         """The average by parameter name."""
         return dict(zip(self.names, self.average, strict=True))

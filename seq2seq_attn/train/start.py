@@ -24,7 +24,10 @@ CONFIG = "config.yaml"
 MODEL = "model.safetensors"
 LAST = "last"
 
-DECIDES_THE_RUN = ("seed", "data", "model", "train.batch", "train.optimizer.name", "train.optimizer.average_decay")
+DECIDES_THE_RUN = (
+    *("seed", "data", "model", "train.start_from", "train.batch"),
+    *("train.optimizer.name", "train.optimizer.average_decay"),
+)
 """Settings that a resume cannot change, because the saved state depends on them."""
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
@@ -114,10 +117,11 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
-        UserError: the state to be resumed is damaged, or word vectors cannot be read.
+        UserError: the state to be resumed is damaged, or word vectors or the run to start from cannot be read.
     """
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
+    from seq2seq_attn.train.pretrained import check_pretrained
     from seq2seq_attn.train.word_vectors import check_vectors
 
     check_config(config)
@@ -126,6 +130,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         check_same_run(config_from_dict(checkpoint.read_values(path / LAST)["config"]), config)
     else:
         check_vectors(config.model)
+        check_pretrained(config)
     return path
 
 

@@ -55,5 +55,5 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
             f"{found.num_by_case} of them found in other case"
         )
     if updater.average and coverage:
-        updater.average.load_state_dict(dict(model.named_parameters()))
+        updater.average.restart()
     return coverage

@@ -1,9 +1,11 @@
 """The bench of mechanisms: every variant has a row, a row is its config, records grow, pages say what records say."""
 
+import numpy as np
 import pytest
 
 from scripts.mechanism_bench.guide import render_guide
 from scripts.mechanism_bench.measure import seed_scores, with_entry
+from scripts.mechanism_bench.moves import errors_by_move, measure_moves
 from scripts.mechanism_bench.pages import render_page
 from scripts.mechanism_bench.plan import (
     AXES,
@@ -30,8 +32,10 @@ from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.commands.train_runs import different_settings
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.links import parse_pharaoh
 from tests.evaluation_requests import make_request
 from tests.toy_run import make_toy_run, toy_config
 
@@ -48,6 +52,7 @@ def entry(seed, bleu, **changes):
         "signature": "tok:13a",
         "by_length": [{"label": "up to 7", "num_pairs": 4, "bleu": bleu + 1}],
         "error_rates": {"-1": 0.9, "0": 0.4, "1": 0.3},
+        "moves": {"next": {"num_words": 60, "error_rate": 0.1}, "jump": {"num_words": 40, "error_rate": 0.7}},
         "entropy": 0.5,
         "dropped": 0.1,
         "repeated": 0.2,
@@ -171,6 +176,20 @@ def test_the_scores_of_a_run_are_those_of_its_report(tmp_path):
     [attention] = test.attention.overall
     assert scores["error_rates"]["1"] == round(attention.gold[1].error_rate, 4)
     assert scores["entropy"] == round(attention.attention.entropy, 4)
+    moves = measure_moves(RunDir(tmp_path / "run"))
+    assert set(moves) == {"next", "jump"}
+    lines = prepare_corpus(config).links("test")
+    num_linked = sum(len({target for _, target in parse_pharaoh(line)}) - 1 for line in lines)
+    assert sum(one["num_words"] for one in moves.values()) == num_linked
+
+
+def test_errors_are_counted_by_the_move_to_each_word():
+    weights = np.eye(4)[[0, 1, 3, 2]]  # the largest weights of four target words: source words 0, 1, 3 and 2
+    links = [(0, 0), (1, 1), (3, 2), (1, 3), (3, 3)]
+    unlinked = [(2, 0), (3, 2)]
+    found = errors_by_move(GoldAttention([weights, weights], [links, unlinked]))
+    # first pair: 0 to 1 (right), 1 to 3 (right), 3 to 1 (wrong); second pair, past a word: 2 to 3 (right)
+    assert found == {"next": {"num_words": 2, "error_rate": 0.0}, "jump": {"num_words": 2, "error_rate": 0.5}}
 
 
 def test_the_table_has_means_and_spreads_over_seeds():
@@ -180,7 +199,9 @@ def test_the_table_has_means_and_spreads_over_seeds():
             attention__dot=lambda row: record(row, entry(1, 89.5), speed={"ratio": 0.5, "low": 0.4, "high": 0.6}),
         )
     )
-    assert "| `attention/additive` | 1,234 | 1 | 91.0 ±1.4 | 2 | 40.0 % | 30.0 % (+1) | 0.50 |" in text
+    assert (
+        "| `attention/additive` | 1,234 | 1 | 91.0 ±1.4 | 2 | 40.0 % | 30.0 % (+1) | 10.0 % | 70.0 % | 0.50 |" in text
+    )
     assert "| `attention/dot` | 1,234 | 0.50 [0.40, 0.60] | 89.5 [88.5, 90.5] | 1 |" in text
     assert "| `attention/additive` | 92.0 |" in text
     assert "\nNo row.\n" in text
@@ -206,9 +227,9 @@ def test_a_record_of_other_settings_is_not_shown():
 
 
 def test_attention_without_source_words_has_empty_cells():
-    nothing = entry(1, 20.0, error_rates={}, entropy=None, dropped=None, repeated=None)
+    nothing = entry(1, 20.0, error_rates={}, moves=None, entropy=None, dropped=None, repeated=None)
     text = render_page(page(attention__fixed=lambda row: record(row, nothing)))
-    assert "| `attention/fixed` | 1,234 |  | 20.0 [19.0, 21.0] | 1 |  |  |  |  |  |  |" in text
+    assert "| `attention/fixed` | 1,234 |  | 20.0 [19.0, 21.0] | 1 |  |  |  |  |  |  |  |  |" in text
 
 
 def test_the_guide_says_what_was_measured():
