@@ -144,7 +144,7 @@ def finished_run(path, sources, settings=()):
 def test_a_run_trained_by_hand_is_known_by_its_settings(tmp_path):
     finished_run(tmp_path / "a", [CAPTIONS, "attention/dot"], ["seed=3", "search.max_length_ratio=1.5"])
     finished_run(tmp_path / "b", [CAPTIONS, "attention/local"], ["model.attention.options.window=monotonic"])
-    finished_run(tmp_path / "c", [MULTI30K])
+    finished_run(tmp_path / "c", [MULTI30K], ["train.precision=bf16"])
     finished_run(tmp_path / "other", [CAPTIONS], ["model.hidden_size=99"])
     finished_run(tmp_path / "unfinished", [CAPTIONS]).mark_unfinished()
     (tmp_path / "no-run").mkdir()
