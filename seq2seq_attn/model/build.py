@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.attention.base import ZeroLinear
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
@@ -173,18 +172,16 @@ class _WithoutInit(TorchFunctionMode):
 
 def initialize(model: nn.Module) -> None:
     """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
-    (a block per gate), the matrix of a `ZeroLinear` 0, other matrices Glorot-uniform (each matrix of a stack by itself;
-    the filters of a convolution with their width as part of the fan-in and fan-out), vectors uniform in +-1 /
-    sqrt(size)."""
+    (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
+    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size)."""
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
-    zeros = {id(module.weight) for module in model.modules() if isinstance(module, ZeroLinear)}
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
             continue
         kind = name.rpartition(".")[2]
         if name.endswith("embedding.weight"):
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif "bias" in kind or id(parameter) in zeros:
+        elif "bias" in kind:
             nn.init.zeros_(parameter)
         elif parameter.numel() == 0 or "norm" in name:
             continue  # empty, or layer normalization, which starts with factors of 1

@@ -20,9 +20,3 @@ def test_each_matrix_of_a_stack_is_one_of_its_own():
     initialize(module)
     bound = (6 / 50) ** 0.5
     assert 0.9 * bound < module.heads_KHA.abs().max() <= bound
-
-
-def test_location_attention_starts_as_additive_attention(make_model):
-    attention = make_model(attention={"name": "location"}).decoder.attention
-    assert not attention.location_projection.weight.any()
-    assert attention.filters.weight.any()

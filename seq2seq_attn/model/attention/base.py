@@ -94,10 +94,6 @@ class Attention(nn.Module, ABC):
         """Context, weights and the next state."""
 
 
-class ZeroLinear(nn.Linear):
-    """A linear layer whose matrix starts at 0: what it reads has no effect at first."""
-
-
 def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:
     """Normalize the scores, average the values: `context_BM` and `weights_BS`."""
     weights_BS = normalizer(scores_BS, mask_BS)

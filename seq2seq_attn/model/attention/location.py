@@ -6,8 +6,8 @@ and 9).
 F holds K filters over source positions, `filters` here; W is `query_projection`, V h_j + b is `keys`, U is
 `location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
 
-U starts at 0, so training begins with additive attention. On captions three seeds then have 88.6 to 90.9 BLEU. With a
-random U two had 92.0 and one 82.5 (`additive`: 92.9).
+No gradient flows through alpha_{i-1} into earlier steps: they are not asked to prepare the next one. With that gradient
+attention learned to move on by one word, and missed the words where the source has another order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from seq2seq_attn.model.attention.base import (
     Attention,
     Keys,
     Normalizer,
-    ZeroLinear,
     attend,
     zero_padding,
 )
@@ -32,7 +31,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """The previous step's weights."""
+    """The previous step's weights, without their graph."""
 
     weights_BS: Tensor
 
@@ -59,7 +58,7 @@ class Location(Attention):
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.filters = nn.Conv1d(1, num_filters, 2 * radius + 1, padding=radius, bias=False)
-        self.location_projection = ZeroLinear(num_filters, attention_size, bias=False)
+        self.location_projection = nn.Linear(num_filters, attention_size, bias=False)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.normalizer = normalizer
 
@@ -78,7 +77,7 @@ class Location(Attention):
         )
         scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        return Attended(context_BM, weights_BS, State(weights_BS))
+        return Attended(context_BM, weights_BS, State(weights_BS.detach()))
 
 
 def build(
