@@ -83,6 +83,11 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
                 " does not have; choose another attention, such as additive, or leave the objective out"
             )
+        if objective.num_samples and model.output.copies_source:
+            raise UsageError(
+                f"{key} draws translations, whose copied words model.output.name={config.model.output.name} cannot "
+                "score; choose another output, such as softmax"
+            )
         if objective.needs_links and config.data.links is None:
             raise UsageError(
                 f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -15,6 +14,7 @@ from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.train.objectives.base import Objective
+from seq2seq_attn.train.samples import with_samples
 
 OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
@@ -59,12 +59,17 @@ def batch_loss(
         batch = repeated(batch, num_passes)
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    outputs = with_log_probs(model.output, outputs, batch, objectives)
+    on_samples = [objective for objective in objectives if objective.num_samples]
+    outputs = with_log_probs(model.output, outputs, batch, [one for one in objectives if one not in on_samples])
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         of_reverse.append(reverse_sum)
-    terms = [objective.term(outputs, batch) for objective in objectives] + of_reverse
+    terms = [
+        _on_samples(model, batch, objective) if objective in on_samples else objective.term(outputs, batch)
+        for objective in objectives
+    ]
+    terms += of_reverse
     return Loss(
         loss.loss_sum / num_passes,
         loss.nll_sum / num_passes,
@@ -75,11 +80,20 @@ def batch_loss(
 
 def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
     """The outputs with the log-probabilities that the objectives ask for."""
+    # the attention's memory, of which each target token would get a copy, is not read
+    read = outputs._replace(memory=outputs.memory._replace(attention=None))
     if any(objective.needs_log_probs for objective in objectives):
-        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch))
+        with_graph = any(objective.num_samples for objective in objectives)
+        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(read, batch, with_graph=with_graph))
     if any(objective.num_passes > 1 for objective in objectives):
-        outputs = outputs._replace(log_probs_of=partial(_log_probs_of, output, outputs))
+        outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*read.rows(chosen_I)))
     return outputs
+
+
+def _on_samples(model: Seq2Seq, batch: Batch, objective: Objective) -> Tensor:
+    """The term of an objective on translations of its own."""
+    batch = with_samples(model, batch, objective.num_samples)
+    return objective.term(with_log_probs(model.output, model(batch), batch, [objective]), batch)
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:
@@ -90,10 +104,3 @@ def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoo
         found = reverse(other)
         loss = reverse.output.loss(found, other, label_smoothing=label_smoothing)
     return outputs._replace(reverse_weights_SBT=found.weights_TBS), loss.loss_sum
-
-
-def _log_probs_of(output: Output, outputs: Outputs, chosen_I: Tensor) -> Tensor:
-    """See `Outputs.log_probs_of`."""
-    # the attention's memory, of which each row would get a copy, is not read
-    outputs = outputs._replace(memory=outputs.memory._replace(attention=None))
-    return output.log_probs(*outputs.rows(chosen_I))

@@ -52,7 +52,7 @@ class Outputs(NamedTuple):
     draws: Draws | None = None
     """None: the attention draws no positions"""
     target_log_probs_N: Tensor | None = None
-    """of the target tokens, without gradient; for objectives that need them"""
+    """of the target tokens, for objectives that need them; with gradient for those that draw samples"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
     """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
     read_ids_TB: Tensor | None = None
@@ -126,11 +126,11 @@ class Output(nn.Module, ABC):
         """int64 [N], the target tokens as columns of `log_probs`; PAD in padding rows."""
         return outputs.targets_N
 
-    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """`log_probs_N` of the target tokens, without gradient."""
+    def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:
+        """`log_probs_N` of the target tokens, without gradient unless `with_graph`."""
         targets_N = self.targets(outputs, batch)
         found = []
-        with torch.no_grad():
+        with torch.set_grad_enabled(with_graph):
             for start in range(0, len(targets_N), ROWS_AT_ONCE):
                 chosen = slice(start, start + ROWS_AT_ONCE)
                 log_probs_NV = self.log_probs(*outputs.rows(chosen))
@@ -165,9 +165,9 @@ class ScoredOutput(Output):
         """How many distributions over the vocabulary a target token takes, with so many source positions."""
         return 1
 
-    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:
         """See `Output.target_log_probs`."""
-        with torch.no_grad():
+        with torch.set_grad_enabled(with_graph):
             return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:

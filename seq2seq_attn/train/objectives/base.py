@@ -31,6 +31,9 @@ class Objective(ABC):
     `num_passes` says how often the pairs go through the model, each time with dropout of their own. `term` then gets
     the batch so many times over (`data.batch.repeated`), and loss and terms are the mean of the passes.
 
+    `num_samples` says how many translations of each source are drawn from the model. `term` then gets a batch of its
+    own, in which each pair is followed by its source with these translations, and log-probabilities with their graph.
+
     `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
     beside the first (`train/reverse.py`). An update minimizes its loss too, as a mean over source tokens.
     """
@@ -40,6 +43,7 @@ class Objective(ABC):
     needs_draws: bool = False
     needs_log_probs: bool = False
     num_passes: int = 1
+    num_samples: int = 0
     needs_reverse: bool = False
 
     @abstractmethod
