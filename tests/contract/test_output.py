@@ -128,7 +128,8 @@ def test_the_loss_is_that_of_the_probabilities(name):
     torch.testing.assert_close(loss.nll_sum, -wanted.sum().detach())
     assert loss.num_tokens == batch.num_tokens
     assert not output.target_log_probs(outputs, batch).requires_grad
-    assert output.target_log_probs(outputs, batch, with_graph=True).requires_grad
+    graph = output.target_log_probs(outputs, batch, with_graph=True).requires_grad
+    assert graph == loss.loss_sum.requires_grad
     smoothed = output.loss(outputs, batch, label_smoothing=0.1)
     torch.testing.assert_close(smoothed.nll_sum, loss.nll_sum)
     assert smoothed.loss_sum != loss.loss_sum
