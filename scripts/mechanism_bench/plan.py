@@ -22,9 +22,12 @@ OF_BASELINE = ("normalizer/softmax", "encoder/bigru", "cell/gru", "decoder/bahda
 """the other parts of `quickstart`: these overlays change nothing"""
 FORMER_NAMES = ("attention/none",)
 NOT_IN_BENCH = {
-    "output/pointer": "Not in the bench, as its targets are made of source tokens; `configs/typos/finder.yaml` uses it."
+    "output/pointer": (
+        "Not in the bench, as its targets are made of source tokens; `configs/typos/finder.yaml` uses it."
+    ),
+    "objective/minimum_risk": "Not in the bench, as it goes on from a trained model.",
 }
-"""mechanisms that cannot translate, with the reason"""
+"""mechanisms that are not trained like the others, with the reason"""
 AXES = ("attention", "normalizer", "encoder", "cell", "decoder", "output", "objective")
 FILES = {
     "encoder/bigru": "model/encoder/bidirectional.py",
@@ -138,6 +141,7 @@ QUESTIONS = {
     "output/pointer": "What if the answer is a position of the source, and attention itself is the output?",
     "objective/reinforce": "Can a model learn where to look from the reward of having looked there?",
     "objective/agreement": "Can two models, one per direction, teach each other where to look?",
+    "objective/minimum_risk": "Can a trained model learn from its own translations which of them are good?",
     "objective/guided": "Can word alignments teach attention where to look?",
 }
 """the question that each row answers; a row without one shows the first sentence of its docstring"""

@@ -59,7 +59,14 @@ def _draws(source: SourceBatch, seed: int, numbers_B: Sequence[int], num_steps: 
 
 
 def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Tensor:
-    """`ids_R1`: where the cumulative probability of the tokens, best first, passes the draw."""
+    """`ids_R1`: where the cumulative probability of the tokens passes the draw; of the best ones, in their order, if
+    there is a `top_k` or a `top_p`, otherwise of all in the order of their ids, which needs no sorting."""
+    if not options.top_k and options.top_p == 1.0:
+        cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
+        total_R1 = cumulative_RV[:, -1:]
+        below_R1 = torch.nextafter(total_R1, torch.zeros_like(total_R1))  # rounding must not pass the last token
+        limit_R1 = torch.minimum(draws_R.unsqueeze(1) * total_R1, below_R1)
+        return torch.searchsorted(cumulative_RV, limit_R1, right=True)
     ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(dim=1, descending=True, stable=True)
     if options.top_k:
         ordered_RV, ids_RV = ordered_RV[:, : options.top_k], ids_RV[:, : options.top_k]
