@@ -10,6 +10,8 @@ j counts target positions, i source positions, both from 1; I is the source leng
 `radius`, W^ae e_i + b is `keys`, W^ah is `query_projection`, W^ap, W^am and W^af side by side are `bias_projection`, v
 is `score_weight_A`. The paper's global fertility (section 3.3) is a term of the loss, not of the score.
 
+No gradient flows through the features into earlier steps (as in `location.py`).
+
 Shapes: F structural features of a position.
 """
 
@@ -29,7 +31,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """The steps so far, the weights of the last one and their sum over all."""
+    """The steps so far, the weights of the last one and their sum over all, without their graph."""
 
     step_B: Tensor
     weights_BS: Tensor
@@ -79,7 +81,8 @@ class Structural(Attention):
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + bias_BSA)
         scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        return Attended(context_BM, weights_BS, State(state.step_B + 1, weights_BS, state.total_BS + weights_BS))
+        last_BS = weights_BS.detach()
+        return Attended(context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS))
 
     def _features(self, mask_BS: Tensor, state: State) -> Tensor:
         """psi, xi_1 and xi_2 side by side, [B, S, F]."""
