@@ -27,6 +27,7 @@ def describe_run(run: RunDir) -> Record:
     git, trained = environment.get("git") or {}, read_training(run.path)
     return {
         "validation_bleu": round(trained["best_score"], 2),
+        "validation_perplexity": round(float(run.best_metadata()["perplexity"]), 3),
         "parameters": read_log(run.path / "train.log")["num_parameters"],
         "precision": read_log(run.path / "train.log")["precision"],
         "updates": trained["update"],

@@ -42,17 +42,15 @@ def add_run(training: Training) -> bool:
     """Add a finished run to its row's record. False: the record has all of this seed, from this run or a later one."""
     corpus = "captions" if training.base == CAPTIONS else "multi30k"
     record, about = read_record(training.row), describe_run(training.run)
-    known = next((one for one in record[corpus] if one["seed"] == training.seed), None)
-    if known and (known["trained_at"] > about["trained_at"] or _is_whole(known, about["trained_at"], corpus)):
+    known: Record = next((one for one in record[corpus] if one["seed"] == training.seed), {})
+    if known and known["trained_at"] > about["trained_at"]:
         return False
-    entry = {"seed": training.seed, **(scores_of(training) if corpus == "captions" else {}), **about}
+    scores = known if known and known["trained_at"] == about["trained_at"] else {}
+    if corpus == "captions" and "moves" not in scores:
+        scores = scores_of(training)
+    entry = {"seed": training.seed, **scores, **about}
     write_json(training.row.record_path, {**record, corpus: with_entry(record[corpus], entry)})
-    return True
-
-
-def _is_whole(known: Record, trained_at: str, corpus: str) -> bool:
-    """Whether an entry is of this run, with all that is measured today."""
-    return bool(known["trained_at"] == trained_at and ("moves" in known or corpus != "captions"))
+    return entry != known
 
 
 def with_entry(entries: Sequence[Record], entry: Record) -> list[Record]:

@@ -15,7 +15,8 @@ from scripts.mechanism_bench.summary import Summary, percent, spread, summaries
 MAX_LOSS = 2.0
 """BLEU below the baseline from which a row needs a reason"""
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
-OF_EACH_SEED, OF_ALL_SEEDS = ("seed", "minutes", "validation_bleu"), ("updates", "precision", "commit")
+OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")
+OF_ALL_SEEDS = ("updates", "precision", "commit")
 """columns of the table of trainings"""
 INTRODUCTION = f"""\
 # Every mechanism on the same bench
@@ -150,12 +151,22 @@ def _training_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]
     cells = [
         [
             f"`{row.command}`",
-            *(", ".join(str(run[key]) for run in found[row.name].captions) for key in OF_EACH_SEED),
+            *(", ".join(str(run.get(key, "")) for run in found[row.name].captions) for key in OF_EACH_SEED),
             *(_values(found[row.name].captions, key) for key in OF_ALL_SEEDS),
         ]
         for row in rows
     ]
-    return table(["command", "seeds", "minutes", "validation BLEU", "updates", "precision", "commit"], cells)
+    header = [
+        "command",
+        "seeds",
+        "minutes",
+        "validation BLEU",
+        "validation perplexity",
+        "updates",
+        "precision",
+        "commit",
+    ]
+    return table(header, cells)
 
 
 def _values(runs: Sequence[Record], key: str) -> str:
