@@ -1,5 +1,4 @@
-"""GLEU: sentence-level BLEU without its zeros (Wu et al. 2016, "Google's neural machine translation system", section
-4.3)."""
+"""GLEU, a similarity of two sentences (Wu et al. 2016, "Google's neural machine translation system")."""
 
 from __future__ import annotations
 

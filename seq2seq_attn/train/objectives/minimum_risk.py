@@ -7,8 +7,9 @@ S(x) holds the reference y* and the different ones of `num_samples` translations
 1 - GLEU (`metrics/gleu.py`) of the model's own tokens; the paper's is 1 - sentence BLEU of words. alpha is `sharpness`.
 The mean is over sentence pairs.
 
-The paper trains a finished model on R alone. Here the translation's loss stays, as in Wu et al. 2016, section 3.6. Use
-it for a second stage (`train.start_from`): an update takes as long as `num_samples` + 3 others.
+The paper trains a finished model on R alone. Here the translation's loss stays, as in Wu et al. 2016. Use it for a
+second stage (`train.start_from`): an update searches for `num_samples` translations of each source, and makes a pass
+over all of them.
 """
 
 from __future__ import annotations
