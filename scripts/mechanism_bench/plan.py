@@ -154,6 +154,7 @@ REASONS = {
     "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
     "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
+    "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "encoder/self_attention": "it hardly learns at the bench's learning rate of 0.003; `-low-rate` has 0.001",
