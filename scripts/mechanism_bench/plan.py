@@ -84,7 +84,6 @@ WITH_OPTIONS = (
     Row("attention/additive", "160", ("model.attention.options.attention_size=160",)),
     Row("attention/local", "monotonic", ("model.attention.options.window=monotonic",)),
     Row("attention/coverage", "linguistic", ("model.attention.options.kind=linguistic",)),
-    Row("encoder/self_attention", "low-rate", ("train.optimizer.learning_rate=0.001",)),
 )
 """rows beside those of the configs"""
 
@@ -118,7 +117,6 @@ QUESTIONS = {
     "encoder/bilstm": "Does an LSTM read the source better than a GRU?",
     "encoder/reversed_gru": "Is it enough to read the source from its end, in one direction?",
     "encoder/self_attention": "Can Transformer layers read the source for a recurrent decoder?",
-    "encoder/self_attention-low-rate": "And with a third of the learning rate, which such layers need?",
     "encoder/convolutional": "Can the source be read without recurrence, all positions at once?",
     "encoder/embeddings": "How much context does the source side need at all? A control that has none.",
     "cell/gru": "What carries the state from step to step? The standard answer.",
@@ -157,8 +155,7 @@ REASONS = {
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
-    "encoder/self_attention": "it hardly learns at the bench's learning rate of 0.003; `-low-rate` has 0.001",
-    "encoder/self_attention-low-rate": "such layers need more updates than ten epochs have",
+    "encoder/self_attention": "such layers need more updates than ten epochs have",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
 """why a row may be more than 2 BLEU below the baseline; shown where it is"""
