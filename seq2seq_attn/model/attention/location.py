@@ -6,8 +6,8 @@ and 9).
 F holds K filters over source positions, `filters` here; W is `query_projection`, V h_j + b is `keys`, U is
 `location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
 
-No gradient flows through alpha_{i-1} into earlier steps: they are not asked to prepare the next one. With that gradient
-attention learned to move on by one word, and missed the words where the source has another order.
+No gradient flows through alpha_{i-1} into earlier steps. With it, attention on captions learned to move on by one word,
+and missed the words that stand elsewhere in the source.
 """
 
 from __future__ import annotations
