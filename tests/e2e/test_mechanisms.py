@@ -213,12 +213,12 @@ def test_a_row_far_below_the_baseline_has_a_reason():
         page(
             attention__additive=lambda row: record(row, entry(1, 90.0)),
             attention__monotonic=lambda row: record(row, entry(1, 80.0)),
-            attention__dot=lambda row: record(row, entry(1, 85.0)),
+            attention__multi_head=lambda row: record(row, entry(1, 85.0)),
             attention__hard=lambda row: record(row, entry(1, 88.1)),
         )
     )
     assert f"- `attention/monotonic`, 10.0 below: {REASONS['attention/monotonic']}.\n" in text
-    assert "- `attention/dot`, 5.0 below: no reason known.\n" in text
+    assert "- `attention/multi_head`, 5.0 below: no reason known.\n" in text
     assert "`attention/hard`, " not in text
 
 
