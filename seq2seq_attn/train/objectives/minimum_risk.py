@@ -3,7 +3,7 @@ al. 2016, "Minimum risk training for neural machine translation", section 3).
 
     R = sum_{y in S(x)} Q(y | x) Delta(y, y*)        Q(y | x) = P(y | x)^alpha / sum_{y' in S(x)} P(y' | x)^alpha
 
-S(x) holds the reference y* and the different ones of `num_samples` translations drawn from the model. Delta is
+S(x) holds the reference y* and `num_samples` translations drawn from the model, equal ones once. Delta is
 1 - GLEU (`metrics/gleu.py`) of the model's own tokens; the paper's is 1 - sentence BLEU of words. alpha is `sharpness`.
 The mean is over sentence pairs.
 

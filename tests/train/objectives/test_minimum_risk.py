@@ -1,4 +1,4 @@
-"""Minimum risk training: its value by hand, the samples that it reads, and a training with it."""
+"""Minimum risk training: the term against values by hand and loops, the samples, an exact resume."""
 
 from __future__ import annotations
 
