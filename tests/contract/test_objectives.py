@@ -40,8 +40,8 @@ def make_batch(rows: Sequence[int] = range(4), *, passes: int = 1) -> Batch:
 
 
 def batch_for(objective: Objective, rows: Sequence[int] = range(4)) -> Batch:
-    """The batch that the objective's term reads: the pairs in several passes, or each pair followed by samples. A sample
-    is the target without its first 0, 1, 2, ... tokens, in turn."""
+    """The batch that the objective's term reads: the pairs in several passes, or each pair followed by samples.
+    A sample is the target without its first 0, 1, 2, ... tokens, in turn."""
     if not objective.num_samples:
         return make_batch(rows, passes=objective.num_passes)
     targets = [

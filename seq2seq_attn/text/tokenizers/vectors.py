@@ -34,8 +34,8 @@ _DAMAGED = (
     *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
     *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-"""raised by numpy and zipfile for bytes that are no array: a header may ask for any size or syntax, or for a compression
-that zipfile does not know (NotImplementedError)"""
+"""raised by numpy and zipfile for bytes that are no array: a header may ask for any size or syntax, or for a
+compression that zipfile does not know (NotImplementedError)"""
 
 
 class VectorToken(str):
