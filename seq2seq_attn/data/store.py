@@ -89,6 +89,17 @@ class IdStore:
         writer.finish()
 
 
+class IdsInMemory(IdStore):
+    """Id sequences that are in no file."""
+
+    def __init__(self, sentences: Sequence[IdArray]) -> None:
+        self._ids = np.concatenate([np.empty(0, dtype=np.int32), *sentences])
+        self._offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
+
 class IdWriter:
     """Writes the files of an `IdStore` incrementally."""
 
@@ -135,6 +146,15 @@ class PairStore:
 
     def __len__(self) -> int:
         return len(self._source)
+
+    @property
+    def sides(self) -> tuple[IdStore, IdStore]:
+        """The open ids of both sides."""
+        return self._source, self._target
+
+    def with_sides(self, source: IdStore, target: IdStore) -> PairStore:
+        """The same pairs in other tokens, without links."""
+        return PairStore(source, target, None, self._spellings, self._vectors)
 
     def source(self, index: int) -> IdArray:
         """int32 ids of a source sentence, unknown tokens as UNK."""

@@ -19,7 +19,8 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.subword_sampling import describe_draw, draw_pairs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
@@ -155,6 +156,8 @@ class Trainer:
             notes = set_pretrained(self._updater, self._config, self._prepared)
             notes += set_vectors(self._updater, self._config.model, self._prepared)
             notes += set_table(self._model.output, self._pairs)
+            if self._config.data.subword_sampling is not None:
+                notes.append(describe_draw(self._pairs, self._pairs_of(epoch=0)))
             if self._reverse is not None:
                 notes.append(f"{self.run.reverse.path}: gets the model from target to source, with each best model")
         if self._group.is_first:
@@ -312,10 +315,16 @@ class Trainer:
             " or --precision fp32"
         )
 
+    def _pairs_of(self, epoch: int) -> PairStore:
+        alpha = self._config.data.subword_sampling
+        if alpha is None:
+            return self._pairs
+        return draw_pairs(self._prepared, alpha, seed=self._config.seed, epoch=epoch)
+
     def _epoch(self, epoch: int) -> EpochBatches:
         config = self._config
         return EpochBatches(
-            self._pairs,
+            self._pairs_of(epoch),
             config.train.batch,
             seed=config.seed,
             epoch=epoch,

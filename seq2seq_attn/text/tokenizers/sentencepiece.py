@@ -49,6 +49,22 @@ class SentencePieceTokenizer:
         subwords: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return subwords
 
+    def sample_many(self, texts: Sequence[str], alpha: float, *, seed: int) -> list[list[str]]:
+        """A random segmentation of each line, the same ones for the same lines and seed.
+
+        Args:
+            alpha: for a unigram model the exponent of the probability of a segmentation, for BPE the probability that
+                a merge is skipped.
+            seed: below 2 ** 32.
+        """
+        import sentencepiece
+
+        sentencepiece.set_random_generator_seed(seed)  # that of this thread, so there must not be a second one
+        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
+        options = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1, "num_threads": 1}
+        subwords: list[list[str]] = self._processor.encode(lines, out_type=str, **options)
+        return subwords
+
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The subwords joined, with spaces where they are marked."""
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".

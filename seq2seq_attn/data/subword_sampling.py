@@ -1,0 +1,76 @@
+"""Draw the subwords of the training sentences anew in each epoch (`data.subword_sampling`).
+
+A unigram model draws a segmentation x of the sentence X with probability proportional to P(x) ** alpha (Kudo 2018,
+section 3.2, over all segmentations). A BPE model skips each merge with probability alpha (BPE-dropout; Provilkov et
+al. 2020, section 3).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from seq2seq_attn.config import DataConfig
+from seq2seq_attn.data.store import IdsInMemory, IdStore, PairStore, PreparedCorpus
+from seq2seq_attn.data.surface import POSITIONS, IdArray
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
+from seq2seq_attn.text.vocab import UNK, Vocab
+
+CHUNK_LINES = 10_000
+
+
+@lru_cache(maxsize=1)
+def draw_pairs(prepared: PreparedCorpus, alpha: float, *, seed: int, epoch: int) -> PairStore:
+    """The training pairs with the subwords of an epoch, on each side whose tokenizer is SentencePiece."""
+    pairs, (source_lines, target_lines) = prepared.pairs("train"), prepared.text("train")
+    source_ids, target_ids = pairs.sides
+    tokenizer, vocab = prepared.source_tokenizer, prepared.source_vocab
+    source = _draw(source_ids, source_lines, tokenizer, vocab, alpha, seed=f"{seed}/{epoch}/source")
+    tokenizer, vocab = prepared.target_tokenizer, prepared.target_vocab
+    target = _draw(target_ids, target_lines, tokenizer, vocab, alpha, seed=f"{seed}/{epoch}/target")
+    return pairs.with_sides(source, target)
+
+
+def _draw(
+    own: IdStore, lines: Sequence[str], tokenizer: Tokenizer, vocab: Vocab, alpha: float, *, seed: str
+) -> IdStore:
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return own
+    sentences: list[IdArray] = []
+    for start in range(0, len(lines), CHUNK_LINES):
+        bits = random.Random(f"{seed}/{start}").getrandbits(31)
+        for tokens in tokenizer.sample_many(lines[start : start + CHUNK_LINES], alpha, seed=bits):
+            ids = vocab.ids_of(tokens)
+            # the vocabulary may lack a subword that no most probable segmentation of the corpus has
+            sentences.append(own[len(sentences)] if UNK in ids else np.array(ids, dtype=np.int32))
+    return IdsInMemory(sentences)
+
+
+def describe_draw(own: PairStore, drawn: PairStore) -> str:
+    """One line: how many subwords a sentence has in an epoch, and how many in the corpus."""
+    sides = ((own.source_lengths, drawn.source_lengths), (own.target_lengths, drawn.target_lengths))
+    source, target = (f"{after.mean():.1f} instead of {before.mean():.1f}" for before, after in sides)
+    return f"subwords are drawn anew in each epoch: {source} per source sentence, {target} per target sentence"
+
+
+def check_sampling(data: DataConfig) -> None:
+    """Raises UsageError if subwords are to be drawn where there are none, or where something else counts on those of
+    the corpus."""
+    if (alpha := data.subword_sampling) is None:
+        return
+    needs = {
+        "data.tokenizer.name=sentencepiece": data.tokenizer.name == "sentencepiece",
+        "one source, of text": len(data.sources) == 1,
+        "data.tokenizer.sentences=false": not data.tokenizer.sentences,
+        "another data.tokenizer.target than positions": data.tokenizer.target != POSITIONS,
+        "data.links=null, since they link the corpus's own subwords": data.links is None,
+        "alpha below 1 for BPE, or all merges are skipped": data.tokenizer.model_type == "unigram" or alpha < 1.0,
+    }
+    for needed, is_met in needs.items():
+        if not is_met:
+            raise UsageError(f"data.subword_sampling={alpha:g} needs {needed}; or set data.subword_sampling=null")
