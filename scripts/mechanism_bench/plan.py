@@ -82,6 +82,8 @@ class Row:
 
 WITH_OPTIONS = (
     Row("attention/additive", "160", ("model.attention.options.attention_size=160",)),
+    Row("attention/bilinear", "scaled", ("model.attention.options.is_scaled=true",)),
+    Row("attention/local", "scaled", ("model.attention.options.is_scaled=true",)),
     Row("attention/local", "monotonic", ("model.attention.options.window=monotonic",)),
     Row("attention/coverage", "linguistic", ("model.attention.options.kind=linguistic",)),
 )
@@ -92,6 +94,7 @@ QUESTIONS = {
     "attention/additive-160": "How much does a wider scoring layer change? The other overlays have this size.",
     "attention/dot": "Is a score without any parameters enough?",
     "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
+    "attention/bilinear-scaled": "And with its scores divided by the root of their size?",
     "attention/scaled_dot": "Does the Transformer's score work in a recurrent decoder?",
     "attention/multi_head": "Does it help to look at several positions for different reasons at once?",
     "attention/key_value": "Should the part of a state that is compared also be the part that is read?",
@@ -101,6 +104,7 @@ QUESTIONS = {
     "attention/structural": "Do the biases of classical alignment models help: order, neighborhood, fertility?",
     "attention/convolutional": "Can patterns in a word's neighborhood decide where to look?",
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
+    "attention/local-scaled": "And with its scores divided by the root of their size?",
     "attention/local-monotonic": "Is a window enough that moves on by one word per step?",
     "attention/hierarchical": "With several sources: first which one, then which word? With one it is `additive`.",
     "attention/hard": "Must the context be an average, or can it be a single state?",

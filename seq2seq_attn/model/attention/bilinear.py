@@ -2,7 +2,9 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-W_a h_s is projected once per sentence, as `keys`. The query is the decoder's choice: the current state h_t in the
+W_a h_s is projected once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H), as in `scaled_dot`:
+W_a has H times M numbers, so that a few updates of Adam change a score by far more than they change that of `additive`.
+The query is the decoder's choice: the current state h_t in the
 decoder `luong`, as in the paper, and the previous state in `bahdanau`.
 """
 
@@ -17,24 +19,25 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Bilinear(Attention):
-    """The query times a linear map of each value."""
+    """The query times a linear map of each value; with `is_scaled`, divided by the root of the query's size."""
 
-    def __init__(self, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
+    def __init__(self, query_size: int, memory_size: int, is_scaled: bool, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
+        self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
         values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM) * self.scale), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
-        """q . W h_s, normalized."""
+        """q . key, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Bilinear:
-    """No options."""
-    return Bilinear(query_size, memory_size, normalizer)
+def build(*, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False) -> Bilinear:
+    """`is_scaled` divides the scores by sqrt(H)."""
+    return Bilinear(query_size, memory_size, is_scaled, normalizer)

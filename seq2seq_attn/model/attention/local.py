@@ -4,7 +4,8 @@
     local-p (`predictive`)   p_t = S . sigmoid(v_p . tanh(W_p h_t))  a_t(s) = align(h_t, h_s) exp(-(s - p_t)^2 / 2 d^2)
 
 for s in [p_t - D, p_t + D], and 0 elsewhere. D is `radius`, d = D / 2 (the paper's sigma), W_p `position_projection`,
-v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (eq. 8, "general"), where W_a h_s is `keys`.
+v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (eq. 8, "general"), where W_a h_s is `keys`. With
+`is_scaled` its scores are divided by sqrt(H), as those of `bilinear`.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
@@ -35,26 +36,34 @@ class Local(Attention):
     Args:
         radius: D, positions of the window on either side of its center.
         is_predictive: local-p, which predicts the center; otherwise local-m, where it moves by one position per step.
+        is_scaled: divide the scores by the root of the query's size.
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, radius: int, is_predictive: bool, normalizer: Normalizer
+        self,
+        query_size: int,
+        memory_size: int,
+        radius: int,
+        is_predictive: bool,
+        is_scaled: bool,
+        normalizer: Normalizer,
     ) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
         self.position_projection = nn.Linear(query_size, query_size, bias=False) if is_predictive else None
         self.position_weight_H = nn.Parameter(torch.empty(query_size)) if is_predictive else None
         self.radius = radius
+        self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
         values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
         step_B = torch.zeros(len(mask_BS), dtype=torch.int64, device=mask_BS.device)
-        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(step_B)
+        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
-        """q . W h_s within the window, with the Gaussian around a predicted center, normalized."""
+        """q . key within the window, with the Gaussian around a predicted center, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
         last_B = memory.mask_BS.sum(dim=1) - 1
         center_B = torch.minimum(state.step_B, last_B)
@@ -76,6 +85,7 @@ def build(
     normalizer: Normalizer,
     window: Literal["predictive", "monotonic"] = "predictive",
     radius: Size = 10,
+    is_scaled: bool = False,
 ) -> Local:
     """`window` says how its center is found: local-p or local-m."""
-    return Local(query_size, memory_size, radius, window == "predictive", normalizer)
+    return Local(query_size, memory_size, radius, window == "predictive", is_scaled, normalizer)

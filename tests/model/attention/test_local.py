@@ -11,7 +11,8 @@ def oracle(attention, values, query, step, radius):
     if attention.position_projection is not None:
         hidden = torch.tanh(attention.position_projection(query))
         center = last * torch.sigmoid(hidden @ attention.position_weight_H).item()
-    scores = {s: query @ attention.key_projection(values[s]) for s in range(last + 1) if abs(s - center) <= radius}
+    window = [s for s in range(last + 1) if abs(s - center) <= radius]
+    scores = {s: query @ attention.key_projection(values[s]) * attention.scale for s in window}
     total = sum(score.exp() for score in scores.values())
     weights = torch.zeros(last + 1, dtype=torch.float64)
     for s, score in scores.items():
@@ -23,8 +24,10 @@ def oracle(attention, values, query, step, radius):
 
 @pytest.mark.parametrize("window", ["predictive", "monotonic"])
 @pytest.mark.parametrize("radius", [1, 2, 10])
-def test_weights_are_those_of_a_loop(build, encoded, source, queries, window, radius):
-    attention = build("local", window=window, radius=radius)
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_weights_are_those_of_a_loop(build, encoded, source, queries, window, radius, is_scaled):
+    attention = build("local", window=window, radius=radius, is_scaled=is_scaled)
+    assert attention.scale == (13**-0.5 if is_scaled else 1.0)
     memory, state = attention.prepare(encoded, source)
     for step in range(7):  # past the end of every sentence
         query = queries[step % 3]
