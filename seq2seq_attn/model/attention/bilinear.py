@@ -2,10 +2,9 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-W_a h_s is projected once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H), as in `scaled_dot`:
-W_a has H times M numbers, so that a few updates of Adam change a score by far more than they change that of `additive`.
-The query is the decoder's choice: the current state h_t in the
-decoder `luong`, as in the paper, and the previous state in `bahdanau`.
+W_a h_s is projected once per sentence, as `keys`. The query is the decoder's choice: the current state h_t in the
+decoder `luong`, as in the paper, and the previous state in `bahdanau`. With `is_scaled` the score is divided by
+sqrt(H), as in `scaled_dot`.
 """
 
 from __future__ import annotations
