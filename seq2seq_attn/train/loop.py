@@ -186,7 +186,7 @@ class Trainer:
         if self._state.validated_at != self._state.update and not self._validate(reporter):
             self._after_update(reporter)
         self._finished = self._stop_reason()
-        reporter.ended(self._state, self._finished)
+        reporter.ended(self._state, self._finished, self._schedules.late_objectives(self._state.best_update or 0))
         self._save(reporter)
         if self._group.is_first:
             self._mark_finished()

@@ -116,8 +116,8 @@ class TrainReporter:
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
-    def ended(self, state: TrainState, reason: str | None) -> None:
-        """Report the end of training."""
+    def ended(self, state: TrainState, reason: str | None, late_objectives: Sequence[str] = ()) -> None:
+        """Report the end of training. `late_objectives` did not act before the best model was saved."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
@@ -129,6 +129,10 @@ class TrainReporter:
         if state.best_num_cut:
             text = "the length limit cut %d hypotheses of that validation; train longer, or raise %s"
             log.warning(text, state.best_num_cut, "search.max_length_ratio")
+        for name in late_objectives:
+            log.warning(
+                "the best model is from before train.objectives.%s.start: the objective had no part in it", name
+            )
         if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 

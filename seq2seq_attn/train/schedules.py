@@ -49,6 +49,14 @@ class Schedules:
         objectives = self._config.objectives.items()
         return {name: one.weight if self._acts(name, one, update) else 0.0 for name, one in objectives}
 
+    def late_objectives(self, num_updates: int) -> list[str]:
+        """Those that act, but in none of the first updates."""
+        total = self.total_updates or 0
+        objectives = self._config.objectives.items()
+        return [
+            name for name, one in objectives if one.weight and 0 < one.start and num_updates - 1 < one.start * total
+        ]
+
     def _acts(self, name: str, one: ObjectiveConfig, update: int) -> bool:
         if (one.start, one.end) == (0.0, 1.0):
             return True

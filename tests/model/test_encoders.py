@@ -19,7 +19,7 @@ SOURCE = collate_source(SENTENCES)
 LENGTHS = (5, 3, 1)
 
 
-def build(name, *, num_layers, hidden_size=3, embedding_size=2, cell="gru", **options):
+def build(name, *, num_layers, hidden_size=3, embedding_size=2, cell="gru", dropout=0.0, **options):
     torch.manual_seed(1)
     encoder = build_variant(
         "encoder",
@@ -29,7 +29,7 @@ def build(name, *, num_layers, hidden_size=3, embedding_size=2, cell="gru", **op
         build_cell=partial(build_variant, "cell", cell, {}),
         hidden_size=hidden_size,
         num_layers=num_layers,
-        dropout=0.0,
+        dropout=dropout,
     )
     for parameter in encoder.parameters():
         torch.nn.init.uniform_(parameter, -0.7, 0.7)
@@ -101,6 +101,21 @@ def test_a_convolution_by_hand():
     values = encoder(collate_source([[5]])).values_BSM[0].tolist()
     expected = [[math.tanh(1 + 2 + 1), math.tanh(1)], [math.tanh(1 + 2 + 2), math.tanh(2)]]
     assert values == [pytest.approx(row) for row in expected]
+
+
+def test_dropout_is_not_on_the_residual_connections():
+    """Convolutions of 0 leave tanh(tanh(...)) of the input, whatever their own input loses."""
+    encoder = build("convolutional", num_layers=3, dropout=0.5)
+    for layer in (layer for layers in encoder.stacks for layer in layers):
+        torch.nn.init.zeros_(layer.weight)
+        torch.nn.init.zeros_(layer.bias)
+    x = encoder.projection(torch.stack(added(encoder, 0, LENGTHS[0]))).tanh().tanh().tanh()
+    encoder.train()
+    for stack in range(2):
+        values = encoder(SOURCE).values_BSM[0, : LENGTHS[0], stack::2]
+        is_kept = values != 0
+        assert 0.2 < is_kept.double().mean() < 0.8
+        torch.testing.assert_close(values[is_kept], 2 * x[is_kept])
 
 
 def test_key_value_attention_scores_one_stack_and_averages_the_other():

@@ -29,7 +29,7 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_p
 
 
 class Convolutional(Encoder):
-    """Two stacks of convolutions over words and positions, with dropout before each layer and on what they give.
+    """Two stacks of convolutions over words and positions, with dropout before each convolution and on what they give.
 
     Args:
         hidden_size: H.
@@ -69,7 +69,7 @@ class Convolutional(Encoder):
             output_BSH = projected_BSH
             for layer in cast(nn.ModuleList, layers):
                 input_BSH = zero_padding(self.dropout(output_BSH), mask_BS)
-                output_BSH = torch.tanh(layer(self._windows(input_BSH)) + input_BSH)
+                output_BSH = torch.tanh(layer(self._windows(input_BSH)) + output_BSH)
             outputs.append(self.dropout(output_BSH))
         values_BSM = torch.stack(outputs, dim=-1).flatten(-2)
         return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS), embedded_BSE)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
@@ -19,6 +19,7 @@ from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
+from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.update import Updater, UpdateResult
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
@@ -117,6 +118,24 @@ def test_before_its_start_an_objective_changes_nothing(toy_config: ConfigMaker, 
     assert other[:3] == losses[:3]  # up to update 9 of 20
     assert all(one != another for one, another in zip(other[4:], losses[4:], strict=True))
     assert len(means(changed)) == len(losses) == 6
+
+
+def test_a_best_model_without_a_late_objective_is_told(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    for start, is_told in ((0.99, True), (0.0, False)):  # of 20 updates, so in none or in all
+        late = f"train.objectives={{coverage: {{start: {start}}}}}"
+        run = train(toy_config(late), run_dir=tmp_path / f"run{start}")
+        text = (run.path / "train.log").read_text(encoding="utf-8")
+        assert ("best model is from before train.objectives.coverage.start: the objective had no" in text) == is_told
+
+
+@pytest.mark.parametrize(("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])])
+def test_an_objective_is_late_until_its_first_update(num_updates: int, late: list[str]) -> None:
+    objectives = "{coverage: {start: 0.5}, entropy: {weight: 0, start: 0.5}, fertility: {end: 0.5}}"
+    config = load_config((), [f"train.objectives={objectives}", "train.max_epochs=2"])
+    schedules = Schedules(config.train, updates_per_epoch=10)
+    assert schedules.late_objectives(num_updates) == late
+    acting = [bool(schedules.objective_weights(update)["coverage"]) for update in range(num_updates)]
+    assert any(acting) != bool(late)
 
 
 def test_killed_and_resumed_equals_never_killed(guided_config: Callable[..., Config], tmp_path: Path) -> None:
