@@ -157,7 +157,11 @@ REASONS = {
     "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
     "attention/dot": "its scores are not scaled, and the weights become sharp early: see the entropy, and `scaled_dot`",
-    "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one",
+    "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
+    "`bilinear-scaled`",
+    "attention/local": "its scores are those of `bilinear`, not scaled",
+    "attention/local-scaled": "in long sentences the predicted center is off, and smaller scores do not outweigh the "
+    "Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",

@@ -3,7 +3,7 @@
     c = [h->_last ; h<-_first]
 
 (Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
-fixed-vector baseline.
+fixed-vector baseline. Long sentences do not fit into one vector.
 """
 
 from __future__ import annotations

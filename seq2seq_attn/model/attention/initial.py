@@ -1,6 +1,7 @@
 """No attention, initial state only: the decoder sees the source through its initial state, and never again.
 
-(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so the source enters neither steps nor readout.
+(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so the source enters neither steps nor
+readout, and is forgotten on the way.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ of one LSTM, cut in the middle. Ours may hold two directions side by side, so it
 odd ones the value: each direction gives to both. The context is half as wide as that of other variants.
 
 The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the encoder's.
+With states as wide as for other variants, the decoder sees half of each, which costs some BLEU (docs/attention.md).
 """
 
 from __future__ import annotations

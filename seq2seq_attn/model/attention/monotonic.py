@@ -14,6 +14,8 @@ In the paper a decoder that reads past the end gets a context of 0, so the weigh
 the last position, EOS: reading stops there at the latest, and the weights sum to 1. The paper computes the sum over k
 by a recurrence, or by a quotient of cumulative products; here the product is the exponential of a sum of logarithms,
 which divides by nothing.
+
+German verbs at the end of a clause need a way back, so German to English is a negative control (docs/attention.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`,
 W_2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka and Bojar 2018, section 3.2, "attentive
-pooling with compound attention"). The size of the memory does not depend on the sentence's length.
+pooling with compound attention"). The size of the memory does not depend on the sentence's length, so long
+sentences lose more than with full attention.
 """
 
 from __future__ import annotations

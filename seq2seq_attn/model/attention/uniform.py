@@ -1,6 +1,7 @@
 """Uniform weights: the context is the mean of the encoder states.
 
 A control: it separates "the decoder sees more states" from "the decoder chooses among them".
+The mean has no order, so it cannot replace that choice.
 """
 
 from __future__ import annotations
