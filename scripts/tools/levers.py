@@ -41,11 +41,18 @@ TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
 _NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision")
 """decided by training, by this script, by the machine"""
+_OBJECTIVES = "train.objectives."
+_WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
+"""settings of an objective that say nothing: it acts from the first update to the last"""
 
 
 def settings_of(config: Config) -> Record:
     """The settings that make two runs the same lever; of extra texts their names."""
     found = {key: value for key, value in trained_settings(config).items() if key not in _NO_SETTING}
+    for name in config.train.objectives:
+        for setting, value in _WHOLE_TRAINING.items():
+            if found[key := f"{_OBJECTIVES}{name}.{setting}"] == value:
+                del found[key]
     names = [spec if isinstance(spec, str) else spec[0] for spec in found.get("data.extra", [])]
     return {**found, "data.extra": [Path(name).name for name in names]}
 
@@ -185,7 +192,13 @@ def _stem(settings: Record, folder: Path) -> str:
     if BASELINE not in records:
         return BASELINE
     changed = _difference(records[BASELINE]["settings"], settings)
-    words = "-".join(f"{key.removesuffix('.name').rpartition('.')[2]}-{value}" for key, value in changed.items())
+    shorts = {
+        key: key.removeprefix(_OBJECTIVES)
+        if key.startswith(_OBJECTIVES)
+        else key.removesuffix(".name").rpartition(".")[2]
+        for key in changed
+    }
+    words = "-".join(f"{shorts[key]}-{value}" for key, value in changed.items())
     short = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-")
     digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:6]
     return short if len(short) <= 60 and short not in records else f"{short[:50].strip('-')}-{digest}"

@@ -3,6 +3,7 @@
 import argparse
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from scripts.tools import distil, extra_pairs, levers, results
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
@@ -40,6 +42,21 @@ def train_tiny(path, *settings):
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     return [train_tiny(folder / f"s{seed}", f"seed={seed}") for seed in (1, 2)]
+
+
+def test_an_objective_that_acts_throughout_is_named_by_its_weight_alone(tmp_path):
+    make = partial(load_config, ["multi30k"])
+    base, whole, late = (
+        make(),
+        make(["train.objectives={coverage: {}}"]),
+        make(["train.objectives={coverage: {end: 0.5}}"]),
+    )
+    weight = {"train.objectives.coverage.weight": 1.0}
+    settings = [levers.settings_of(config) for config in (base, whole, late)]
+    assert levers._difference(settings[0], settings[1]) == weight
+    assert levers._difference(settings[0], settings[2]) == {**weight, "train.objectives.coverage.end": 0.5}
+    write_json(tmp_path / "multi30k.json", {"settings": settings[0]})
+    assert levers._stem(settings[1], tmp_path) == "coverage.weight-1.0"
 
 
 def test_an_interrupted_translation_continues(tmp_path):
