@@ -192,16 +192,16 @@ def _stem(settings: Record, folder: Path) -> str:
     if BASELINE not in records:
         return BASELINE
     changed = _difference(records[BASELINE]["settings"], settings)
-    shorts = {
-        key: key.removeprefix(_OBJECTIVES)
-        if key.startswith(_OBJECTIVES)
-        else key.removesuffix(".name").rpartition(".")[2]
-        for key in changed
-    }
-    words = "-".join(f"{shorts[key]}-{value}" for key, value in changed.items())
+    words = "-".join(f"{_short(key)}-{value}" for key, value in changed.items())
     short = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-")
     digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:6]
     return short if len(short) <= 60 and short not in records else f"{short[:50].strip('-')}-{digest}"
+
+
+def _short(key: str) -> str:
+    """The end of a setting's name, and the objective that it belongs to."""
+    is_of_objective = key.startswith(_OBJECTIVES)
+    return key.removeprefix(_OBJECTIVES) if is_of_objective else key.removesuffix(".name").rpartition(".")[2]
 
 
 def _difference(base: Record, settings: Record) -> Record:
