@@ -166,6 +166,7 @@ REASONS = {
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
+    "encoder/convolutional": "its states see two words on either side, its values one; deeper stacks saturate",
     "encoder/self_attention": "such layers need more updates than ten epochs have",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
