@@ -21,7 +21,8 @@ from scripts.harness.records import Record, describe
 from scripts.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.store import IdStore, PairStore
+from seq2seq_attn.data.id_store import IdStore
+from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.store import IdStore, IdWriter, links_prefix
+from seq2seq_attn.data.id_store import IdStore, IdWriter
+from seq2seq_attn.data.store import links_prefix
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1

@@ -14,7 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.store import IdsInMemory, IdStore, PairStore, PreparedCorpus
+from seq2seq_attn.data.id_store import IdsInMemory, IdStore
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.data.surface import POSITIONS, IdArray
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.tokenizers.base import Tokenizer

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter, load_array
+from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.surface import IdArray
 from seq2seq_attn.text.parallel import Text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, hash_vectors, read_vectors
 from seq2seq_attn.text.vocab import EOS
-
-if TYPE_CHECKING:
-    from seq2seq_attn.data.store import IdStore
 
 _NONE: FloatArray = np.zeros(0, dtype=np.float32)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.data.concatenation import ConcatenatedPairs, concatenate_pairs
-from seq2seq_attn.data.store import IdStore, PairStore
+from seq2seq_attn.data.id_store import IdStore
+from seq2seq_attn.data.store import PairStore
 
 
 @pytest.fixture

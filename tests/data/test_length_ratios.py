@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.length_ratios import describe_ratios, limiting_ratio
-from seq2seq_attn.data.store import IdStore, PairStore
+from seq2seq_attn.data.store import PairStore
 
 
 @pytest.fixture

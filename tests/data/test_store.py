@@ -9,7 +9,8 @@ import pickle
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.store import IdStore, PairStore, PreparedCorpus
+from seq2seq_attn.data.id_store import IdStore
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UserError
 
 

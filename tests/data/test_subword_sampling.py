@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
+from seq2seq_attn.data.id_store import IdsInMemory
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import IdsInMemory, PairStore, PreparedCorpus
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.data.subword_sampling import check_sampling, describe_draw, draw_pairs
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece

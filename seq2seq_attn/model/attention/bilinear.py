@@ -23,7 +23,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 class Bilinear(Attention):
     """The query times a linear map of each value; with `is_scaled`, divided by the root of the query's size."""
 
-    def __init__(self, query_size: int, memory_size: int, is_scaled: bool, normalizer: Normalizer) -> None:
+    def __init__(self, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
         self.scale = query_size**-0.5 if is_scaled else 1.0
@@ -42,4 +42,4 @@ class Bilinear(Attention):
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False) -> Bilinear:
     """`is_scaled` divides the scores by sqrt(H)."""
-    return Bilinear(query_size, memory_size, is_scaled, normalizer)
+    return Bilinear(query_size, memory_size, normalizer, is_scaled)
