@@ -163,9 +163,11 @@ REASONS = {
     "attention/local-scaled": "in long sentences the predicted center is off, and smaller scores do not outweigh the "
     "Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
+    "objective/agreement": "the bonus for agreeing makes the weights sharp before they are right: see the entropy",
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
+    "encoder/bilstm": "LSTMs learn more slowly here: see `cell/lstm`, and `cell/layer_norm_lstm`, which does not",
     "encoder/convolutional": "its states see two words on either side, its values one; deeper stacks saturate",
     "encoder/self_attention": "such layers need more updates than ten epochs have",
     "encoder/reversed_gru": "a state has read only what follows its word",
