@@ -12,7 +12,7 @@ The second model has the settings of the first and is no part of it: `train/reve
 always trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
 trained as they would be alone. An update takes twice the time.
 
-In our measurements (docs/attention.md) the bonus makes the weights sharp, and BLEU and alignment are worse than without it.
+In our measurements (docs/attention.md) the bonus makes the weights sharp, and both BLEU and alignment get worse.
 """
 
 from __future__ import annotations
