@@ -88,6 +88,8 @@ WITH_OPTIONS = (
     Row("attention/coverage", "linguistic", ("model.attention.options.kind=linguistic",)),
 )
 """rows beside those of the configs"""
+OF_TWO_MODELS = ("objective/agreement",)
+"""overlays that train a second model beside the first"""
 
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
