@@ -1,6 +1,6 @@
 """Links between the tokens of training pairs, for objectives that learn from word alignments (`data.links`).
 
-They are the embedded corpus's gold links, or come from a Pharaoh file.
+They are the embedded corpus's gold links, come from a Pharaoh file, or are estimated by IBM model 1.
 """
 
 from __future__ import annotations

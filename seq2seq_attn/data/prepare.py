@@ -36,6 +36,7 @@ from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
+from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, write_checked_json
@@ -151,6 +152,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         },
         **links_identity(data),
         **extra_identity(data),
+        **sampling_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -193,7 +195,8 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                     f"train: all {num_pairs['train']} pairs are blank, over-long or ratio outliers; look at the files, "
                     f"or raise data.max_length={data.max_length}"
                 )
-            vocabs = _vocabs(data, builder.counts("train") if data.extra_in_vocab else counts)
+            counts = builder.counts("train") if data.extra_in_vocab else counts
+            vocabs = _vocabs(data, counts, subwords_to_draw(data, tokenizers))
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
             for split in files if VECTORS in data.sources else ():
@@ -260,7 +263,8 @@ def _tokenize(
             bar.update(2 * chunk.num_pairs)
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
+def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], besides: Sequence[Sequence[str]]) -> list[Vocab]:
+    counters = [counter + Counter(tokens) for counter, tokens in zip(counters, besides, strict=True)]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from seq2seq_attn.data.surface import POSITIONS, IdArray
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
-from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.text.vocab import Vocab
 
 CHUNK_LINES = 10_000
 
@@ -46,10 +47,21 @@ def _draw(
     for start in range(0, len(lines), CHUNK_LINES):
         bits = random.Random(f"{seed}/{start}").getrandbits(31)
         for tokens in tokenizer.sample_many(lines[start : start + CHUNK_LINES], alpha, seed=bits):
-            ids = vocab.ids_of(tokens)
-            # the vocabulary may lack a subword that no most probable segmentation of the corpus has
-            sentences.append(own[len(sentences)] if UNK in ids else np.array(ids, dtype=np.int32))
+            sentences.append(np.array(vocab.ids_of(tokens), dtype=np.int32))
     return IdsInMemory(sentences)
+
+
+def subwords_to_draw(data: DataConfig, tokenizers: Sequence[Tokenizer]) -> list[list[str]]:
+    """For each tokenizer, the subwords that its side's vocabulary needs besides those of the corpus: all of its model,
+    as a draw may have any of them."""
+    if data.subword_sampling is None:
+        return [[] for _ in tokenizers]
+    return [one.subwords() if isinstance(one, SentencePieceTokenizer) else [] for one in tokenizers]
+
+
+def sampling_identity(data: DataConfig) -> dict[str, Any]:
+    """The part of the content hash that depends on whether subwords are drawn, not on how."""
+    return {} if data.subword_sampling is None else {"vocab": "all subwords"}
 
 
 def describe_draw(own: PairStore, drawn: PairStore) -> str:
@@ -70,7 +82,12 @@ def check_sampling(data: DataConfig) -> None:
         "data.tokenizer.sentences=false": not data.tokenizer.sentences,
         "another data.tokenizer.target than positions": data.tokenizer.target != POSITIONS,
         "data.links=null, since they link the corpus's own subwords": data.links is None,
-        "alpha below 1 for BPE, or all merges are skipped": data.tokenizer.model_type == "unigram" or alpha < 1.0,
+        "data.vocab.max_size=null and min_frequency=1, as a draw may have any subword": (
+            data.vocab.max_size is None and data.vocab.min_frequency == 1
+        ),
+        "alpha between 0 (no merge is skipped) and 1 (all are) for BPE": (
+            data.tokenizer.model_type == "unigram" or 0.0 < alpha < 1.0
+        ),
     }
     for needed, is_met in needs.items():
         if not is_met:

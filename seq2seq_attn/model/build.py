@@ -127,6 +127,11 @@ def _build_output(
             f"model.output.name={name!r}: reads attention weights over source positions, and "
             f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
         )
+    if not attention.is_learned and not any(True for _ in output.parameters()):
+        raise UsageError(
+            f"model.output.name={name!r}: has attention weights alone to learn, and those of model.attention.name="
+            f"{config.attention.name!r} are always the same; choose another attention, such as additive"
+        )
     embedding = getattr(encoder, "embedding", None)
     if output.needs_embeddings and not isinstance(embedding, Embedding):
         named = f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or output 'softmax'"

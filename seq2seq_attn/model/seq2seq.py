@@ -71,5 +71,5 @@ class Seq2Seq(nn.Module):
 
     @property
     def shows_weights(self) -> bool:
-        """Whether attention weights belong to source positions; false for the fixed-vector arms."""
+        """Whether attention weights belong to source positions, as `Attention.is_positional`."""
         return self.decoder.attention.is_positional

@@ -8,7 +8,7 @@ hypothesis can still beat the worst of its `n_best` finished ones, or when it re
     score(y | x) = log p(y | x) / |y|^a + b sum_j log min(sum_t a_tj, 1)
 
 a is `length_penalty`, with the length in target tokens including EOS, b is `coverage_penalty` (Wu et al. 2016, section
-7, equation 14, the length as it is), a_tj the attention weight of source position j at step t.
+7, equation 14, but with |y| in place of (5 + |y|) / 6), a_tj the attention weight of source position j at step t.
 
 Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, J candidates of a row,
 N hypotheses returned per sentence, T tokens so far, S source positions.

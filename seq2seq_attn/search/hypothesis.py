@@ -24,8 +24,8 @@ class NextTokens(Protocol):
 
     @property
     def weights_RS(self) -> Tensor | None:
-        """The attention of the step; None for models without attention over source positions (the fixed-vector
-        arms)."""
+        """The attention of the step; None for models without attention over source positions, such as those
+        with a fixed vector."""
         ...
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
@@ -34,7 +34,7 @@ class NextTokens(Protocol):
         ...
 
     def log_probs(self) -> Tensor:
-        """`log_probs_RV` of all tokens, float32; with the output `copy` [R, V + S], including source positions."""
+        """`log_probs_RV` of all tokens, float32; [R, V + S] with an output that copies source positions."""
         ...
 
 

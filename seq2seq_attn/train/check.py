@@ -19,7 +19,7 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.reverse import check_reverse
-from seq2seq_attn.train.schedules import Schedules
+from seq2seq_attn.train.schedules import Schedules, always_forces
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
@@ -84,6 +84,11 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
             raise UsageError(
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
                 " does not have; choose another attention, such as additive, or leave the objective out"
+            )
+        if objective.num_passes > 1 and not always_forces(config.train):
+            raise UsageError(
+                f"{key} compares passes that read the same tokens: set train.teacher_forcing.schedule=constant and "
+                "train.teacher_forcing.start=1"
             )
         if objective.num_samples and model.output.copies_source:
             raise UsageError(

@@ -153,9 +153,7 @@ class Trainer:
         self._finished = None
         notes: list[str] = []
         if loaded is None:
-            notes = set_pretrained(self._updater, self._config, self._prepared)
-            notes += set_vectors(self._updater, self._config.model, self._prepared)
-            notes += set_table(self._model.output, self._pairs)
+            notes = self._set_start()
             if self._config.data.subword_sampling is not None:
                 notes.append(describe_draw(self._pairs, self._pairs_of(epoch=0)))
             if self._reverse is not None:
@@ -170,6 +168,14 @@ class Trainer:
             if loaded is None:
                 self._save(reporter)  # from here on there is something to resume
             self._loop(reporter)
+
+    def _set_start(self) -> list[str]:
+        """Give a new model what it does not begin with at random; lines for the log. The weights of another run come
+        with its word vectors, as training has changed them, and with its lexicon."""
+        if notes := set_pretrained(self._updater, self._config, self._prepared):
+            return notes
+        notes = set_vectors(self._updater, self._config.model, self._prepared)
+        return notes + set_table(self._model.output, self._pairs)
 
     def _loop(self, reporter: TrainReporter) -> None:
         self._after_update(reporter)  # a validation may have been interrupted

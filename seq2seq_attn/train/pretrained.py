@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import load_weights
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.update import Updater
+
+_WITHOUT_REVERSE = "{}: has no model from target to source, which starts from random weights"
 
 
 def check_pretrained(config: Config) -> None:
     """Check what can be known before data is prepared.
 
     Raises:
-        UsageError: the run's model or tokenizer is another.
+        UsageError: the run's settings of the model, the tokenizer or the vocabulary are others.
         UserError: there is no run, or it is damaged.
     """
     if config.train.start_from is None:
@@ -24,18 +28,20 @@ def check_pretrained(config: Config) -> None:
     before = run.config()
     for name in ("tokenizer", "vocab"):
         if getattr(before.data, name) != getattr(config.data, name):
-            raise UsageError(
-                f"train.start_from={run.path}: its data.{name} is another; repeat its settings, which are in "
-                f"{run.path}/config.yaml"
-            )
-    run.load_model(config.model)
+            raise _other_settings(run, f"data.{name}")
+    run.check_best()
+    try:
+        run.load_model(config.model)
+    except UserError:
+        run.load_model(before.model)  # or the run is damaged
+        raise _other_settings(run, "model") from None
 
 
 def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Put the best weights of that run into a new model; a line for the log.
+    """Put the best weights of that run into a new model; lines for the log.
 
     Raises:
-        UsageError: its vocabularies are others.
+        UsageError: its vocabularies are others, or its vectors have another size.
         UserError: it is damaged.
     """
     if config.train.start_from is None:
@@ -52,7 +58,24 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
                 f"which has {len(now)}; give pairs beside those of its corpus as data.extra, which leaves the "
                 "vocabularies as they are"
             )
-    load_weights(model, run.load_best(), run.model_path)
+    if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
+        raise UsageError(f"train.start_from={run.path}: its vectors have another size than this corpus's")
+    notes = [_set_weights(model, run)]
+    if updater.reverse is not None:
+        has_reverse = run.reverse.model_path.exists()
+        notes.append(_set_weights(updater.reverse, run.reverse) if has_reverse else _WITHOUT_REVERSE.format(run.path))
     if updater.average:
         updater.average.restart()
-    return [f"{run.path}: its weights (update {run.best_metadata()['update']}) are the start"]
+    return notes
+
+
+def _set_weights(model: Seq2Seq, run: RunDir) -> str:
+    load_weights(model, run.load_best(), run.model_path)
+    return f"{run.path}: its weights (update {run.best_metadata()['update']}) are the start"
+
+
+def _other_settings(run: RunDir, section: str) -> UsageError:
+    return UsageError(
+        f"train.start_from={run.path}: its settings of {section} are others; repeat them, they are in "
+        f"{run.path}/config.yaml"
+    )

@@ -68,3 +68,9 @@ class Schedules:
                 "is not set; set train.max_epochs or train.max_updates"
             )
         return one.start * self.total_updates <= update < one.end * self.total_updates
+
+
+def always_forces(config: TrainConfig) -> bool:
+    """Whether every decoder step of a training sees the reference token."""
+    forcing = config.teacher_forcing
+    return forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)

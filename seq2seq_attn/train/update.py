@@ -78,7 +78,7 @@ class Updater:
         self._configured = {name: one.weight for name, one in config.objectives.items()}
         if reverse is not None:
             self._configured[REVERSE] = 1.0
-        self._weights = self._configured
+        self._acting, self._weights = self._objectives, self._configured
         self._optimizer = build_optimizer(self._trained, config.optimizer)
         self._scaler = build_scaler(precision, device)
         # not with a scaler (fp16 is for GPUs without bf16, where graphs are untested), nor with objectives, as links
@@ -116,7 +116,7 @@ class Updater:
         """
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
-        self._weights = {**self._configured, **(objective_weights or {})}
+        self._choose_objectives({**self._configured, **(objective_weights or {})})
         with explained_out_of_memory(self._config.batch):
             counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
@@ -136,9 +136,14 @@ class Updater:
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norms_found[0], terms)
 
+    def _choose_objectives(self, weights: Mapping[str, float]) -> None:
+        """Those of an update: without a weight only if measuring them changes nothing else."""
+        self._acting = {name: one for name, one in self._objectives.items() if weights[name] or not one.has_own_passes}
+        self._weights = {name: weight for name, weight in weights.items() if name in (*self._acting, REVERSE)}
+
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """How many terms these batches add up: of each objective, then of the reverse model's loss."""
-        counts = [sum(one.count(batch) for batch in batches) for one in self._objectives.values()]
+        counts = [sum(one.count(batch) for batch in batches) for one in self._acting.values()]
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts
@@ -168,7 +173,7 @@ class Updater:
                 batch,
                 label_smoothing=self._config.label_smoothing,
                 teacher_forcing_ratio=ratio,
-                objectives=list(self._objectives.values()),
+                objectives=list(self._acting.values()),
                 reverse=self.reverse,
             )
         mean = loss.loss_sum / num_tokens

@@ -126,7 +126,7 @@ class Translator:
 
     @cached_property
     def has_attention(self) -> bool:
-        """Whether translations come with attention over source positions; false for the fixed-vector models."""
+        """Whether translations come with attention over source positions; not with a fixed vector, for example."""
         if isinstance(self._model, Seq2Seq):
             return self._model.shows_weights
         with torch.inference_mode():
@@ -157,7 +157,7 @@ class Translator:
                 `max_length_extra` is added. Translations cut there have `is_cut` set. None: as configured.
             batch_size: sentences translated at once; changes speed and memory only. None: as configured.
             unk: what to do with `<unk>` in a translation; `copy` needs a model with attention over source positions. A
-                model with the output `copy` can write source tokens in any case.
+                model whose output copies can write source tokens in any case.
             keep_attention: False leaves `attention` out, which saves a little time.
             more: other fields of `SearchOptions`, for example `prefix="A man"` or `method="sample"`.
 

@@ -7,6 +7,7 @@ import pickle
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.data.subword_sampling import check_sampling, describe_draw, draw_pairs
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
+from seq2seq_attn.text.vocab import UNK
 
 Prepare = Callable[..., PreparedCorpus]
 LINES = ["der rote Ball rollt weg", "ein roter Ballon steigt auf", "die Bälle rollen weiter", "ein Rad rollt weiter"]
@@ -29,10 +31,9 @@ SMALL = {"name": "sentencepiece", "vocab_size": 120}
 def prepared_from(tmp_path_factory: pytest.TempPathFactory) -> Prepare:
     data_dir = str(tmp_path_factory.mktemp("data"))
 
-    def prepare(**tokenizer: object) -> PreparedCorpus:
-        return prepare_corpus(
-            config_from_dict({"data": {**CONFIG, "data_dir": data_dir, "tokenizer": {**SMALL, **tokenizer}}})
-        )
+    def prepare(sampling: float | None = 0.2, **tokenizer: object) -> PreparedCorpus:
+        data = {**CONFIG, "data_dir": data_dir, "tokenizer": {**SMALL, **tokenizer}, "subword_sampling": sampling}
+        return prepare_corpus(config_from_dict({"data": data}))
 
     return prepare
 
@@ -57,19 +58,30 @@ def test_every_epoch_has_other_subwords_of_the_same_text(prepared_from: Prepare,
         assert first[side] != second[side]
 
 
-def test_a_draw_with_an_unknown_subword_is_not_used(prepared_from: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = prepared_from()
-    own = ids_of(prepared.pairs("train"))
-
-    def sample_many(self: SentencePieceTokenizer, texts: list[str], *_: float, **__: int) -> list[list[str]]:
-        reversed_own = [tokens[::-1] for tokens in self.tokenize_many(texts)]
-        return [tokens if number % 2 else ["no such subword"] for number, tokens in enumerate(reversed_own)]
-
-    monkeypatch.setattr(SentencePieceTokenizer, "sample_many", sample_many)
-    drawn = ids_of(draw_pairs(prepared, 0.2, seed=1, epoch=0))
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_the_vocabularies_have_every_subword_that_may_be_drawn(prepared_from: Prepare, model_type: str) -> None:
+    prepared = prepared_from(model_type=model_type, vocab_size=400)
+    drawn, own = ids_of(draw_pairs(prepared, 0.2, seed=1, epoch=0)), ids_of(prepared.pairs("train"))
     for side, own_side in zip(drawn, own, strict=True):
-        assert side[::2] == own_side[::2]
-        assert side[1::2] == [ids[::-1] for ids in own_side[1::2]]
+        assert not any(UNK in ids for ids in side)
+        assert sum(ids == others for ids, others in zip(side, own_side, strict=True)) < len(own_side) / 10
+    assert {UNK} < set(range(UNK, len(prepared.source_vocab))) - {i for ids in own[0] for i in ids}
+
+
+def test_a_character_that_the_model_does_not_know_stays_unknown(tmp_path: Path) -> None:
+    for language, lines in {"de": ["ein Ball", "ein Rad"] * 9, "en": ["a ball", "a wheel"] * 9}.items():
+        (tmp_path / f"train.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (tmp_path / f"valid.{language}").write_text("ab\n", encoding="utf-8")
+        (tmp_path / f"extra.{language}").write_text(f"{lines[0]} \u2603\n", encoding="utf-8")
+    texts = {"corpus": "files", "train": str(tmp_path / "train"), "valid": str(tmp_path / "valid")}
+    data = {**texts, "data_dir": str(tmp_path), "tokenizer": {**SMALL, "vocab_size": 20}, "subword_sampling": 0.2}
+    prepared = prepare_corpus(config_from_dict({"data": {**data, "extra": [str(tmp_path / "extra")]}}))
+    drawn = draw_pairs(prepared, 0.2, seed=1, epoch=0)
+    assert [side(18).tolist().count(UNK) for side in (drawn.source, drawn.target)] == [1, 1]
+
+
+def test_how_subwords_are_drawn_does_not_change_the_prepared_corpus(prepared_from: Prepare) -> None:
+    assert prepared_from().directory == prepared_from(sampling=0.5).directory != prepared_from(sampling=None).directory
 
 
 def test_the_description_tells_what_a_draw_does(prepared_from: Prepare) -> None:
@@ -123,7 +135,10 @@ def test_ids_in_memory_survive_pickling() -> None:
         ({"tokenizer": {"sentences": True}}, "needs data.tokenizer.sentences=false"),
         ({"tokenizer": {"target": "positions"}}, "needs another data.tokenizer.target"),
         ({"links": "ibm1"}, "needs data.links=null"),
-        ({"tokenizer": {"model_type": "bpe"}, "subword_sampling": 1.0}, "needs alpha below 1"),
+        ({"vocab": {"min_frequency": 2}}, "needs data.vocab.max_size=null and min_frequency=1"),
+        ({"vocab": {"max_size": 9}}, "needs data.vocab.max_size=null and min_frequency=1"),
+        ({"tokenizer": {"model_type": "bpe"}, "subword_sampling": 0.0}, "needs alpha between 0"),
+        ({"tokenizer": {"model_type": "bpe"}, "subword_sampling": 1.0}, "needs alpha between 0"),
     ],
 )
 def test_what_it_cannot_be_combined_with(data: dict[str, object], message: str) -> None:

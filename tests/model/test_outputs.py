@@ -106,7 +106,8 @@ def table_of(entries):
     return TranslationTable(np.array(numbers), np.array([entries[key] for key in keys]))
 
 
-ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2}
+ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6, (EOS, 5): 0.4}
+"""with several sources, EOS ends each of them and has entries too"""
 
 
 @pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])

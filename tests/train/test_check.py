@@ -40,8 +40,8 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
     own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
     config = load_config([base, overlay], own)
-    if config.model.output.name == "pointer" and overlay in WITHOUT_POSITIONS:
-        with pytest.raises(UsageError, match="reads attention weights over source positions"):
+    if config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
+        with pytest.raises(UsageError, match=r"attention weights (over source positions|alone to learn)"):
             check_config(config)
     else:
         check_config(config)
@@ -66,6 +66,18 @@ WRONG = [
     (
         ["model.output.name=pointer", "model.attention.name=slots", "model.tie_embeddings=none"],
         "'pointer': reads attention weights over source positions",
+    ),
+    (
+        ["model.output.name=pointer", "model.attention.name=uniform", "model.tie_embeddings=none"],
+        "'pointer': has attention weights alone to learn, and those of model.attention.name='uniform' are always",
+    ),
+    (
+        ["train.objectives={r_drop: {}}", "train.teacher_forcing.schedule=linear"],
+        "train.objectives.r_drop compares passes that read the same tokens: set train.teacher_forcing.schedule=con",
+    ),
+    (
+        ["train.objectives={r_drop: {}}", "train.teacher_forcing.start=0.5"],
+        "train.objectives.r_drop compares passes that read the same tokens",
     ),
     (
         ["model.output.name=copy", "model.attention.name=fixed"],

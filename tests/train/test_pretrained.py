@@ -6,6 +6,7 @@ import logging
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -36,6 +37,58 @@ def test_training_starts_from_the_best_weights(
     assert f"{before.path}: its weights (update 6) are the start" in caplog.text
 
 
+HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
+
+
+def largest_difference(one: RunDir, other: RunDir) -> float:
+    tensors = other.load_best()
+    return max((tensor - tensors[name]).abs().max().item() for name, tensor in one.load_best().items())
+
+
+def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    path = tmp_path / "letters.vec"
+    path.write_text("".join(f"{letter} {' '.join(['0.25'] * 17)}\n" for letter in "adnu"), encoding="utf-8")
+    settings = [f"model.embedding.source_vectors={path}", "model.output={name: lexicon, options: {num_entries: 3}}"]
+    before = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "before")
+    settings += [f"train.start_from={before.path}", *HARDLY]
+    corpus = tmp_path / "corpus"  # the same letters, and other words beside one another
+    write_toy_corpus(corpus)
+    lines = (corpus / "train.en").read_text(encoding="utf-8").splitlines()
+    (corpus / "train.en").write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
+    run = train(toy_config(*settings, f"data.train={corpus / 'train'}"), run_dir=tmp_path / "run")
+    assert largest_difference(run, before) < 1e-4
+
+
+def test_both_models_of_an_agreement_start_from_the_other_run(
+    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
+) -> None:
+    agreement = "train.objectives={agreement: {}}"
+    both = train(toy_config(agreement, "train.max_updates=4"), run_dir=tmp_path / "both")
+    run = train(toy_config(agreement, *HARDLY, f"train.start_from={both.path}"), run_dir=tmp_path / "run")
+    assert largest_difference(run.reverse, both.reverse) < 1e-4
+    with caplog.at_level(logging.INFO):
+        train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
+    assert f"{before.path}: has no model from target to source, which starts from random weights" in caplog.text
+
+
+def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    write_toy_corpus(tmp_path)
+    configs = []
+    for size in (5, 7):
+        np.save(tmp_path / f"{size}.npy", np.ones((3, size), dtype=np.float32))
+        for split in ("train", "valid", "test"):
+            english = (tmp_path / f"{split}.en").read_text(encoding="utf-8")
+            (tmp_path / f"{split}-{size}.en").write_text(english, encoding="utf-8")
+            paths = f"{tmp_path / f'{size}.npy'}\n" * english.count("\n")
+            (tmp_path / f"{split}-{size}.vectors").write_text(paths, encoding="utf-8")
+        texts = [f"data.{split}={tmp_path / f'{split}-{size}'}" for split in ("train", "valid")]
+        texts.append(f"data.test={{test: {tmp_path / f'test-{size}'}}}")
+        configs.append(["data.source_language=vectors", *texts, "train.max_updates=1"])
+    before = train(toy_config(*configs[0]), run_dir=tmp_path / "before")
+    with pytest.raises(UsageError, match=r"before: its vectors have another size than this corpus's"):
+        train(toy_config(*configs[1], f"train.start_from={before.path}"), run_dir=tmp_path / "run")
+
+
 def test_a_resumed_and_moved_run_needs_the_other_no_more(
     toy_config: ConfigMaker, tmp_path: Path, before: RunDir
 ) -> None:
@@ -58,9 +111,10 @@ def test_a_resume_cannot_change_the_start(toy_config: ConfigMaker, tmp_path: Pat
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("model.hidden_size=29", "hidden_size|does not match|decoder"),
-        ("data.tokenizer.lowercase=true", r"its data\.tokenizer is another"),
-        ("data.vocab.min_frequency=2", r"its data\.vocab is another"),
+        ("model.hidden_size=29", "its settings of model are others; repeat them"),
+        ("model.decoder.name=luong", "its settings of model are others; repeat them"),
+        ("data.tokenizer.lowercase=true", r"its settings of data\.tokenizer are others"),
+        ("data.vocab.min_frequency=2", r"its settings of data\.vocab are others"),
     ],
 )
 def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
@@ -68,7 +122,7 @@ def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
 ) -> None:
     empty = tmp_path / "empty"
     settings = [setting, f"train.start_from={before.path}", f"data.data_dir={empty}"]
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UsageError, match=message):
         train(toy_config(*settings), run_dir=tmp_path / "run")
     assert not empty.exists()
     assert not (tmp_path / "run").exists()

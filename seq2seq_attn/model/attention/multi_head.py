@@ -2,7 +2,7 @@
 
     head_n = sum_j alpha_nj W_n^V h_j      c = [head_1 ; ... ; head_N]
 
-    additive:    e_nj = v_n . tanh(W_n^Q q + W_n^K h_j)
+    additive:    e_nj = v_n . tanh(W_n^Q q + W_n^K h_j + b_n)
     scaled_dot:  e_nj = (W_n^Q q) . (W_n^K h_j) / sqrt(A / N)
 
 The rows of `query_projection`, `key_projection` and `value_projection` hold all heads side by side. There is no output

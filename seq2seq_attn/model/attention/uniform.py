@@ -25,6 +25,8 @@ from seq2seq_attn.model.encoder.base import Encoded
 class Uniform(Attention):
     """Equal scores for all positions."""
 
+    is_learned = False
+
     def __init__(self, memory_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.normalizer = normalizer

@@ -64,7 +64,7 @@ class StepOutput(NamedTuple):
 
 
 class Decoder(nn.Module, ABC):
-    """`attention` is what it asks, `feature_size` the width F of its features."""
+    """`attention` is queried at every step; `feature_size` is the width F of the features."""
 
     def __init__(self, attention: Attention, feature_size: int) -> None:
         super().__init__()

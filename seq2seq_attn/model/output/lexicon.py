@@ -84,6 +84,7 @@ class Lexicon(ScoredOutput):
         target_ids_UK, probs_UK = torch.zeros_like(self.target_ids_UK), torch.zeros_like(self.probs_UK)
         target_ids_UK[index] = torch.from_numpy(target[is_kept]).to(target_ids_UK)
         probs_UK[index] = torch.from_numpy(probability[is_kept]).to(probs_UK)
+        probs_UK[EOS] = 0.0
         target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))

@@ -38,6 +38,10 @@ class SentencePieceTokenizer:
         """Size of the model's vocabulary."""
         return int(self._processor.get_piece_size())
 
+    def subwords(self) -> list[str]:
+        """All of the model's vocabulary but the unknown one."""
+        return [self._processor.id_to_piece(number) for number in range(1, self.num_subwords)]
+
     def tokenize(self, text: str) -> list[str]:
         """The subwords of one line."""
         subwords: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)

@@ -46,6 +46,11 @@ class Objective(ABC):
     num_samples: int = 0
     needs_reverse: bool = False
 
+    @property
+    def has_own_passes(self) -> bool:
+        """Whether it changes how often the pairs, or samples, go through the model."""
+        return self.num_passes > 1 or self.num_samples > 0
+
     @abstractmethod
     def count(self, batch: Batch) -> int:
         """How many terms a batch adds up: what the sum is divided by. It is asked before the forward pass, with the

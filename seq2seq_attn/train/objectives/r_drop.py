@@ -37,7 +37,7 @@ class RDrop(Objective):
             raise ValueError("r_drop: outputs without log_probs_of")
         is_real_N = outputs.targets_N != PAD
         is_first_N = outputs.positions_N % len(batch.tgt_out_BT) % 2 == 0
-        # the same tokens in the same order
+        # the same tokens in the same order, as nothing is fed back (`train/check.py`)
         first_I, second_I = ((is_real_N & is_pass_N).nonzero().squeeze(1) for is_pass_N in (is_first_N, ~is_first_N))
         num_at_once = max(1, CHUNK_CELLS // outputs.log_probs_of(first_I[:1]).shape[1])
         total = outputs.features_NF.new_zeros((), dtype=torch.float32)
