@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -22,7 +23,7 @@ from scripts.harness.pages import table
 from scripts.harness.records import RECORDS, Record, describe, load_records
 from scripts.harness.runs import describe_run, score
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
@@ -279,7 +280,7 @@ def _test_row(record: Record, base: Record, names: Sequence[str]) -> list[str]:
     return [_label(record, base), _track(record), record.get("chosen_on", ""), seeds, *cells]
 
 
-def main() -> None:
+def main() -> int:
     """Score the runs, write the records, print the table."""
     parser = argparse.ArgumentParser(
         prog="scripts/levers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -293,9 +294,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the records; default: %(default)s")
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     options = parser.parse_args()
-    adopt(**vars(options))
+    try:
+        adopt(**vars(options))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     print("\n".join(render(load_records(options.folder))))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
