@@ -34,7 +34,7 @@ from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_json, write_text
-from seq2seq_attn.metrics.bleu import Measure, MeasureName
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, MeasureName
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
@@ -159,7 +159,6 @@ def distil(options: argparse.Namespace) -> Record:
         seeds=options.students,
         jobs=options.jobs,
     )
-    ensemble = levers.validate(teachers, device=options.device, keep_in=options.dir / "hyps" / "ensemble")
     record = {
         "what": "sequence-level distillation of an ensemble into one student",
         "config": config.name,
@@ -169,9 +168,7 @@ def distil(options: argparse.Namespace) -> Record:
         "beam_size": levers.BEAM_SIZE,
         "translation": {"beam_size": options.beam_size, "n_best": options.n_best, **chosen},
         "pairs": {"original": len(sources), "distilled": len(pairs), "dropped": dropped},
-        "teachers": [_entry(run, f"teacher-{n}", options, test=False) for n, run in enumerate(teachers, 1)],
-        "ensemble": levers.number(ensemble),
-        "runs": [_entry(run, f"student-{n}", options, test=options.test) for n, run in enumerate(students, 1)],
+        **_scores(teachers, students, options),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/distil"),
     }
@@ -198,13 +195,32 @@ def render(record: Record) -> list[str]:
         values = [run["validation"]["bleu"] for run in runs]
         minutes = f"{sum(run['minutes'] for run in runs) / len(runs):.0f}"
         rows.append([label, ", ".join(f"{value:.2f}" for value in values), f"{sum(values) / len(values):.2f}", minutes])
-    return [*lines, *table(["", "BLEU by seed", "mean", "minutes"], rows), ""]
+    gain = record["against"]
+    lines += [*table(["", "BLEU by seed", "mean", "minutes"], rows), ""]
+    lines += [f"Students against teachers: {gain['gain']:+.2f} (p = {gain['p_value']:.3f}, paired bootstrap).", ""]
+    if names := levers.test_names(record):
+        lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
+        lines += [*table(["seeds", *names], [levers.test_cells(record, names)]), ""]
+    return lines
 
 
-def _entry(run: RunDir, label: str, options: argparse.Namespace, *, test: bool) -> Record:
-    keep_in = options.dir / "hyps" / label
-    validated = levers.validate([run], device=options.device, keep_in=keep_in)
-    return levers.entry(run, validated, test=test, device=options.device, keep_in=keep_in)
+def _scores(teachers: Sequence[RunDir], students: Sequence[RunDir], options: argparse.Namespace) -> Record:
+    keep_in, device = options.dir / "hyps", options.device
+
+    def validated(runs: Sequence[RunDir], name: str) -> CorpusStatistics:
+        return levers.validate(runs, device=device, keep_in=keep_in / name)
+
+    before = [validated([run], f"teacher-{number}") for number, run in enumerate(teachers, 1)]
+    after = [validated([run], f"student-{number}") for number, run in enumerate(students, 1)]
+    return {
+        "teachers": [levers.entry(run, found) for run, found in zip(teachers, before, strict=True)],
+        "ensemble": levers.number(validated(teachers, "ensemble")),
+        "runs": [
+            levers.entry(run, found, test=options.test, device=device, keep_in=keep_in / f"student-{number}")
+            for number, (run, found) in enumerate(zip(students, after, strict=True), 1)
+        ],
+        "against": levers.compared(before, after),
+    }
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -95,7 +95,7 @@ def adopt(
         record |= {"runs": sorted(entries, key=lambda one: int(one["seed"]))}
         record |= {"chosen_on": chosen_on} if chosen_on else {}
         if validated:
-            record["against"] = {"seeds": sorted(seeds), **_compared(validated, found)}
+            record["against"] = {"seeds": sorted(seeds), **compared(validated, found)}
         write_json(path, {**record, "environment": describe("scripts/levers")})
         written.append(path)
     return written
@@ -169,10 +169,10 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines += [*table(header, [_row(record, base) for _, record in ordered], align="---:"), ""]
     published = [record for _, record in ordered if any("test" in run for run in record["runs"])]
     if published:
-        names = list(dict.fromkeys(name for record in published for name in _tests(record)))
+        names = list(dict.fromkeys(name for record in published for name in test_names(record)))
         header = ["settings", "track", "settings chosen on", "seeds", *names]
         lines += ["### Test sets", "", "Of published rows, translated once per run; mean ± SD over seeds.", ""]
-        lines += [*table(header, [_test_row(record, base, names) for record in published]), ""]
+        lines += [*table(header, [_published(record, base, names) for record in published]), ""]
     return lines
 
 
@@ -213,7 +213,8 @@ def _difference(base: Record, settings: Record) -> Record:
     return {key: new for key, (old, new) in values.items() if old != new}
 
 
-def _compared(baseline: Sequence[CorpusStatistics], row: Sequence[CorpusStatistics]) -> Record:
+def compared(baseline: Sequence[CorpusStatistics], row: Sequence[CorpusStatistics]) -> Record:
+    """The difference of the means of two rows of runs, with its p by the paired bootstrap."""
     samples = bootstrap([*baseline, *row])
     arms: list[BootstrapSamples] = [pool(samples[: len(baseline)]), pool(samples[len(baseline) :])]
     test = mean_difference(*arms)
@@ -261,23 +262,28 @@ def _row(record: Record, base: Record) -> list[str]:
     ]
 
 
-def _tests(record: Record) -> list[str]:
+def _published(record: Record, base: Record, names: Sequence[str]) -> list[str]:
+    return [_label(record, base), _track(record), record.get("chosen_on", ""), *test_cells(record, names)]
+
+
+def test_names(record: Record) -> list[str]:
+    """The test sets that runs of a record were scored on."""
     return list(dict.fromkeys(name for run in record["runs"] for name in run.get("test", ())))
 
 
-def _test_row(record: Record, base: Record, names: Sequence[str]) -> list[str]:
-    tested = [run["test"] for run in record["runs"] if "test" in run]
-    cells = []
+def test_cells(record: Record, names: Sequence[str]) -> list[str]:
+    """Seeds, then BLEU on each test set, mean ± SD, of the runs that have it."""
+    tested = [run for run in record["runs"] if "test" in run]
+    cells = [", ".join(str(run["seed"]) for run in tested)]
     for name in names:
-        values = [of_run[name]["bleu"] for of_run in tested if name in of_run]
+        values = [run["test"][name]["bleu"] for run in tested if name in run["test"]]
         if not values:
             cells.append("")
             continue
         found = spread(values)
         deviation = "" if found.standard_deviation is None else f" ± {found.standard_deviation:.2f}"
         cells.append(f"{found.mean:.2f}{deviation}")
-    seeds = ", ".join(str(run["seed"]) for run in record["runs"] if "test" in run)
-    return [_label(record, base), _track(record), record.get("chosen_on", ""), seeds, *cells]
+    return cells
 
 
 def main() -> int:

@@ -187,6 +187,10 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     page = "\n".join(distil.render(record))
     assert f"closest to the reference by chrf gave {num_pairs} pairs" in page
     assert "| ensemble of the teachers |" in page
+    assert f"Students against teachers: {record['against']['gain']:+.2f} (p = " in page
+    assert "Test sets" not in page
+    record["runs"][0]["test"] = {"test": {"bleu": 12.34}}
+    assert "| 1 | 12.34 |" in "\n".join(distil.render(record))
     options.keep = 2
     with pytest.raises(UserError, match=r"distilled\.de: not the pairs that these options give"):
         distil.distil(options)
