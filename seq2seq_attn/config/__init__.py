@@ -1,24 +1,24 @@
 """The configuration: the settings of a run, loaded from YAML files and `KEY=VALUE` overrides, checked, dumped.
 
-A configuration file holds only what differs from the defaults in `models.py`, or from the file that it `extends`.
-Builders pass plain numbers on: modules never see configuration objects.
+The defaults stand in `run.py` and in its sections: `data.py`, `model.py`, `train.py`. A configuration file holds only
+what differs from them, or from the file that it `extends`. Builders pass plain numbers on: modules never see
+configuration objects.
 """
 
+from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.explain import explain_value, shorten
 from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
-from seq2seq_attn.config.models import (
+from seq2seq_attn.config.model import ModelConfig
+from seq2seq_attn.config.run import Config, SearchConfig
+from seq2seq_attn.config.sources import packaged_config_names
+from seq2seq_attn.config.train import (
     BatchConfig,
-    Config,
-    DataConfig,
-    ModelConfig,
     ObjectiveConfig,
     OptimizerConfig,
     ScheduleConfig,
-    SearchConfig,
     TrainConfig,
     ValidationConfig,
 )
-from seq2seq_attn.config.sources import packaged_config_names
 from seq2seq_attn.config.types import (
     LEAST_LENGTH_RATIO,
     NonNegativeInt,

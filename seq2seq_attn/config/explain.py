@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from seq2seq_attn.config.models import Config
+from seq2seq_attn.config.run import Config
 
 _MAX_PROBLEMS = 3
 _MAX_KEY = 80

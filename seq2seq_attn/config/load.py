@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from seq2seq_attn.config.explain import explain, shorten
-from seq2seq_attn.config.models import Config
+from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.sources import merge, parse_override, read_source
 from seq2seq_attn.errors import UsageError
 

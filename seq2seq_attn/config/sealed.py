@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from seq2seq_attn.config.load import config_from_dict, dump_config
-from seq2seq_attn.config.models import Config
+from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.sources import read_mapping
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_regular, write_text

@@ -1,0 +1,44 @@
+"""The settings of a run: names, types, limits and defaults. Defaults are set nowhere else."""
+
+from __future__ import annotations
+
+from seq2seq_attn.config.data import DataConfig
+from seq2seq_attn.config.model import ModelConfig
+from seq2seq_attn.config.section import Section
+from seq2seq_attn.config.train import TrainConfig
+from seq2seq_attn.config.types import (
+    BeamSize,
+    CoveragePenalty,
+    LengthPenalty,
+    LengthRatio,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
+)
+
+
+class SearchConfig(Section):
+    """Translation. Hypotheses are ranked by log P / length ** `length_penalty`, with the length in target tokens
+    including EOS, plus `coverage_penalty` * sum_j log min(total attention to source position j, 1). They have at most
+    `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio` None: training chooses it so that
+    the limit would cut none of its targets."""
+
+    beam_size: BeamSize = 5
+    length_penalty: LengthPenalty = 0.0
+    coverage_penalty: CoveragePenalty = 0.0
+    no_repeat_ngram: NonNegativeInt = 0
+    """No sequence of this many tokens occurs twice in a translation; 0: any may."""
+    max_length_ratio: LengthRatio | None = None
+    max_length_extra: NonNegativeInt = 10
+    batch_size: PositiveInt = 64
+
+
+class Config(Section):
+    """Everything that decides a run."""
+
+    name: str = "base"
+    seed: Seed = 1
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    search: SearchConfig = SearchConfig()

@@ -1,0 +1,118 @@
+"""The settings of training: batches, optimizer, schedules, validation, objectives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from seq2seq_attn.config.section import Section
+from seq2seq_attn.config.types import (
+    BeamSize,
+    Fraction,
+    LearningRate,
+    NonNegativeFloat,
+    NonNegativeInt,
+    NumThreads,
+    Options,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    Weight,
+)
+
+
+class BatchConfig(Section):
+    """A micro-batch: at most `size` sentence pairs or target tokens. An update sums the gradients of `accumulate`."""
+
+    size: PositiveInt = 128
+    unit: Literal["sentences", "tokens"] = "sentences"
+    accumulate: PositiveInt = 1
+
+
+class OptimizerConfig(Section):
+    """The optimizer. `weight_decay` is decoupled for `adamw`."""
+
+    name: Literal["adam", "adamw"] = "adam"
+    learning_rate: LearningRate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: PositiveFloat = 1e-8
+    weight_decay: NonNegativeFloat = 0.0
+    clip_norm: PositiveFloat | None = 1.0
+    average_decay: Fraction = 0.0
+    """Decay of an exponential moving average of the weights, which is validated and saved as the best model; 0: off."""
+
+
+class ScheduleConfig(Section):
+    """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
+    `patience` validations without a better score."""
+
+    name: Literal["constant", "inverse_sqrt", "cosine", "plateau"] = "constant"
+    warmup_updates: NonNegativeInt = 0
+    final_ratio: Probability = 0.0
+    factor: PositiveFloat = 0.5
+    patience: NonNegativeInt = 2
+
+
+class TeacherForcingConfig(Section):
+    """The probability that a decoder step sees the reference token, drawn per token. It goes from `start` to `end` in
+    `num_updates` updates (Bengio et al. 2015, section 2.4)."""
+
+    schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
+    start: Probability = 1.0
+    end: Probability = 0.0
+    num_updates: PositiveInt = 10_000
+
+
+class ValidationConfig(Section):
+    """When to validate, and by which metric the best model is chosen. `num_pairs` limits the pairs that are translated
+    (None: all); the loss is always taken over all pairs."""
+
+    every_updates: PositiveInt | None = None
+    """None: once per epoch."""
+    metric: Literal["bleu", "perplexity", "exact", "cer", "wer"] = "bleu"
+    patience: PositiveInt | None = None
+    """Validations without a better score after which training stops; None: never."""
+    beam_size: BeamSize = 1
+    num_pairs: PositiveInt | None = None
+    num_samples: NonNegativeInt = 3
+
+
+class ObjectiveConfig(Section):
+    """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts from `start` to `end`,
+    shares of all updates. Outside of them, as with a `weight` of 0, it is only measured; `r_drop` and `minimum_risk`,
+    which need passes of their own, are left out."""
+
+    weight: Weight = 1.0
+    start: Probability = 0.0
+    end: Probability = 1.0
+    options: Options = {}
+
+
+class TrainConfig(Section):
+    """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
+
+    start_from: Path | None = None
+    """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
+    first stage of training. It has the same model, tokenizers and vocabularies."""
+    max_epochs: PositiveInt | None = 10
+    max_updates: PositiveInt | None = None
+    max_minutes: PositiveFloat | None = None
+    label_smoothing: Fraction = 0.0
+    checkpoint_every_updates: PositiveInt = 500
+    log_every_updates: PositiveInt = 50
+    max_bad_steps: PositiveInt = 5
+    """Consecutive updates with a non-finite loss or gradient that are skipped before training gives up."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    device: str = "auto"
+    num_threads: NumThreads | None = None
+    """CPU threads; None: torch's default. Recorded because the last bits of a sum depend on it."""
+    cuda_graphs: bool = False
+    """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small kernels at once. Not
+    with fp16 or objectives, and of no use where the teacher forcing ratio changes at every update."""
+    objectives: dict[str, ObjectiveConfig] = {}
+    """Extra losses by name, added to the translation's."""
+    batch: BatchConfig = BatchConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+    teacher_forcing: TeacherForcingConfig = TeacherForcingConfig()
+    validation: ValidationConfig = ValidationConfig()
