@@ -120,6 +120,7 @@ def render_readme(records: Records) -> str:
         "lower-cased spaCy tokens. Minutes are wall time of training with its validations, on a machine that did other",
         "work too; * was stopped before its last epoch. Signatures, seeds, commits, hardware, every test set and",
         "BLEU by sentence length: [docs/results.md](docs/results.md).",
+        *seeds_table(),
     ]
     for name, value in records.items():
         if len(value["runs"]) > 1 and (PLOTS / f"{name}-bleu.png").exists():
@@ -129,6 +130,22 @@ def render_readme(records: Records) -> str:
             lines += ["", f"![BLEU by source length, {name}](docs/plots/{name}-bleu.png)"]
             break
     return "\n".join(lines)
+
+
+def seeds_table() -> list[str]:
+    """The configurations that were trained with several seeds, on the test sets."""
+    of_config = {levers.BASELINE: load_records(levers.FOLDER)[levers.BASELINE]}
+    if distil.RECORD.exists():
+        found = read_json(distil.RECORD)
+        of_config[found["student"]] = found
+    names = levers.test_names(of_config[levers.BASELINE])
+    rows = [[f"`{config}`", *levers.test_cells(found, names)] for config, found in of_config.items()]
+    return [
+        "",
+        "Means ± standard deviations over several seeds (BLEU, cased; [docs/quality.md](docs/quality.md)):",
+        "",
+        *table(["configuration", "seeds", *names], rows, align="---"),
+    ]
 
 
 def render_page(records: Records) -> str:
