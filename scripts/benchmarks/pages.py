@@ -42,17 +42,18 @@ def render_block(records: dict[str, Record]) -> str:
         )
     if record := records.get("train"):
         by_name = {row["name"]: row for row in record["rows"]}
-        best = by_name.get("ours, fast, bf16") or by_name["ours, fast, fp32"]
-        ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in best["ratios"].items())
-        lines.append(f"- training at the function of the well-known tutorial, one core: {ratios}")
+        for precision in ("bf16", "fp32"):
+            if row := by_name.get(f"ours, fast, {precision}"):
+                ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in row["ratios"].items())
+                lines.append(f"- training at the function of the well-known tutorial, {precision}, one core: {ratios}")
     if record := records.get("peers"):
         for what in dict.fromkeys(row["what"] for row in record["rows"]):
             rows = [row for row in record["rows"] if row["what"] == what and row["contestant"].startswith("ours, ")]
             by_precision = {row["contestant"].removeprefix("ours, "): row for row in reversed(rows)}
-            precision = "bf16" if "bf16" in by_precision else "fp32"
-            if best := by_precision.get(precision):
-                ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in best["ratios"].items())
-                lines.append(f"- {what}, {precision}, one core: {ratios}")
+            for precision in ("bf16", "fp32"):
+                if row := by_precision.get(precision):
+                    ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in row["ratios"].items())
+                    lines.append(f"- {what}, {precision}, one core: {ratios}")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
     return "\n".join(lines)

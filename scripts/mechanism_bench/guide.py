@@ -36,8 +36,9 @@ INTRODUCTION = f"""\
 # Mechanisms, and which to choose
 
 Written by `scripts/mechanisms` from docstrings, `docs/records/mechanisms` and trained runs. Every mechanism is an
-overlay for any config: `seq2seq train -c {CAPTIONS} -c attention/coverage`. Overlays of different axes combine. All
-figures, and how they were measured: [attention.md](attention.md).
+overlay for any config: `seq2seq train -c {CAPTIONS} -c attention/coverage`. Overlays of different axes combine. A row
+with a suffix, such as `additive-160`, is an overlay with an option, which its section names. All figures, and how they
+were measured: [attention.md](attention.md).
 
 Each picture shows a run of `{CAPTIONS}` with that overlay, seed 1, at work on the same German sentence. Its verb
 (`gezeigt`, "showed") comes last, after a relative clause. A row is a word of the translation, and a darker cell is more
@@ -57,7 +58,7 @@ def render_guide(found: Mapping[str, Summary]) -> str:
     for axis in AXES:
         rows = rows_of(axis)
         cells = [[f"[`{row.name}`](#{anchor(row)})", question(row), bleu(row, found)] for row in rows]
-        parts += [f"## {TITLES[axis]}", "\n".join(table(["overlay", "question", "BLEU"], cells, align="---"))]
+        parts += [f"## {TITLES[axis]}", "\n".join(table(["row", "question", "BLEU"], cells, align="---"))]
         for row in rows:
             parts += section(row, found)
     return "\n\n".join(parts) + "\n"

@@ -93,10 +93,10 @@ OF_TWO_MODELS = ("objective/agreement",)
 
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
-    "attention/additive-160": "How much does a wider scoring layer change? The other overlays have this size.",
+    "attention/additive-160": "How much does a wider scoring layer change?",
     "attention/dot": "Is a score without any parameters enough?",
     "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
-    "attention/bilinear-scaled": "And with its scores divided by the root of their size?",
+    "attention/bilinear-scaled": "Does dividing the scores by the square root of their size help?",
     "attention/scaled_dot": "Does the Transformer's score work in a recurrent decoder?",
     "attention/multi_head": "Does it help to look at several positions for different reasons at once?",
     "attention/key_value": "Should the part of a state that is compared also be the part that is read?",
@@ -106,7 +106,7 @@ QUESTIONS = {
     "attention/structural": "Do the biases of classical alignment models help: order, neighborhood, fertility?",
     "attention/convolutional": "Can patterns in a word's neighborhood decide where to look?",
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
-    "attention/local-scaled": "And with its scores divided by the root of their size?",
+    "attention/local-scaled": "Does dividing the scores by the square root of their size help?",
     "attention/local-monotonic": "Is a window enough that moves on by one word per step?",
     "attention/hierarchical": "With several sources: first which one, then which word? With one it is `additive`.",
     "attention/hard": "Must the context be an average, or can it be a single state?",
@@ -145,6 +145,7 @@ QUESTIONS = {
     "output/pointer": "What if the answer is a position of the source, and attention itself is the output?",
     "objective/reinforce": "Can a model learn where to look from the reward of having looked there?",
     "objective/agreement": "Can two models, one per direction, teach each other where to look?",
+    "objective/r_drop": "Does it help if two passes with different dropout must predict the same?",
     "objective/minimum_risk": "Can a trained model learn from its own translations which of them are good?",
     "objective/guided": "Can word alignments teach attention where to look?",
 }

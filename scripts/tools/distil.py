@@ -129,6 +129,34 @@ def extra_of_student(teacher: Config, prefix: Path) -> list[str]:
     return [f"data.extra={extra}", f"data.extra_in_vocab={json.dumps(teacher.data.extra_in_vocab)}"]
 
 
+def check_options(options: argparse.Namespace) -> SearchOptions:
+    """Those of the ensemble's search. Called before anything is trained.
+
+    Raises:
+        UsageError: an option is out of range, or teachers and student do not read the same corpus.
+        UserError: a teacher is not a run.
+    """
+    for name in ("seeds", "students", "jobs", "keep"):
+        if (value := getattr(options, name)) < 1:
+            raise UsageError(f"--{name} {value}: expected at least 1")
+    if options.keep > options.n_best:
+        raise UsageError(f"--keep {options.keep}: expected at most --n-best {options.n_best}")
+    teacher = options.teachers[0].config() if options.teachers else load_config([options.config], options.set)
+    if len(teacher.data.sources) > 1:
+        raise UsageError(f"{teacher.name}: reads several sources; distillation is of runs with a single one")
+    student = load_config([options.student], options.set)
+    if student.data.corpus != teacher.data.corpus:
+        corpora = f"its corpus is {student.data.corpus}, that of the teachers {teacher.data.corpus}"
+        raise UsageError(f"--student {options.student}: {corpora}")
+    return SearchOptions.given(beam_size=options.beam_size, n_best=options.n_best, keep_attention=False)
+
+
+def record_path(options: argparse.Namespace) -> Path:
+    """The file of the record."""
+    found: Path = options.record or options.dir / "record.json"
+    return found
+
+
 def distil(options: argparse.Namespace) -> Record:
     """All steps. Returns the record.
 
@@ -137,15 +165,13 @@ def distil(options: argparse.Namespace) -> Record:
         UserError: a run failed or cannot be read.
     """
     levers.check_chosen(options.test, options.chosen_on)
+    search = check_options(options)
     teachers = options.teachers or train_seeds(
         options.dir / "teacher", [options.config], options.set, seeds=options.seeds, jobs=options.jobs
     )
     levers.check_finished(teachers)
     config = teachers[0].config()
-    if len(config.data.sources) > 1:
-        raise UsageError(f"{teachers[0].path}: reads several sources; distillation is of runs with a single one")
     sources, references = prepare_corpus(without_extra(config)).text("train")
-    search = SearchOptions.given(beam_size=options.beam_size, n_best=options.n_best, keep_attention=False)
     path = options.dir / "translations.jsonl"
     candidates = translate_to(path, teachers, sources, search, device=options.device)
     chosen = {"by": options.by, "keep": options.keep, "min_score": options.min_score}
@@ -172,7 +198,7 @@ def distil(options: argparse.Namespace) -> Record:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/distil"),
     }
-    write_json(options.record, record)
+    write_json(record_path(options), record)
     return record
 
 
@@ -183,20 +209,23 @@ def render(record: Record) -> list[str]:
         "## Distillation",
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
-        f"{translation['beam_size']}. Of its {translation['n_best']} best, the {translation['keep']} closest to the "
-        f"reference by {translation['by']} gave {pairs['distilled']:,} pairs; dropped: "
+        f"{translation['beam_size']}. Of the {translation['n_best']} best hypotheses for each source, the "
+        f"{translation['keep']} closest to the reference by {translation['by']} became "
+        f"{pairs['distilled']:,} new pairs in all; dropped: "
         + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
         + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
         + provenance(record, "distil"),
         "",
     ]
-    rows = [["ensemble of the teachers", f"{record['ensemble']['bleu']:.2f}", "", ""]]
+    rows = [["ensemble of the teachers", "", f"{record['ensemble']['bleu']:.2f}", "", ""]]
     for label, runs in (("teachers", record["teachers"]), ("students", record["runs"])):
         values = [run["validation"]["bleu"] for run in runs]
         minutes = f"{sum(run['minutes'] for run in runs) / len(runs):.0f}"
-        rows.append([label, ", ".join(f"{value:.2f}" for value in values), f"{sum(values) / len(values):.2f}", minutes])
+        seeds = ", ".join(str(run["seed"]) for run in runs)
+        scores = ", ".join(f"{value:.2f}" for value in values)
+        rows.append([label, seeds, scores, f"{sum(values) / len(values):.2f}", minutes])
     gain = record["against"]
-    lines += [*table(["", "BLEU by seed", "mean", "minutes"], rows), ""]
+    lines += [*table(["", "seeds", "BLEU by seed", "mean", "minutes"], rows), ""]
     lines += [f"Students against teachers: {gain['gain']:+.2f} (p = {gain['p_value']:.3f}, paired bootstrap).", ""]
     if names := levers.test_names(record):
         lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
@@ -229,24 +258,32 @@ def build_parser() -> argparse.ArgumentParser:
         prog="scripts/distil", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--teachers", type=RunDir, nargs="+", metavar="RUN", help="finished runs, instead of --seeds")
-    parser.add_argument("--config", default="multi30k", help="of the teachers; default: %(default)s")
+    parser.add_argument("--config", default="multi30k", help="configuration of the teachers; default: %(default)s")
     parser.add_argument("--seeds", type=int, default=4, metavar="N", help="number of teachers; default: %(default)s")
-    parser.add_argument("--student", default="multi30k-distilled", help="configuration; default: %(default)s")
-    parser.add_argument("--students", type=int, default=1, metavar="N", help="seeds of the student; default: 1")
+    parser.add_argument(
+        "--student", default="multi30k-distilled", help="configuration of the student; default: %(default)s"
+    )
+    parser.add_argument("--students", type=int, default=1, metavar="N", help="number of students; default: 1")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--dir", type=Path, default=Path("runs/distil"), help="runs and text; default: %(default)s")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="training runs at once; default: 1")
-    parser.add_argument("--beam-size", type=int, default=5, metavar="N", help="of the ensemble; default: %(default)s")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs trained in parallel; default: 1")
+    parser.add_argument(
+        "--beam-size", type=int, default=5, metavar="N", help="beam size of the ensemble; default: %(default)s"
+    )
     parser.add_argument(
         "--n-best", type=int, default=5, metavar="N", help="hypotheses per source; default: %(default)s"
     )
     parser.add_argument("--keep", type=int, default=1, metavar="N", help="pairs per source; default: %(default)s")
-    parser.add_argument("--by", choices=("chrf", "bleu"), default="chrf", help="closeness; default: %(default)s")
-    parser.add_argument("--min-score", type=float, default=0.0, metavar="X", help="0 to 100; default: %(default)s")
+    parser.add_argument(
+        "--by", choices=("chrf", "bleu"), default="chrf", help="measure that ranks the hypotheses; default: %(default)s"
+    )
+    parser.add_argument(
+        "--min-score", type=float, default=0.0, metavar="X", help="drop pairs below this score (0 to 100); default: 0"
+    )
     parser.add_argument("--test", action="store_true", help="also score the students on the test sets")
     parser.add_argument("--chosen-on", choices=levers.CHOSEN_ON, help="what the settings were chosen on")
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
-    parser.add_argument("--device", default="auto", help="of translation; default: %(default)s")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="scores, as JSON; default: DIR/record.json")
+    parser.add_argument("--device", default="auto", help="device for translation; default: %(default)s")
     return parser
 
 
@@ -257,7 +294,7 @@ def main() -> int:
         print("\n".join(render(distil(build_parser().parse_args()))))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     return 0
 
 

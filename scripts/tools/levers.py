@@ -102,8 +102,9 @@ def adopt(
 
 
 def check_finished(runs: Sequence[RunDir]) -> None:
-    """Raises UsageError if a run has not finished."""
+    """Raises UsageError if a run has not finished, UserError if a directory is not a run."""
     for run in runs:
+        run.config()  # refuses what is not a run
         if not run.is_finished():
             raise UsageError(f"{run.path}: not a finished run; a record needs one, continue it with --resume")
 
@@ -159,8 +160,9 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
         f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. Each row is the config `{base['config']}` with the "
-        "settings that it names. SD is the standard deviation over seeds. The gain is the difference of the means to n "
-        "runs without the lever, with the p of the paired bootstrap. Minutes are those of one run. Track B also "
+        "settings that it names. SD is the standard deviation over seeds. The gain is over the mean of n of the runs "
+        "without the lever, with the p of the paired bootstrap. Subword sampling keeps all subwords in the vocabulary, "
+        "hence its parameters. Minutes are the mean over seeds. Track B also "
         "uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
         "",
     ]

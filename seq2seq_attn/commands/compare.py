@@ -14,7 +14,7 @@ from typing import Any
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
@@ -58,7 +58,7 @@ def compare(
         UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
         UserError: data cannot be prepared, or some runs failed (the report then covers the others).
     """
-    sources = sources or ["multi30k"]
+    sources = with_default(sources)
     planned = plan_runs(sources, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
     for one in planned:
         check_config(one.config)

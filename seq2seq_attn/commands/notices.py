@@ -71,9 +71,10 @@ class Notices:
             examples = ", ".join(self._examples)
             log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, lines, examples)
         if self._num_cut:
-            text = "%s%s of %s lines %s cut at the length limit (%s); raise it with --max-length-ratio"
-            were = "was" if self._num_cut == 1 else "were"
-            log.warning(text, prefix, f"{self._num_cut:,}", f"{self._num_lines:,}", were, self._length_limit)
+            text = "%s%s of %s %s cut at the length limit (%s); raise it with --max-length-ratio"
+            lines = "line" if self._num_lines == 1 else "lines"
+            lines_were = f"{lines} {'was' if self._num_cut == 1 else 'were'}"
+            log.warning(text, prefix, f"{self._num_cut:,}", f"{self._num_lines:,}", lines_were, self._length_limit)
 
 
 def _shown(token: str) -> str:

@@ -76,7 +76,7 @@ def score(request: ScoringRequest) -> None:
     check_attention_name(request.attention)
     run = RunDir(request.run) if request.run is not None else newest_run()
     if request.run is None:
-        log.info("by %s", run.path)
+        log.info("model: %s", run.path)
     sources, targets, gold = _read_inputs(request, run)
     translator = load(run.path, request.device)
     check_has_attention(translator, **request.attention_files, links=request.links)
@@ -159,7 +159,7 @@ class _Summary:
         nll = -math.fsum(self.log_probs) / max(1, self.num_tokens)
         perplexity = math.exp(nll) if nll < 700 else math.inf
         message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-        log.info(message, len(self.log_probs), self.num_tokens, nll, perplexity)
+        log.info(message, len(self.log_probs) - self.num_blank, self.num_tokens, nll, perplexity)
 
 
 def _report_links(gold: GoldAttention) -> None:

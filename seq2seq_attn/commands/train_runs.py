@@ -81,7 +81,7 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
     """
     waiting = deque(one for one in planned if not one.is_finished())
     num_runs, num_ended = len(planned), len(planned) - len(waiting)
-    log.info("%d runs, %d of them finished before; %d at a time, one thread each", num_runs, num_ended, at_once)
+    log.info("runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once)
     running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
     failed = []
     try:
@@ -126,7 +126,7 @@ def _end_with_parent() -> None:
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     if processes:
-        log.info("stopping %d training runs, which save their state; the same command resumes them", len(processes))
+        log.info("stopping training (%d); the state is saved, and the same command resumes it", len(processes))
     for process in processes:
         process.terminate()
     for process in processes:

@@ -124,7 +124,7 @@ def _load(request: TranslationRequest) -> Translator:
     runs = list(request.runs)
     if not runs:
         runs = [newest_run().path]
-        log.info("by %s", runs[0])
+        log.info("model: %s", runs[0])
     translator = load(runs, request.device, precision=request.precision)
     if request.search.unk == "copy":
         _check_can_copy(RunDir(runs[0]), translator)

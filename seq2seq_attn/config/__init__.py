@@ -10,7 +10,7 @@ from seq2seq_attn.config.explain import explain_value, shorten
 from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config, SearchConfig
-from seq2seq_attn.config.sources import packaged_config_names
+from seq2seq_attn.config.sources import packaged_config_names, with_default
 from seq2seq_attn.config.train import (
     BatchConfig,
     ObjectiveConfig,
@@ -49,4 +49,5 @@ __all__ = [
     "load_config",
     "packaged_config_names",
     "shorten",
+    "with_default",
 ]

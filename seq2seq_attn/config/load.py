@@ -29,9 +29,10 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
         if "name" not in values:
             values["name"] = f"{merged['name']}+{Path(source).stem}" if "name" in merged else Path(source).stem
         merged = merge(merged, values)
+    given: dict[str, Any] = {}
     for override in overrides:
-        merged = merge(merged, parse_override(override))
-    return config_from_dict(merged)
+        given = merge(given, parse_override(override), is_complete=False)
+    return config_from_dict(merge(merged, given))
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:

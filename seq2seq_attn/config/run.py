@@ -1,4 +1,4 @@
-"""The settings of a run: names, types, limits and defaults. Defaults are set nowhere else."""
+"""The settings of a run: names, types, limits and defaults, by section. Defaults are set nowhere else."""
 
 from __future__ import annotations
 

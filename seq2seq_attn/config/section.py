@@ -1,4 +1,4 @@
-"""What every section of the configuration has in common."""
+"""The base class of all sections."""
 
 from __future__ import annotations
 

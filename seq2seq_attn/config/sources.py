@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from seq2seq_attn.files import packaged
 
 _MAX_BYTES = 1 << 20
 _MAX_NAME = 300
+_DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
 
@@ -21,6 +23,16 @@ def packaged_config_names() -> list[str]:
     """The names that `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
     root = packaged("configs")
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
+
+
+def with_default(sources: Sequence[str]) -> list[str]:
+    """`sources`, after the configuration `multi30k` if they are packaged overlays alone, or none.
+
+    Raises:
+        UsageError: as `read_source`.
+    """
+    is_complete = any(_is_file_name(source) or "name" in read_source(source) for source in sources)
+    return [*sources] if is_complete else [_DEFAULT, *sources]
 
 
 def read_source(source: str) -> dict[str, Any]:
@@ -32,14 +44,20 @@ def read_source(source: str) -> dict[str, Any]:
     return _read(source, seen=(), read={})
 
 
-def merge(base: dict[str, Any], overlay: dict[str, Any]) -> dict[str, Any]:
-    """`base` overlaid with `overlay`, section by section."""
+def merge(base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True) -> dict[str, Any]:
+    """`base` overlaid with `overlay`, section by section.
+
+    Options belong to their variant, so another variant's name drops the options of `base`. Where `base` gives options
+    without a name, they are those of the default variant; or, if it is not complete, of the variant of `overlay`.
+    """
     merged = dict(base)
     for key, value in overlay.items():
         old = merged.get(key)
-        merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    # options belong to their variant: another variant's name drops the options merged so far
-    if "options" in base and overlay.get("name", base.get("name")) != base.get("name"):
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = merge(old, value, is_complete=is_complete)
+        merged[key] = value
+    has_variant = "options" in base and (is_complete or "name" in base)
+    if has_variant and overlay.get("name", base.get("name")) != base.get("name"):
         merged["options"] = overlay.get("options", {})
     return merged
 

@@ -24,6 +24,7 @@ Method = Literal["beam", "sample", "mbr"]
 """`beam` search; `sample`: draws from the model's distribution; `mbr`: of many such samples the one that the others
 resemble most (minimum Bayes risk)"""
 TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
+_OF_SAMPLES = ("temperature", "top_k", "top_p", "seed", "num_samples")
 
 
 class SearchOptions(SearchConfig):
@@ -87,6 +88,16 @@ class SearchOptions(SearchConfig):
     def keeps_weights(self) -> bool:
         """Whether the search must keep attention weights: to return them, or to copy by them."""
         return self.keep_attention or self.unk == "copy"
+
+    @model_validator(mode="after")
+    def _check_method(self) -> SearchOptions:
+        for name in _OF_SAMPLES if self.method == "beam" else ():
+            if name in self.model_fields_set:
+                value = getattr(self, name)
+                raise UsageError(f"{name}={value}: a beam search draws no samples; choose method 'sample' or 'mbr'")
+        if self.method == "sample" and "num_samples" in self.model_fields_set:
+            raise UsageError(f"num_samples={self.num_samples}: for method 'mbr'; 'sample' returns n_best samples")
+        return self
 
     @model_validator(mode="after")
     def _check_n_best(self) -> SearchOptions:

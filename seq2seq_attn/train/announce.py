@@ -12,6 +12,7 @@ from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.validate import SPLIT as VALID
 
 log = logging.getLogger(__name__)
@@ -29,17 +30,19 @@ def announce(
 ) -> None:
     """Write one line per fact to the log."""
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
-    threads = f", {torch.get_num_threads()} threads" if device.type == "cpu" else ""
+    num_threads = torch.get_num_threads()
+    threads = f", {num_threads} {'thread' if num_threads == 1 else 'threads'}" if device.type == "cpu" else ""
     log.info("torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, precision)
     num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
-    sizes = (count_parameters(model), num_train, num_valid, updates_per_epoch)
-    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *sizes)
-    num_types = len(prepared.source_vocab), len(prepared.target_vocab)
-    log.info("vocabularies: %d source and %d target types", *num_types)
+    counts = (count_parameters(model), num_train, num_valid, updates_per_epoch)
+    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
+    sizes = len(prepared.source_vocab), len(prepared.target_vocab)
+    num_types = [size - len(SPECIALS) for size in sizes]
+    log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     if speed.find("steps", model, "fp32") is None:
         log.info("no fast path for this decoder, attention and output; running step by step")
     tokenizer = config.data.tokenizer
-    if tokenizer.name == "sentencepiece" and sum(num_types) < tokenizer.vocab_size:
+    if tokenizer.name == "sentencepiece" and sum(sizes) < tokenizer.vocab_size:
         log.warning("data.tokenizer.vocab_size=%d: the training text gives fewer subwords", tokenizer.vocab_size)
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         log.warning("train.validation.num_pairs=%d: there are %d, and all are translated", num_pairs, num_valid)

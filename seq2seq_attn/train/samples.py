@@ -22,7 +22,7 @@ def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
     device = batch.tgt_out_BT.device
     references = [row[: row.index(EOS)] for row in batch.tgt_out_BT.tolist()]
     limits = [MAX_RATIO * len(reference) + MAX_EXTRA for reference in references for _ in range(num_samples)]
-    options = SearchOptions(seed=int(torch.randint(2**31, ())), keep_attention=False)
+    options = SearchOptions(method="sample", seed=int(torch.randint(2**31, ())), keep_attention=False)
     is_bf16 = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
     with torch.inference_mode(), eval_mode(model), torch.autocast(device.type, enabled=False):
         found = sample_search(

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn.config import Config, config_from_dict, load_config
+from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
 from seq2seq_attn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def load_settings(
         return load_config([str(own), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
     if resume and not sources:
         raise UsageError(f"{run_dir}: nothing to resume (no {CONFIG}); name a run, or use -c to start one")
-    return load_config(sources or ["multi30k"], overrides), run_dir
+    return load_config(with_default(sources), overrides), run_dir
 
 
 def newest_unfinished(runs_dir: Path) -> Path:

@@ -152,10 +152,10 @@ def test_stopped_taken_up_and_kept(
     assert process.wait(60) == code
     with process.stderr:
         err = process.stderr.read().decode()
-    assert "2 runs, 0 of them finished before; 2 at a time, one thread each\n" in err
+    assert "runs: 2, finished before: 0; 2 at a time, one thread each\n" in err
     until(lambda: not any(is_locked(path) for path in runs))
     if number == signal.SIGTERM:
-        assert "stopping 2 training runs, which save their state; the same command resumes them" in err
+        assert "stopping training (2); the state is saved, and the same command resumes it" in err
         assert all("saved; continue with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
     assert not any(RunDir(path).is_finished() for path in runs)
 
@@ -175,7 +175,7 @@ def test_stopped_taken_up_and_kept(
 
     models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
     assert run_command(command(toy, limit)) == 0
-    assert "2 runs, 2 of them finished before" in capsys.readouterr().err
+    assert "runs: 2, finished before: 2" in capsys.readouterr().err
     assert [(path / "model.safetensors").stat().st_mtime_ns for path in runs] == models
 
     assert run_command(command(toy, limit, "model.hidden_size=29")) == 2

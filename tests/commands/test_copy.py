@@ -37,7 +37,7 @@ def train(folder: Path, name: str, updates: int, *options: str) -> None:
         f"train.max_updates={updates}",
     ]
     arguments = [argument for setting in settings for argument in ("--set", setting)]
-    assert run(["train", "-c", "output/copy", *arguments, "--run-dir", name, *options]) == 0
+    assert run(["train", "-c", "base", "-c", "output/copy", *arguments, "--run-dir", name, *options]) == 0
 
 
 def test_train_resume_and_translate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,7 @@ def test_what_cannot_be_scored_as_it_is_is_counted(capsys: pytest.CaptureFixture
     assert lines[1] == "0.0000\t0"
     assert "1 of 4 target tokens are unknown to this run and were scored as <unk>" in err
     assert "1 of 3 pairs have a blank source and were not scored" in err
+    assert "2 pairs, 4 target tokens with <eos>: " in err
 
 
 def test_attention_and_links_are_written(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:

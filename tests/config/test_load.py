@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config, packaged_config_names
+from seq2seq_attn.config import (
+    Config,
+    config_from_dict,
+    dump_config,
+    load_config,
+    packaged_config_names,
+    with_default,
+)
 from seq2seq_attn.errors import UsageError
 
 
@@ -51,6 +58,21 @@ def test_another_attention_drops_the_options_of_the_former() -> None:
     options = ["model.attention.name=additive", "model.attention.options={attention_size: 7}"]
     assert load_config((), options).model.attention.options == {"attention_size": 7}
     assert load_config((), [*options, "model.attention.name=dot"]).model.attention.options == {}
+
+
+def test_options_may_be_given_before_the_name_of_their_variant() -> None:
+    options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
+    for overrides in ([options, name], [name, options]):
+        assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
+
+
+def test_overlays_alone_change_the_default_configuration(tmp_path: Path) -> None:
+    alone = ["tokenizer/spacy", "attention/dot"]
+    assert load_config(with_default(alone)) == load_config(["multi30k", *alone])
+    own = write(tmp_path, "own.yaml", "seed: 11\n")
+    for complete in (["quickstart"], ["attention/dot", "quickstart"], ["typos/finder"], [own], [own, "attention/dot"]):
+        assert with_default(complete) == complete
+    assert with_default([]) == ["multi30k"]
 
 
 @pytest.mark.parametrize(

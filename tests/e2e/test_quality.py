@@ -137,7 +137,7 @@ def test_the_records_of_the_project_say_what_their_settings_were_chosen_on():
 
 
 def test_an_unfinished_run_gives_no_record(tmp_path):
-    with pytest.raises(UsageError, match=r"nothing: not a finished run; a record needs one"):
+    with pytest.raises(UserError, match=r"nothing: not a run directory"):
         levers.adopt([RunDir(tmp_path / "nothing")], folder=tmp_path)
 
 
@@ -185,7 +185,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     assert record["runs"][0]["validation"].keys() == record["ensemble"].keys()
     assert "test" not in record["runs"][0]
     page = "\n".join(distil.render(record))
-    assert f"closest to the reference by chrf gave {num_pairs} pairs" in page
+    assert f"closest to the reference by chrf became {num_pairs} new pairs" in page
     assert "| ensemble of the teachers |" in page
     assert f"Students against teachers: {record['against']['gain']:+.2f} (p = " in page
     assert "Test sets" not in page
@@ -194,6 +194,31 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     options.keep = 2
     with pytest.raises(UserError, match=r"distilled\.de: not the pairs that these options give"):
         distil.distil(options)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seeds", "0"], "--seeds 0: expected at least 1"),
+        (["--students", "0"], "--students 0: expected at least 1"),
+        (["--keep", "0"], "--keep 0: expected at least 1"),
+        (["--keep", "6"], "--keep 6: expected at most --n-best 5"),
+        (
+            ["--config", "quickstart"],
+            "--student multi30k-distilled: its corpus is multi30k",
+        ),
+    ],
+)
+def test_what_cannot_be_distilled_is_refused_at_once(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.setattr("sys.argv", ["distil", "--dir", str(tmp_path), *words])
+    assert distil.main() == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_record_of_a_distillation_lies_beside_its_runs(tmp_path):
+    options = distil.build_parser().parse_args(["--dir", str(tmp_path)])
+    assert distil.record_path(options) == tmp_path / "record.json"
 
 
 def test_task_2_gives_new_captions_only(multi30k_dir, tmp_path, monkeypatch, capsys):

@@ -38,3 +38,12 @@ def test_more_translations_than_hypotheses_are_refused() -> None:
     assert many.over(SearchConfig(beam_size=8)).n_best == 8
     with pytest.raises(UsageError, match="n_best=8: expected 1 to the beam size, which is 7"):
         many.over(CONFIGURED)
+
+
+@pytest.mark.parametrize("option", ["temperature", "top_k", "top_p", "seed", "num_samples"])
+def test_options_of_samples_are_refused_where_none_are_drawn(option: str) -> None:
+    with pytest.raises(UsageError, match=rf"{option}=1(\.0)?: a beam search draws no samples"):
+        SearchOptions.given(**{option: 1})
+    assert getattr(SearchOptions.given(**{option: 1}, method="mbr"), option) == 1
+    with pytest.raises(UsageError, match="num_samples=2: for method 'mbr'"):
+        SearchOptions.given(num_samples=2, method="sample")

@@ -432,7 +432,7 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
 
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
     assert warnings() == []
-    assert "vocabularies: 22 source and 22 target types" in caplog.text
+    assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in caplog.text
     odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=90")
     train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
     assert warnings() == [

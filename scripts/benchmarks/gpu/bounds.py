@@ -1,4 +1,4 @@
-"""What bounds a figure: peaks of the device, and where the time of a piece of work goes."""
+"""The bounds of a figure: peaks of the device, and where the time of a piece of work goes."""
 
 from __future__ import annotations
 

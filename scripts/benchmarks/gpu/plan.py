@@ -26,7 +26,7 @@ BLOCKS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What all blocks are told."""
+    """Settings of all blocks."""
 
     device: str
     minutes: float

@@ -98,7 +98,10 @@ class UnkMode(StrEnum):
 Config = Annotated[
     list[str] | None,
     typer.Option(
-        "--config", "-c", metavar="NAME|FILE", help="Packaged configuration or YAML file; of several, the last wins."
+        "--config",
+        "-c",
+        metavar="NAME|FILE",
+        help="Packaged configuration or YAML file; later ones override earlier ones.",
     ),
 ]
 Set = Annotated[
@@ -153,7 +156,7 @@ Import = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="Import your own module, whose name is then the name of its variant; may be repeated.",
+        help="Import MODULE; its variant is then available under that name. May be repeated.",
         callback=_import_variants,
     ),
 ]
@@ -182,7 +185,7 @@ LengthPenalty = Annotated[
         min=-MAX_LENGTH_PENALTY,
         max=MAX_LENGTH_PENALTY,
         metavar="A",
-        help="Exponent A of the score log P / length ** A.",
+        help="Rank hypotheses by log P / length ** A.",
         show_default="the run's",
     ),
 ]

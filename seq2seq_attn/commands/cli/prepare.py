@@ -78,4 +78,6 @@ def _prepare_sources(corpus: str | None, config: list[str] | None) -> list[str]:
         raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
     if corpus is not None and corpus not in CORPUS_CONFIGS:
         raise UsageError(f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG")
-    return config or [CORPUS_CONFIGS[corpus or "multi30k"]]
+    from seq2seq_attn.config import with_default
+
+    return with_default(config or []) if corpus is None else [CORPUS_CONFIGS[corpus]]

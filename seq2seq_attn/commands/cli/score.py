@@ -12,8 +12,8 @@ from seq2seq_attn.commands.cli.options import Alignment, Attention, BatchSize, D
 Pairs = Annotated[
     str | None, typer.Argument(metavar="TEXT", help="A prefix (two files), a .tsv or a .jsonl.", show_default=False)
 ]
-Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Instead: source sentences, one per line,")]
-Target = Annotated[Path | None, typer.Option(metavar="FILE", help="and the translation of each.")]
+Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of TEXT.")]
+Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
 Run = Annotated[
     list[Path] | None,
     typer.Option(

@@ -48,13 +48,15 @@ NumSamples = Annotated[
 ]
 Temperature = Annotated[
     float | None,
-    typer.Option(metavar="T", help="Of samples: below 1, probable words become more so.", show_default="1"),
+    typer.Option(metavar="T", help="Of samples: below 1, the distribution is sharper.", show_default="1"),
 ]
 TopK = Annotated[
-    int | None, typer.Option(min=0, metavar="K", help="Of samples: only the K most probable words.", show_default="all")
+    int | None, typer.Option(min=0, metavar="K", help="Sample from the K most probable words only.", show_default="all")
 ]
 TopP = Annotated[
     float | None,
-    typer.Option(max=1.0, metavar="P", help="Of samples: only the most probable words, up to P.", show_default="1"),
+    typer.Option(max=1.0, metavar="P", help="Sample from the fewest words with total probability P.", show_default="1"),
 ]
-SampleSeed = Annotated[int | None, typer.Option("--seed", min=0, metavar="N", help="Of samples.", show_default="1")]
+SampleSeed = Annotated[
+    int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the samples.", show_default="1")
+]

@@ -67,7 +67,14 @@ Output = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE|-", 
 TranslationFormat = Annotated[
     Format, typer.Option(metavar="text|json", help="json: one object per line, with score, tokens, links.")
 ]
-NBest = Annotated[int, typer.Option(min=1, metavar="N", help="Translations per sentence.")]
+NBest = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Translations per sentence; above 1, each is a line: number ||| text ||| log P ||| score.",
+    ),
+]
 UnkHandling = Annotated[
     UnkMode,
     typer.Option(
@@ -77,17 +84,8 @@ UnkHandling = Annotated[
 
 
 _SEARCH = (
-    *(
-        "beam_size",
-        "n_best",
-        "length_penalty",
-        "coverage_penalty",
-        "no_repeat_ngram",
-        "max_length_ratio",
-        "unk",
-        "prefix",
-    ),
-    *("batch_size", "method", "num_samples", "temperature", "top_k", "top_p", "seed"),
+    *("beam_size", "n_best", "length_penalty", "coverage_penalty", "no_repeat_ngram", "max_length_ratio", "batch_size"),
+    *("unk", "prefix", "method", "num_samples", "temperature", "top_k", "top_p", "seed"),
 )
 """parameters of `translate` that are `SearchOptions`"""
 

@@ -52,9 +52,10 @@ class StepOutput(NamedTuple):
     features_BF: Tensor
     """features used to predict the next token"""
     hidden_BH: Tensor
+    """the state after the step"""
     context_BM: Tensor
     embedded_BE: Tensor
-    """the previous token"""
+    """embedding of the previous token"""
     weights_BS: Tensor
     """attention, in float32 or wider"""
     state: Any

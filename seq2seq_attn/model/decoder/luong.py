@@ -25,7 +25,7 @@ from seq2seq_attn.model.stack import build_stack
 
 
 class State(NamedTuple):
-    """The states of the cell and of the attention, and what is fed to the next step."""
+    """The states of the cell and of the attention, and the input-feeding vector."""
 
     cell: Any
     attention: Any
