@@ -59,7 +59,7 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
                 "vocabularies as they are"
             )
     if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
-        raise UsageError(f"train.start_from={run.path}: its vectors have another size than this corpus's")
+        raise UsageError(f"train.start_from={run.path}: its vectors have another size than those of this corpus")
     notes = [_set_weights(model, run)]
     if updater.reverse is not None:
         has_reverse = run.reverse.model_path.exists()

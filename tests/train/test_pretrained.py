@@ -85,7 +85,7 @@ def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: 
         texts.append(f"data.test={{test: {tmp_path / f'test-{size}'}}}")
         configs.append(["data.source_language=vectors", *texts, "train.max_updates=1"])
     before = train(toy_config(*configs[0]), run_dir=tmp_path / "before")
-    with pytest.raises(UsageError, match=r"before: its vectors have another size than this corpus's"):
+    with pytest.raises(UsageError, match=r"before: its vectors have another size than those of this corpus"):
         train(toy_config(*configs[1], f"train.start_from={before.path}"), run_dir=tmp_path / "run")
 
 
