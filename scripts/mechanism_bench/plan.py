@@ -163,8 +163,8 @@ REASONS = {
     "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
     "`bilinear-scaled`",
     "attention/local": "its scores are those of `bilinear`, not scaled",
-    "attention/local-scaled": "one seed learns to predict the center, the other does not in long sentences, and smaller "
-    "scores do not outweigh the Gaussian around it",
+    "attention/local-scaled": "a seed fails on long sentences, where the predicted center is off, and smaller scores "
+    "do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
     "objective/agreement": "the bonus for agreeing makes the weights sharp before they are right: see the entropy",
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",

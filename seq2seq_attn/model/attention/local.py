@@ -10,8 +10,9 @@ v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (eq. 8, "general"
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) local-p does hardly better than `bilinear`, whose scores it has. With scaled
-scores it fails on long sentences, where the predicted center is off and hides the right word.
+In our measurements (docs/attention.md) local-p does no better than `bilinear`, whose scores it has. With scaled scores
+it depends on the seed: one comes close to `additive`, another fails on long sentences, where the predicted center is
+off and hides the right word.
 """
 
 from __future__ import annotations
