@@ -163,14 +163,15 @@ REASONS = {
     "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
     "`bilinear-scaled`",
     "attention/local": "its scores are those of `bilinear`, not scaled",
-    "attention/local-scaled": "a seed fails on long sentences, where the predicted center is off, and smaller scores "
-    "do not outweigh the Gaussian around it",
+    "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
+    "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
     "objective/agreement": "the bonus for agreeing makes the weights sharp before they are right: see the entropy",
     "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "encoder/bilstm": "LSTMs learn more slowly here: see `cell/lstm`, and `cell/layer_norm_lstm`, which does not",
+    "cell/lstm": "LSTMs learn more slowly here, but not with layer normalization: see `cell/layer_norm_lstm`",
     "encoder/convolutional": "its states see two words on either side, its values one; deeper stacks saturate",
     "encoder/self_attention": "such layers need more updates than ten epochs have",
     "encoder/reversed_gru": "a state has read only what follows its word",

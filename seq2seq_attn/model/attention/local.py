@@ -11,8 +11,8 @@ Here the Gaussian's logarithm is added to the scores, so that the weights sum to
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
 In our measurements (docs/attention.md) local-p does no better than `bilinear`, whose scores it has. With scaled scores
-it depends on the seed: one comes close to `additive`, another fails on long sentences, where the predicted center is
-off and hides the right word.
+it depends on the seed: one of three comes close to `additive`, and the others fail on long sentences, where the
+predicted center is off and hides the right word.
 """
 
 from __future__ import annotations
