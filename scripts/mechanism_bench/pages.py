@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from scripts.harness.pages import ratio_cell, table
 from scripts.harness.records import ROOT, Record, load_records
 from scripts.mechanism_bench.guide import render_guide
-from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, REASONS, Row, all_rows
-from scripts.mechanism_bench.summary import Summary, percent, spread, summaries
+from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, Row, all_rows
+from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, percent, spread, summaries
 
-MAX_LOSS = 2.0
-"""BLEU below the baseline from which a row needs a reason"""
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
 OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")
 OF_ALL_SEEDS = ("updates", "precision", "commit")
@@ -22,26 +19,30 @@ INTRODUCTION = f"""\
 # Every mechanism on the same bench
 
 Written by `scripts/mechanisms` from `docs/records/mechanisms`. Each row is `seq2seq train -c {CAPTIONS} -c ROW`: the
-embedded corpus of German-English captions, ten epochs, a single change. Rows with options have a suffix; the last table
-has every command. [Mechanisms](mechanisms.md) explains the rows and shows a picture of each.
+embedded corpus of German-English captions, ten epochs, one overlay. `encoder/convolutional` also takes attention
+`key_value`, `objective/reinforce` also `hard`, and `cell/` changes encoder and decoder. Rows with options have a
+suffix; the last table has every command. [Mechanisms](mechanisms.md) explains the rows and shows the attention of most.
 
-- Learning rate, dropout and number of updates are those of `{CAPTIONS}` for every row, and tuned for none.
+- All rows use `{CAPTIONS}`'s learning rate, dropout and number of updates; none was tuned for its row.
 - Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
   with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`; `attention/multi_head`
   has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
-  `attention/additive`; both make the same updates in turns. Hand-written training code (`seq2seq_attn/model/fast`) is
-  part of a mechanism's speed, and most mechanisms have none.
-- BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation; for a single seed,
-  with its 95 % bootstrap interval over sentences.
-- AER is the alignment error rate of the strongest weight of each target word against gold links, reading the
-  references. A decoder may look at a word one step before or after it writes its translation: the next column has the
-  lowest rate of three, with the weights of the same step (0), of the step before (-1) and of the step after (+1).
-- The error on the next word is the share of target words whose strongest weight is on a wrong word, where the right one
-  follows that of the target word before; the error on a jump is the same where it does not.
-- Entropy is that of the weights, in nats per target token: the lower, the sharper. Dropped and repeated are the shares
-  of source words that get less than 0.2, and more than 2, of all weights of a translation together.
-- Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`."""
+  `attention/additive`, in the precision that `auto` chose on that machine (bf16 where it is fast); both make the same
+  updates in turns. The baseline has hand-written training code (`seq2seq_attn/model/fast`); most mechanisms have none.
+- BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
+  its 95 % bootstrap interval over sentences, which says nothing about other seeds.
+- AER is the alignment error rate against gold links while the model reads the reference. Each target word is linked to
+  the source word of its largest weight; target words without a gold link count as errors. A decoder may look at a word
+  one step before or after it writes its translation: the next column has the lowest rate of three, with the weights of
+  the same step (0), of the step before (-1) and of the step after (+1).
+- Error, next word: of the target words whose source word directly follows that of the previous target word, the share
+  whose largest weight is on a wrong word. Error, jump: the same for the others. Neither counts the first word.
+- Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 for hard choices by
+  construction. Dropped and repeated are the shares of source words that get less than 0.2, and more than 2, of all
+  weights of a translation together. The weights of `attention/multi_head` are the mean over its heads.
+- Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`.
+- An empty cell was not measured, or the row has no attention over source positions."""
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -134,15 +135,10 @@ def _length_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
 
 def _losses(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
     """The rows that lose more than `MAX_LOSS`, with the reason."""
-    base = found[BASELINE_ROW.name].bleu if BASELINE_ROW in rows else []
-    if not base:
+    if BASELINE_ROW not in rows:
         return []
-    losses = {row: fmean(base) - fmean(found[row.name].bleu) for row in rows}
-    lines = [
-        f"- `{row.name}`, {loss:.1f} below: {REASONS.get(row.name, 'no reason known')}."
-        for row, loss in losses.items()
-        if loss > MAX_LOSS
-    ]
+    lost = ((row, loss_and_reason(row, found)) for row in rows)
+    lines = [f"- `{row.name}`, {loss[0]:.1f} below: {loss[1]}." for row, loss in lost if loss]
     title = f"## More than {MAX_LOSS:g} BLEU below `{BASELINE_ROW.name}`"
     return [title, _lines(lines) if lines else "No row."]
 

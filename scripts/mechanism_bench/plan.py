@@ -91,12 +91,27 @@ WITH_OPTIONS = (
 OF_TWO_MODELS = ("objective/agreement",)
 """overlays that train a second model beside the first"""
 
+CHOICES = (
+    ("a first model", ("attention/additive",), "fast, and well understood"),
+    (
+        "higher BLEU, at half the training speed",
+        ("attention/structural", "attention/location"),
+        "the score sees where attention was before",
+    ),
+    ("weights that align", ("decoder/conditional", "decoder/luong"), "the query has read the previous word"),
+    ("a score without a hidden layer", ("attention/scaled_dot",), "never without scaling: see `bilinear`"),
+    ("names that are in no vocabulary", ("output/copynet", "output/copy"), "they copy source tokens"),
+    ("rare words, from little text", ("output/lexicon", "output/lexical"), "they translate word by word"),
+    ("a control", ("attention/fixed", "attention/uniform", "encoder/embeddings"), "each lacks what others have"),
+)
+"""what a reader may want, the rows that give it, and why"""
+
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
     "attention/additive-160": "How much does a wider scoring layer change?",
     "attention/dot": "Is a score without any parameters enough?",
     "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
-    "attention/bilinear-scaled": "Does dividing the scores by the square root of their size help?",
+    "attention/bilinear-scaled": "Does dividing the scores by sqrt(H) help, H the query's size?",
     "attention/scaled_dot": "Does the Transformer's score work in a recurrent decoder?",
     "attention/multi_head": "Does it help to look at several positions for different reasons at once?",
     "attention/key_value": "Should the part of a state that is compared also be the part that is read?",
@@ -106,7 +121,7 @@ QUESTIONS = {
     "attention/structural": "Do the biases of classical alignment models help: order, neighborhood, fertility?",
     "attention/convolutional": "Can patterns in a word's neighborhood decide where to look?",
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
-    "attention/local-scaled": "Does dividing the scores by the square root of their size help?",
+    "attention/local-scaled": "And in a window, does dividing the scores help?",
     "attention/local-monotonic": "Is a window enough that moves on by one word per step?",
     "attention/hierarchical": "With several sources: first which one, then which word? With one it is `additive`.",
     "attention/hard": "Must the context be an average, or can it be a single state?",
@@ -114,7 +129,7 @@ QUESTIONS = {
     "attention/self_history": "Should the decoder also look back at its own past states?",
     "attention/slots": "How far do four vectors per sentence go, instead of one per word?",
     "attention/fixed": "What does a model do without attention, with one vector for the whole sentence?",
-    "attention/initial": "And if it sees that vector only once, before the first word?",
+    "attention/initial": "What if the decoder sees the source only in its initial state?",
     "attention/uniform": "Is it enough to see all states, without choosing among them?",
     "normalizer/softmax": "How do scores become weights? The standard answer.",
     "normalizer/sparsemax": "Can most weights be exactly zero?",
@@ -136,9 +151,9 @@ QUESTIONS = {
     "output/copy": "How can the model write names that are in no vocabulary?",
     "output/history_pointer": "Can the model repeat its own words by pointing at them?",
     "output/copynet": "Should copying have scores of its own, instead of borrowing attention's?",
-    "output/lexical": "Can rare words be translated straight from their embeddings, past encoder and decoder?",
+    "output/lexical": "Can rare words be translated straight from their embeddings, bypassing encoder and decoder?",
     "output/lexicon": "Does a dictionary that is estimated from the training pairs help?",
-    "output/marginal": "What if each word translates a single source position, and all of them are summed over?",
+    "output/marginal": "What if each word is predicted from a single source position, summed over all positions?",
     "objective/coverage": "Can the loss keep attention from going to the same word twice?",
     "objective/fertility": "Can the loss make each source word get its share of attention?",
     "objective/entropy": "Can the loss make attention sharper?",
@@ -157,23 +172,23 @@ REASONS = {
     "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
     "attention/slots": "four vectors hold less than one per word",
     "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
-    "attention/local-monotonic": "the window moves on by one word per step, whatever the word order needs",
+    "attention/local-monotonic": "its scores are those of `bilinear`, not scaled, which without a window do no better",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
-    "attention/dot": "its scores are not scaled, and the weights become sharp early: see the entropy, and `scaled_dot`",
+    "attention/dot": "its scores are not scaled, and the weights become sharp: see the entropy, and `scaled_dot`",
     "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
     "`bilinear-scaled`",
     "attention/local": "its scores are those of `bilinear`, not scaled",
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
-    "objective/agreement": "the bonus for agreeing makes the weights sharp before they are right: see the entropy",
-    "objective/guided": "it learns from the links of IBM model 1, which have errors of their own",
+    "objective/agreement": "the bonus makes the weights sharp (see the entropy); why that costs BLEU is not known",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
-    "encoder/bilstm": "LSTMs learn more slowly here: see `cell/lstm`, and `cell/layer_norm_lstm`, which does not",
-    "cell/lstm": "LSTMs learn more slowly here, but not with layer normalization: see `cell/layer_norm_lstm`",
-    "encoder/convolutional": "its states see two words on either side, its values one; deeper stacks saturate",
-    "encoder/self_attention": "such layers need more updates than ten epochs have",
+    "encoder/bilstm": "not known; `cell/lstm` loses too, and `cell/layer_norm_lstm` does not",
+    "cell/lstm": "not known; `cell/layer_norm_lstm` does not lose",
+    "encoder/convolutional": "its keys see two words on either side and its values one, and it takes attention "
+    "`key_value`, which loses too; deeper stacks saturate",
+    "encoder/self_attention": "it has the learning rate and the number of updates of a recurrent encoder",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
 """why a row may be more than 2 BLEU below the baseline; shown where it is"""
@@ -218,6 +233,14 @@ def introduction(row: Row) -> str:
 def question(row: Row) -> str:
     """The question that the mechanism answers."""
     return QUESTIONS.get(row.name) or re.split(r"(?<=[.?])\s|\s\(", introduction(row), maxsplit=1)[0].rstrip(":.") + "."
+
+
+def definitions(row: Row) -> str:
+    """The paragraph of the docstring that follows the formula, as a single line; empty if there is none."""
+    paragraphs = docstring(row).split("\n\n")
+    blocks = [index for index, text in enumerate(paragraphs) if text.startswith("    ")]
+    after = next((text for text in paragraphs[blocks[0] :] if not text.startswith("    ")), "") if blocks else ""
+    return " ".join(after.split())
 
 
 def formula(row: Row) -> str | None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from scripts.harness.records import Record
-from scripts.mechanism_bench.plan import all_rows
+from scripts.mechanism_bench.plan import BASELINE_ROW, REASONS, Row, all_rows
+
+MAX_LOSS = 2.0
+"""BLEU below the baseline from which a row needs a reason"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,13 @@ def summaries(records: Mapping[str, Record]) -> dict[str, Summary]:
         if record is not None and record["command"] == row.command:
             found[row.name] = Summary(record["captions"], record["multi30k"], record.get("speed"))
     return found
+
+
+def loss_and_reason(row: Row, found: Mapping[str, Summary]) -> tuple[float, str] | None:
+    """By how much BLEU a row is below the baseline, and why, where that is more than `MAX_LOSS`."""
+    base, own = (found[name].bleu if name in found else [] for name in (BASELINE_ROW.name, row.name))
+    loss = fmean(base) - fmean(own) if base and own else 0.0
+    return (loss, REASONS.get(row.name, "no reason known")) if loss > MAX_LOSS else None
 
 
 def spread(values: Sequence[float]) -> str:

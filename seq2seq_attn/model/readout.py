@@ -1,6 +1,10 @@
-"""How a decoder begins, and the features that it predicts from (Bahdanau, Cho, Bengio 2015, appendix A.2.2).
+"""The decoder's initial state, and the readout: the features that predict the next token (Bahdanau, Cho, Bengio 2015,
+appendix A.2.2).
 
-    s_0 = tanh(W h_final)      features_i = f([s_i ; c_i ; E y_{i-1}])
+    s_0 = tanh(W h_final + b)      features_i = f([s_i ; c_i ; E y_{i-1}])
+
+The paper's s_0 reads the backward state of the first word alone, without b; h_final is the encoder's summary of both
+directions. The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 
 Shapes: B rows, E embedding size, H hidden size, M context size, F features.
 """
@@ -15,7 +19,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Bridge(nn.Module):
-    """The first hidden state, tanh(W h_final)."""
+    """The initial hidden state, tanh(W h_final + b)."""
 
     def __init__(self, memory_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -30,8 +34,8 @@ class Bridge(nn.Module):
 class Readout(nn.Module):
     """The features f([s ; c ; E y]).
 
-    The output sees context and embedding beside the state, past the recurrence. f is the identity, or tanh of a linear
-    layer where `readout_size` is given (the paper takes a maxout layer).
+    The output also reads context and embedding directly, not only through the recurrence. f is the identity, or tanh
+    of a linear layer where `readout_size` is given (the paper takes a maxout layer).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Bilinear attention (Luong, Pham, Manning 2015, section 3.1, eq. 8, "general").
+"""Bilinear attention (Luong, Pham, Manning 2015, section 3.1, the score "general").
 
     score(h_t, h_s) = h_t . W_a h_s
 

@@ -1,9 +1,9 @@
 """Convolutional attention: the score of a position comes from features of its neighborhood (Allamanis, Peng, Sutton
 2016, section 2.1).
 
-    L_1 = ReLU(C * K_1)      L_2 = (L_1 * K_2) . h_{t-1}      alpha = softmax(L_2 * K_3)
+    L_1 = ReLU(C * K_1)      L_2 = (L_1 * K_2) (x) h_{t-1}      alpha = softmax(L_2 * K_3)
 
-* is a convolution over source positions, padded so that the length stays; . multiplies each position's features by
+* is a convolution over source positions, padded so that the length stays; (x) multiplies each position's features by
 the query. C is our values (the paper's are embeddings), K_1 is `pattern_filters`, K_2 `feature_filters` with as many
 filters as the query is wide, K_3 `score_filter`. The context averages C, as in the paper.
 

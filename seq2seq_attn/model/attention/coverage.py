@@ -7,7 +7,8 @@ section 3).
     linguistic (3.1.1)   C_ij = C_{i-1,j} + alpha_ij / Phi_j      Phi_j = N . sigmoid(U_f h_j)
 
 C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic. Phi is the
-fertility, the number of target tokens that a source token is expected to account for, at most N; without it Phi = 1.
+fertility, the number of target tokens that a source token is expected to account for, between 0.001 N and N; without
+it Phi = 1.
 W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is `score_weight_A`, the
 GRU is `update`, U_f is `fertility_projection`.
 """

@@ -1,4 +1,4 @@
-"""Dot-product attention (Luong, Pham, Manning 2015, section 3.1, eq. 8, "dot").
+"""Dot-product attention (Luong, Pham, Manning 2015, section 3.1, the score "dot").
 
     score(h_t, h_s) = h_t . h_s
 
@@ -6,8 +6,7 @@ The source state h_s is our value. There are no parameters, so query and values 
 the decoder's choice: the current state h_t in the decoder `luong`, as in the paper, and the previous state in
 `bahdanau`.
 
-In our measurements (docs/attention.md) the weights become sharp before they are right, because the scores are not
-scaled; `scaled_dot` does better.
+In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot` does better.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """No attention, a fixed vector: the decoder sees the encoder's summary at every step and in the readout.
 
-    c = [h->_last ; h<-_first]
+    c = the encoder's summary, [h->_last ; h<-_first] in a bidirectional one
 
-(Cho et al. 2014, section 2.2 and appendix A.1.2: the summary c enters every step and the output.) This is the strong
+(Cho et al. 2014, section 2.2: the summary c enters every step and the output.) This is the strong
 fixed-vector baseline. Long sentences do not fit into one vector.
 """
 

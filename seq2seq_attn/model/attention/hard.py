@@ -1,7 +1,10 @@
-"""Hard attention: the context is one source state, chosen by a sample in training and by the best score in search (Xu
-et al. 2015, section 4.1).
+"""Hard attention: the context is one source state, sampled in training, the highest-scoring one in search (Xu et al.
+2015, section 4.1).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
+
+    in training    c_i = h_j,  j ~ softmax(e_i)
+    in search      c_i = h_j,  j = argmax_k e_ik
 
 W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. There are two estimators of the gradient.
 
@@ -15,7 +18,7 @@ a high tau makes it more biased and less noisy. tau is `temperature`.
 
 `reinforce`: the score-function estimator of the paper, by the objective `reinforce`, which the configuration must name.
 
-    alpha_i = softmax(e_i)      c_i = h_j,  j ~ alpha_i      b_i = w . s_{i-1} + b
+    alpha_i = softmax(e_i)      b_i = w . s_{i-1} + w_0
 
 The weights are alpha_i; no gradient of the context reaches them. b_i is `baseline`, a learned one in place of the
 paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014).

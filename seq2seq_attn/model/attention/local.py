@@ -1,17 +1,21 @@
 """Local attention: a window of the source around one position per step (Luong, Pham, Manning 2015, section 3.2).
 
-    local-m (`monotonic`)    p_t = t                                 a_t(s) = align(h_t, h_s)
-    local-p (`predictive`)   p_t = S . sigmoid(v_p . tanh(W_p h_t))  a_t(s) = align(h_t, h_s) exp(-(s - p_t)^2 / 2 d^2)
+    local-m (`monotonic`):   p_t = t
+                             a_t(s) = align(h_t, h_s)
+    local-p (`predictive`):  p_t = S sigmoid(v_p . tanh(W_p h_t))
+                             a_t(s) = align(h_t, h_s) exp(-(s - p_t)^2 / (2 sigma^2))
 
-for s in [p_t - D, p_t + D], and 0 elsewhere. D is `radius`, d = D / 2 (the paper's sigma), W_p `position_projection`,
-v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (eq. 8, "general"), where W_a h_s is `keys`. With
-`is_scaled` its scores are divided by sqrt(H), as those of `bilinear`.
+    for s in [p_t - D, p_t + D], and 0 elsewhere; sigma = D / 2
+
+D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (the score
+"general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`. The
+query h_t is the decoder's choice: its previous state in `bahdanau`, the current one in `luong`, as in the paper.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) local-p does no better than `bilinear`, whose scores it has. With scaled scores
-it depends on the seed: one of three comes close to `additive`, and the others fail on long sentences, where the
+In our measurements (docs/attention.md) local-p does no better than `bilinear`, which has the same scores. With scaled
+ones it depends on the seed: one of three comes close to `additive`, and the others fail on long sentences, where the
 predicted center is off and hides the right word.
 """
 

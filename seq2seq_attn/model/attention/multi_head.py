@@ -1,4 +1,4 @@
-"""Multi-head attention (Vaswani et al. 2017, section 3.2.2; with additive scores Chen et al. 2018, section 5.1).
+"""Multi-head attention (Vaswani et al. 2017, section 3.2.2; with additive scores Chen et al. 2018, section 4.1).
 
     head_n = sum_j alpha_nj W_n^V h_j      c = [head_1 ; ... ; head_N]
 

@@ -1,17 +1,15 @@
 """Attention to the source and, beside it, to the decoder's own past states (Paulus, Xiong, Socher 2018, section 2.2,
 "intra-decoder attention", with the additive score of Cheng, Dong, Lapata 2016, section 3.2, "intra-attention").
 
-    e_ij = v . tanh(W s_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
-    f_ik = v' . tanh(W' s_i + U' s_k + b')    d_i = sum_{k < i} softmax(f_i)_k s_k        context = [c_i ; d_i]
+    e_ij = v . tanh(W q_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
+    f_ik = v' . tanh(W' q_i + U' q_k + b')    d_i = sum_{k < i} softmax(f_i)_k q_k        context = [c_i ; d_i]
 
-s_i is the query of step i. s_0 is a vector of zeros: the first step's d is 0, and later steps that need nothing of the
-past can look there, as at the sentinel of Merity et al. 2017 (section 2.3). W, U and v are `query_projection`,
-`key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are those over the source.
+q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and later steps that
+need nothing of the past can look there, as at the sentinel of Merity et al. 2017 (section 2.3). W, U and v are
+`query_projection`, `key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are
+those over the source.
 
 Merity's pointer copies the word that a past state belongs to: the output `history_pointer`, which may be added.
-
-At a high constant learning rate its loss jumps at times, as that of additive attention does. Reversing sequences (Adam,
-rate 0.005, seed 2), its accuracy was 1.0 after 600 updates, 0.92 after 700 and 1.0 again after 900.
 
 Shapes: K past states, which grows by one per step.
 """

@@ -1,9 +1,9 @@
 """Attention over K pooled vectors, between one fixed vector (K = 1) and full attention.
 
-    A = softmax(W_2 tanh(W_1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
+    A = softmax(W_s2 tanh(W_s1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
 
-The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_1 is `pool_projection`,
-W_2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka and Bojar 2018, section 3.2, "attentive
+The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_s1 is `pool_projection`,
+W_s2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka and Bojar 2018, section 3.2, "attentive
 pooling with compound attention"). The size of the memory does not depend on the sentence's length, so long
 sentences lose more than with full attention.
 """

@@ -5,7 +5,7 @@
 
 The four parts are ordered i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0 at first.
 
-In our measurements (docs/attention.md) it learns more slowly than a GRU; `layer_norm_lstm` does not.
+In our measurements (docs/attention.md) its BLEU is lower than that of a GRU; that of `layer_norm_lstm` is not.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The decoder that asks the attention with its current state (Luong, Pham, Manning 2015, sections 3 and 3.3).
+"""The decoder that queries the attention with its current state (Luong, Pham, Manning 2015, sections 3 and 3.3).
 
-    h_t = cell([E y_{t-1} ; a_{t-1}], h_{t-1})      c_t = attend(h_t)      a_t = tanh(W_c [c_t ; h_t])
+    h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)      h~_t = tanh(W_c [c_t ; h_t])
 
-a_t is the paper's attentional state (its h-tilde), from which the next token is predicted. Input feeding hands a_{t-1}
+h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands h~_{t-1}
 to the next step (section 3.3); without it the cell sees the embedding alone. With several layers (`model/stack.py`)
-h_t is the state of the top layer, as in the paper; the first layer reads embedding and a_{t-1}.
+h_t is the state of the top layer, as in the paper; the first layer reads embedding and h~_{t-1}.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class State(NamedTuple):
     cell: Any
     attention: Any
     attentional_BF: Tensor
-    """a_{t-1}, 0 before the first step; of size 0 without input feeding"""
+    """h~_{t-1}, 0 before the first step; of size 0 without input feeding"""
 
 
 class Luong(Decoder):

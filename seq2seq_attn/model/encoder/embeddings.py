@@ -1,4 +1,4 @@
-"""An encoder without context: each position knows its own word and where it stands, and nothing of its neighbors.
+"""An encoder without context: each value depends on its own word and position only.
 
     h_j = W (E x_j + l_j) + b
 

@@ -11,8 +11,8 @@ first word comes from P_vocab alone. W and b are `query_projection`, s is `senti
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
 The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100 words, as sentences are
-shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). Any decoder and any attention will do; with
-the attention `self_history` the past is both in the context and in the output.
+shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). It works with any decoder and any
+attention; with the attention `self_history` the past is both in the context and in the output.
 
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """

@@ -1,7 +1,8 @@
-"""A softmax whose logits also come from the source words themselves, past encoder and decoder (Nguyen and Chiang 2018,
-section 4, the lexical module).
+"""A softmax whose logits also come from the source words themselves, bypassing encoder and decoder (Nguyen and Chiang
+2018, section 4, the lexical module).
 
-    f_t = tanh(sum_s a_t(s) f_s)      h_t = tanh(W f_t) + f_t      p(y_t) = softmax(W_o features_t + b_o + W_l h_t)
+    f^l_t = tanh(sum_s a_t(s) f_s)      h^l_t = tanh(W f^l_t) + f^l_t
+    p(y_t) = softmax(W_o features_t + b_o + W_l h^l_t)
 
 f_s is the embedding of source token s, a_t(s) its attention weight; W is `layer`, W_l `lexical_projection`. (The paper
 adds a second bias, b_l, which is redundant beside b_o.) A rare word's translation can be learned in W_l, where

@@ -1,12 +1,12 @@
-"""The exact marginal over source positions: the next token translates a single position, which is summed out (Wu,
-Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2, "latent alignment").
+"""The exact marginal over a latent alignment: each target token is predicted from one source position, which is summed
+out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
 
     p(y_t) = sum_j a_tj p(y_t | s_t, h_j)      p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
 
 a_tj is the attention weight of source position j, h_j the encoder's value there (x_a in Deng et al.), f the decoder's
 own readout, which reads h_j in place of the context. Soft attention averages the values and predicts once; this
-predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone, whose weights
-are normalized again (Shankar, Garg, Sarawagi 2018, section 3).
+predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone
+(Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights again, so that p sums to 1; the authors do not.
 
 The recurrence of the decoder still reads the context, the expected value. Without that, with decoder `luong` and
 `input_feeding: false`, this is the model of Wu et al.

@@ -1,4 +1,5 @@
-"""The attention weights as the answer (Vinyals, Fortunato, Jaitly 2015, "Pointer networks", section 2.3).
+"""A pointer network: the attention weights are the output distribution (Vinyals, Fortunato, Jaitly 2015, "Pointer
+networks", section 2.3).
 
     p(w) = sum_{j: x_j = w} a_j            L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
 

@@ -1,5 +1,5 @@
-"""Agreement of two directions: p(y | x) and p(x | y) are trained together, and gain where they attend to the same links
-(Cohn et al. 2016, section 3.4, "trace bonus").
+"""Agreement: train p(y | x) and p(x | y) together, with a bonus where their attention weights agree (Cohn et al. 2016,
+section 3.4, "trace bonus").
 
     L = - tr(A_xy A_yx) = - sum_t sum_s a_ts a'_st
 
@@ -12,7 +12,7 @@ The second model has the settings of the first and is no part of it: `train/reve
 always trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
 trained as they would be alone. An update takes twice the time.
 
-In our measurements (docs/attention.md) the bonus makes the weights sharp, and both BLEU and alignment get worse.
+In our measurements (docs/attention.md) the bonus makes the weights sharp, and BLEU falls.
 """
 
 from __future__ import annotations

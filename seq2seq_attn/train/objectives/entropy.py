@@ -1,5 +1,5 @@
-"""Entropy of the attention: weights spread over many source positions cost (entropy minimization, Grandvalet and Bengio
-2005, here of the weights instead of the predictions).
+"""Entropy penalty: penalize attention that is spread over many source positions (entropy minimization, Grandvalet and
+Bengio 2005, here of the weights instead of the predictions).
 
     L = - sum_t sum_s a_ts log a_ts
 

@@ -7,9 +7,6 @@ a_ts is the weight of source position s at target position t (alpha in the paper
 each target position. Positions without a link, EOS among them, are left to the model. The mean is over linked target
 positions.
 
-On 8,000 captions of 4 to 9 tokens (`quickstart`, 750 updates, seed 1, 300 test pairs): an alignment error rate of 0.23
-and 63.3 BLEU without it; with a weight of 0.2, 0.11 and 65.8 from gold links, 0.13 and 67.8 from IBM model 1.
-
 A weight that is exactly 0, as `sparsemax` and `entmax15` give, has no gradient: such a link teaches nothing.
 """
 

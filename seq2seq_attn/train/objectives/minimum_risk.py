@@ -1,5 +1,5 @@
-"""Minimum risk training: translations that are unlike the reference lose probability to those that are like it (Shen et
-al. 2016, "Minimum risk training for neural machine translation", section 3).
+"""Minimum risk training: minimize the expected cost of translations sampled from the model (Shen et al. 2016, "Minimum
+risk training for neural machine translation", section 3).
 
     R = sum_{y in S(x)} Q(y | x) Delta(y, y*)        Q(y | x) = P(y | x)^alpha / sum_{y' in S(x)} P(y' | x)^alpha
 
@@ -30,7 +30,7 @@ class MinimumRisk(Objective):
     """The expected cost of the model's own translations.
 
     Args:
-        sharpness: alpha; the smaller, the more equal are the samples.
+        sharpness: alpha; the smaller, the flatter Q.
         num_samples: translations drawn of each source.
     """
 

@@ -1,4 +1,4 @@
-"""REINFORCE: attention that draws source positions learns which of them made the target probable (Xu et al. 2015,
+"""REINFORCE: train hard attention by rewarding the source positions that made the target probable (Xu et al. 2015,
 section 4.1; Williams 1992).
 
     L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
@@ -9,8 +9,8 @@ baseline. A_t is the advantage. The paper's reward is that of the whole sentence
 so they add nothing but noise. Its lambda_r is the weight of the objective, which also weighs the two other terms. The
 last term teaches the baseline. lambda_e is `entropy`. The mean is over target tokens.
 
-Sampled positions learn slowly. On 8,000 captions of 4 to 9 tokens (`quickstart`, 750 updates, seed 1, weight 0.2, 300
-test pairs) the alignment error rate was still 0.84 and BLEU 21.8, beside 0.23 and 63.3 of additive attention.
+In our measurements (docs/attention.md) sampled positions learn slowly: after ten epochs nearly all still point to wrong
+words.
 """
 
 from __future__ import annotations
