@@ -6,12 +6,10 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from scripts.tools.house import (
-    LAZY,
     LIMITS,
     ORDER,
     PACKAGE,
@@ -27,20 +25,8 @@ from scripts.tools.house import (
 FILES = sources()
 
 
-def layer(parts: tuple[str, ...]) -> int:
-    return ORDER.index(parts[0])
-
-
 def test_every_file_has_a_layer() -> None:
     assert [path for path in FILES if module_of(path)[0] not in ORDER] == []
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_import_points_right(path: Path) -> None:
-    if module_of(path) == (LAZY,):
-        return
-    own = layer(module_of(path))
-    assert sorted(".".join(name) for name in own_imports(path) if layer(name) > own) == []
 
 
 @pytest.mark.parametrize("folder", ["text", "metrics"])

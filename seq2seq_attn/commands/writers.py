@@ -264,6 +264,4 @@ def _attention_map(number: int, translation: Translation) -> AttentionMap | None
     if translation.attention is None:
         log.warning("line %d: too long for an attention matrix; left out", number + 1)
         return None
-    if not translation.attention.size or not translation.tokens:
-        return None
-    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention, translation.unknown)
+    return translation.attention_map() if translation.attention.size else None

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention, GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.metrics.alignment import AlignmentScore, words_from_tokens
+from seq2seq_attn.metrics.alignment import words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.several import source_words
@@ -68,25 +68,6 @@ class AttentionAnalyzer:
         return decode_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
 
 
-def score_alignment(
-    translator: Translator,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    gold: GoldLinks,
-    *,
-    batch_size: int | None = None,
-) -> dict[int, AlignmentScore]:
-    """Score the attention of a model on given pairs against their gold links (`test_sets.caption_links`), for each
-    shift of `attention_scores.SHIFTS`.
-
-    Raises:
-        UsageError: lists of different lengths.
-        UserError: a malformed link.
-        ValueError: a model without attention over source positions.
-    """
-    return decode_gold(translator, sources, targets, gold, batch_size=batch_size).scores()
-
-
 def decode_gold(
     translator: Translator,
     sources: Sequence[str],
@@ -95,7 +76,13 @@ def decode_gold(
     *,
     batch_size: int | None = None,
 ) -> GoldAttention:
-    """The weights and links that `score_alignment` scores, pair by pair."""
+    """The weights of a model on given pairs, and their gold links (`test_sets.caption_links`), pair by pair.
+
+    Raises:
+        UsageError: lists of different lengths.
+        UserError: a malformed link.
+        ValueError: a model without attention over source positions.
+    """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     weights = [word_weights(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])

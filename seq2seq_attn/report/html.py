@@ -118,14 +118,13 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
     return _page("Evaluation: " + ", ".join(names), payload)
 
 
-def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note: str = "") -> str:
+def html_maps(lines: Sequence[TranslatedLine]) -> str:
     """Translated lines with their attention as a page."""
     tokens = _Interned()
     [maps], floor = _fit([[line.attention for line in lines]])
     payload = {
         "kind": "maps",
-        "title": title,
-        "note": note,
+        "title": "Attention",
         "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
@@ -134,7 +133,7 @@ def html_maps(lines: Sequence[TranslatedLine], *, title: str = "Attention", note
         ],
         "tokens": tokens.lists,
     }
-    return _page(title, payload)
+    return _page("Attention", payload)
 
 
 class _Interned:

@@ -18,18 +18,14 @@ def teacher_forcing_ratio(update: int, *, schedule: str, start: float, end: floa
     """The probability in [0, 1] that a step of this update (0 = first) sees the reference token.
 
     Raises:
-        KeyError: the schedule is not in `SHAPES`.
+        KeyError: the schedule is neither `constant` nor in `SHAPES`.
     """
-    shape = SHAPES[schedule]
     if update <= 0 or schedule == "constant":
         return start
+    shape = SHAPES[schedule]
     if update >= num_updates:
         return end
     return end + (start - end) * shape(update, num_updates)
-
-
-def _constant(update: int, num_updates: int) -> float:
-    return 1.0
 
 
 def _linear(update: int, num_updates: int) -> float:
@@ -59,9 +55,8 @@ def _inverse_sigmoid_k(num_updates: int) -> float:
 
 
 SHAPES: dict[str, Callable[[int, int], float]] = {
-    "constant": _constant,
     "linear": _linear,
     "exponential": _exponential,
     "inverse_sigmoid": _inverse_sigmoid,
 }
-"""schedules from 1 to 0 between the first update and `num_updates`; `constant` stays at 1"""
+"""schedules from 1 to 0 between the first update and `num_updates`, besides `constant`"""

@@ -20,7 +20,6 @@ from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -178,16 +177,10 @@ class Validator:
         beam_size = self._config.train.validation.beam_size
         translations = translator.translate([self._sources[i] for i in indices], beam_size=beam_size)
         return [
-            Sample(self._sources[i], self._references[i], translation.text, _attention(translation))
+            Sample(self._sources[i], self._references[i], translation.text, translation.attention_map())
             for i, translation in zip(indices, translations, strict=True)
         ]
 
     def _look(self) -> None:
         if self._should_stop():
             raise Interrupted
-
-
-def _attention(translation: Translation) -> AttentionMap | None:
-    if translation.attention is None or not translation.tokens:
-        return None
-    return AttentionMap.of(translation.source_tokens, translation.tokens, translation.attention, translation.unknown)

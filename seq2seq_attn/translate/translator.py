@@ -70,15 +70,16 @@ class Translator:
         max_source_length: int = 100,
         precision: str = "auto",
     ) -> None:
-        """`search`: settings for options that a call does not give. `max_source_length`: the maximum number of source
-        tokens (without EOS) in a segment. `precision`: as in `load`."""
-        self._model = model
-        self._source_tokenizer = source_tokenizer
-        self._target_tokenizer = target_tokenizer
-        self._source_vocab = source_vocab
-        self._target_vocab = target_vocab
-        self._search = search
-        self._device = device
+        """`model`: or a `StepModel` such as an ensemble. `search`: settings for options that a call does not give.
+        `max_source_length`: the maximum number of source tokens (without EOS) in a segment. `precision`: as in `load`.
+        """
+        self.model = model
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.source_vocab = source_vocab
+        self.target_vocab = target_vocab
+        self.search = search
+        self.device = device
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self._prepared: tuple[list[tuple[int, int]], StepModel[Any]] | None = None
@@ -89,49 +90,14 @@ class Translator:
         other._max_source_length = max(1, max_source_length)
         return other
 
-    @property
-    def model(self) -> Seq2Seq | StepModel[Any]:
-        """The model, or a `StepModel` such as an ensemble."""
-        return self._model
-
-    @property
-    def source_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the source side."""
-        return self._source_tokenizer
-
-    @property
-    def target_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the target side."""
-        return self._target_tokenizer
-
-    @property
-    def source_vocab(self) -> Vocab:
-        """The vocabulary of the source side."""
-        return self._source_vocab
-
-    @property
-    def target_vocab(self) -> Vocab:
-        """The vocabulary of the target side."""
-        return self._target_vocab
-
-    @property
-    def search(self) -> SearchConfig:
-        """Settings for options that a call does not give."""
-        return self._search
-
-    @property
-    def device(self) -> torch.device:
-        """The model's device."""
-        return self._device
-
     @cached_property
     def has_attention(self) -> bool:
         """Whether translations come with attention over source positions; not with a fixed vector, for example."""
-        if isinstance(self._model, Seq2Seq):
-            return self._model.shows_weights
+        if isinstance(self.model, Seq2Seq):
+            return self.model.shows_weights
         with torch.inference_mode():
-            state = self._model.start(self._collate([[""]]), 1)
-            tokens, _ = self._model.step(torch.tensor([BOS], device=self._device), state)
+            state = self.model.start(self._collate([[""]]), 1)
+            tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)
             return tokens.weights_RS is not None
 
     def translate(
@@ -207,7 +173,7 @@ class Translator:
         return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
 
     def _resolve(self, options: SearchOptions) -> SearchOptions:
-        options = options.over(self._search)
+        options = options.over(self.search)
         if options.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
@@ -222,15 +188,15 @@ class Translator:
     def _translate_chunk(self, lines: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
         """The translations of each line: split lines into segments, translate these in batches by length, and join
         them."""
-        prefix = self._target_tokenizer.tokenize(options.prefix)
+        prefix = self.target_tokenizer.tokenize(options.prefix)
         segments = [
             _Segment(number, tokens, [] if index else prefix)
-            for number, line in enumerate(self._source_tokenizer.tokenize_many(lines))
+            for number, line in enumerate(self.source_tokenizer.tokenize_many(lines))
             if line
-            for index, tokens in enumerate(split_line(line, self._max_source_length, self._source_tokenizer))
+            for index, tokens in enumerate(split_line(line, self._max_source_length, self.source_tokenizer))
         ]
         found: list[list[Translation]] = [[] for _ in segments]
-        with eval_mode(self._model):
+        with eval_mode(self.model):
             model = self._step_model()
             num_segments = max(1, options.batch_size // options.rows_per_sentence)
             for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
@@ -244,20 +210,20 @@ class Translator:
         return [join_n_best(of_line[n]) if n in of_line else [blank] for n in range(len(lines))]
 
     def _collate(self, lines: Sequence[Sequence[str]], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
-        return collate_tokens(lines, self._source_tokenizer, self._source_vocab, surfaces).to(self._device)
+        return collate_tokens(lines, self.source_tokenizer, self.source_vocab, surfaces).to(self.device)
 
     def _step_model(self) -> StepModel[Any]:
         """The model with its weights prepared for search, again whenever training has changed them."""
-        if not isinstance(self._model, Seq2Seq):
-            return self._model
+        if not isinstance(self.model, Seq2Seq):
+            return self.model
         # tensors made in inference mode have no version, and cannot be changed in place
         versions = [
             (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
-            for parameter in self._model.parameters()
+            for parameter in self.model.parameters()
         ]
         if self._prepared is None or self._prepared[0] != versions:
             with torch.inference_mode():
-                self._prepared = versions, step_model(self._model, self._precision)
+                self._prepared = versions, step_model(self.model, self._precision)
         return self._prepared[1]
 
     def _translate_batch(
@@ -275,9 +241,9 @@ class Translator:
         """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
         num_rows = options.rows_per_sentence
         rows = [segment for segment in segments for _ in range(num_rows)]
-        surfaces = [surface_of_source(row.source, self._target_tokenizer, self._target_vocab) for row in rows]
+        surfaces = [surface_of_source(row.source, self.target_tokenizer, self.target_vocab) for row in rows]
         batch = self._collate([row.source for row in rows], surfaces)
-        prefixes = [self._target_vocab.ids_of(row.prefix) for row in rows]
+        prefixes = [self.target_vocab.ids_of(row.prefix) for row in rows]
         max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
         if options.method != "beam":
             numbers_B = list(range(num_rows)) * len(segments)
@@ -291,8 +257,8 @@ class Translator:
         return beam_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, options: SearchOptions) -> Translation:
-        source, spelled = segment.source, spell_source(segment.source, self._target_tokenizer)
-        tokens = self._target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
+        source, spelled = segment.source, spell_source(segment.source, self.target_tokenizer)
+        tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
         if options.unk == "copy" and weights_TS is not None:
@@ -301,7 +267,7 @@ class Translator:
                     tokens[position] = heaviest_token(spelled, weights_TS[position])
         tokens[: len(segment.prefix)] = segment.prefix  # also where the vocabulary lacks them
         return Translation(
-            text=self._target_tokenizer.detokenize(tokens),
+            text=self.target_tokenizer.detokenize(tokens),
             tokens=tokens,
             score=hypothesis.score,
             log_prob=hypothesis.log_prob,
@@ -310,7 +276,7 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown=unknown_positions(source, self._source_vocab),
+            unknown=unknown_positions(source, self.source_vocab),
         )
 
 

@@ -12,7 +12,7 @@ import sacrebleu
 from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import score_alignment
+from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
@@ -224,7 +224,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert score_alignment(translator, *prepared.text("test"), gold)[0].error_rate == one["error_rate"]
+    assert decode_gold(translator, *prepared.text("test"), gold).scores()[0].error_rate == one["error_rate"]
 
 
 def test_usage_errors(workshop, tmp_path):

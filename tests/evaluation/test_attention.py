@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.captions.generator import generate, tokenize_caption
-from seq2seq_attn.evaluation.attention import AttentionAnalyzer, score_alignment
+from seq2seq_attn.evaluation.attention import AttentionAnalyzer, decode_gold
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import caption_links, stitched
 from seq2seq_attn.translate.scoring import force_decode
@@ -75,7 +75,7 @@ def test_alignment_of_character_tokens_equals_plain_python(translators):
         plain_words(decoded.attention, pair)
         for decoded, pair in zip(force_decode(translator, SOURCE, TARGET), PAIRS, strict=True)
     ]
-    found = score_alignment(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
+    found = decode_gold(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5).scores()
     assert list(found) == [-1, 0, 1]
     for shift, score in found.items():
         values = (score.error_rate, score.precision, score.recall, score.mass)
@@ -119,7 +119,7 @@ def test_analysis_of_hypotheses_equals_plain_python(translators):
     buckets = [np.arange(5), np.arange(5, 12)]
     parts = [analyzed.score(indices) for indices in buckets]
     assert [part.gold[0].num_pairs for part in parts] == [5, 7]
-    alone = score_alignment(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5]))
+    alone = decode_gold(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5])).scores()
     assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
 
 
@@ -131,12 +131,12 @@ def test_a_fixed_vector_model_is_analyzed_by_its_texts(translators):
     assert (score.attention.missing, score.attention.excess) == (0.0, 0.0)
     assert analyzer.analyze(TARGET).score() == score
     with pytest.raises(ValueError, match="no source positions"):
-        score_alignment(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
+        decode_gold(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
 
 
 def test_a_line_whose_words_are_not_its_tokens_counts_as_unaligned_with_a_warning(translators, caplog):
     gold = caption_links(["Ganz anders.", *SOURCE[1:]], TARGET, ["", *LINKS[1:]])
     with caplog.at_level(logging.WARNING):
-        found = score_alignment(translators["characters"], SOURCE, TARGET, gold)
+        found = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
     assert "attention of a line counts as none: not the same text" in caplog.text
     assert found[0].num_pairs == 12

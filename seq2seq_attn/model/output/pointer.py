@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, wide
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, surface_targets, wide
 from seq2seq_attn.text.vocab import PAD
 
 LEAST_WEIGHT = 1e-20
@@ -43,8 +43,7 @@ class Pointer(Output):
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Output.targets`: their surface ids."""
-        surface_N = batch.tgt_surface_BT.t().flatten()[outputs.positions_N]
-        return surface_N.masked_fill(outputs.targets_N == PAD, PAD)
+        return surface_targets(outputs, batch)
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """Cross-entropy over the source positions of each row."""

@@ -81,7 +81,7 @@ const sourceTokens = ({ source, unknown }) => source.flatMap((token, i) => [i ? 
   el('span', { 'data-token': `source0-${i}`, ...(unknown.includes(i) ? UNKNOWN : {}) }, token)]);
 
 function mapsPage() {
-  element('top').append(el('h1', {}, words(data.title)), el('p', { class: 'quiet' }, words(data.note)));
+  element('top').append(el('h1', {}, words(data.title)));
   element('nav').remove();
   const views = [];
   const room = () => Math.min(window.innerWidth - 32, 1100) - (window.innerWidth < 640 ? 110 : 170);
