@@ -1,4 +1,5 @@
-"""Finished runs: how each was trained, BLEU of a run or an ensemble, and translations kept line by line."""
+"""Runs: how to train them, how they were trained, BLEU of a run or an ensemble, the gain of one over another, and
+translations kept line by line."""
 
 from __future__ import annotations
 
@@ -12,13 +13,22 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts.harness.records import Record, read_log, read_training
+from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import sha256_of, write_text
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference
+from seq2seq_attn.metrics.significance import percentile_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import load
+
+
+def train_or_resume(config: Config, path: Path) -> RunDir:
+    """The run of a directory, trained to its end: from the start, or from where it was interrupted."""
+    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
 
 
 def describe_run(run: RunDir) -> Record:
@@ -56,6 +66,18 @@ def score(
             texts = [best for best, *_ in kept]
         found[one.name] = Measure("bleu", one.references).statistics(texts)
     return found
+
+
+def score_lines(run: RunDir, sources: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
+    """BLEU statistics of a run's translations of some lines, on a CPU."""
+    found = load(run.path, "cpu").translate(sources, keep_attention=False)
+    return Measure("bleu", list(references)).statistics([translation.text for translation in found])
+
+
+def gain_over(baseline: BootstrapSamples, arm: BootstrapSamples) -> Record:
+    """The gain of an arm, with its interval and the paired bootstrap test."""
+    gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
+    return {"gain": gain.to_dict(), "paired_bootstrap": mean_difference(baseline, arm).to_dict()}
 
 
 def translate_to(

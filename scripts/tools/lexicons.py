@@ -14,16 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, describe
-from seq2seq_attn import load
+from scripts.harness.runs import gain_over, score_lines, train_or_resume
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval, pool
-from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval, pool
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import iter_lines
-from seq2seq_attn.train.loop import train
 
 RECORD = RECORDS / "lexicons.json"
 LANGUAGES = ("de", "en")
@@ -46,7 +43,7 @@ def make_corpus(directory: Path) -> None:
 
 
 def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str]) -> RunDir:
-    """A run with that output; a run that exists is resumed."""
+    """A run with that output."""
     own = [
         f"name=lexicons-{output}",
         f"seed={seed}",
@@ -57,25 +54,14 @@ def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str])
         "train.num_threads=1",
         "train.device=cpu",
     ]
-    path = directory / f"{output}-s{seed}"
     config = load_config([CONFIG, f"output/{output}"], [*own, *SETTINGS, *overrides])
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
-
-
-def score(run: RunDir, directory: Path) -> CorpusStatistics:
-    """The test set's translations, scored."""
-    sources, references = (list(iter_lines(directory / f"test.{language}")) for language in LANGUAGES)
-    hypotheses = [translation.text for translation in load(run.path, "cpu").translate(sources)]
-    return Measure("bleu", references).statistics(hypotheses)
+    return train_or_resume(config, directory / f"{output}-s{seed}")
 
 
 def row_of(output: str, arm: BootstrapSamples, baseline: BootstrapSamples) -> dict[str, Any]:
     """BLEU of an arm with its interval, and against the baseline."""
     found: dict[str, Any] = {"output": output, "bleu": mean_interval(arm).to_dict(), "seeds": list(arm.values)}
-    if arm is not baseline:
-        gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
-        found |= {"gain": gain.to_dict(), "paired_bootstrap": mean_difference(baseline, arm).to_dict()}
-    return found
+    return found if arm is baseline else found | gain_over(baseline, arm)
 
 
 def main() -> None:
@@ -91,7 +77,8 @@ def main() -> None:
     options.dir.mkdir(parents=True, exist_ok=True)
     make_corpus(options.dir)
     cases = [(output, seed) for seed in range(1, options.seeds + 1) for output in OUTPUTS]
-    scored = {case: score(train_run(options.dir, *case, options.set), options.dir) for case in cases}
+    test = [list(iter_lines(options.dir / f"test.{language}")) for language in LANGUAGES]
+    scored = {case: score_lines(train_run(options.dir, *case, options.set), *test) for case in cases}
     samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
     arms = {output: pool([part for case, part in samples.items() if case[0] == output]) for output in OUTPUTS}
     rows = [row_of(output, arm, arms["softmax"]) for output, arm in arms.items()]

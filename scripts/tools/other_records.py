@@ -69,12 +69,7 @@ def lexicons_block(value: Record) -> Iterator[str]:
     )
     yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
     for row in value["systems"]:
-        bleu, gain = (
-            f"{one['value']:.1f} [{one['low']:.1f}, {one['high']:.1f}]" if one else ""
-            for one in (row["bleu"], row.get("gain"))
-        )
-        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
-        yield f"| `{row['output']}` | {bleu} | {gain} | {p_value} |"
+        yield f"| `{row['output']}` | {_scores(row)} |"
 
 
 def sources_block(value: Record) -> Iterator[str]:
@@ -93,10 +88,7 @@ def sources_block(value: Record) -> Iterator[str]:
         "|---|---|---|---|",
     ]
     for row in value["systems"]:
-        gain = row.get("gain")
-        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
-        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
-        yield f"| {', '.join(row['sources'])} | {bleu} | {gained} | {p_value} |"
+        yield f"| {', '.join(row['sources'])} | {_scores(row)} |"
 
 
 def scenes_block(value: Record) -> Iterator[str]:
@@ -118,12 +110,16 @@ def scenes_block(value: Record) -> Iterator[str]:
         "|---|---|---|---|---|",
     ]
     for row in value["systems"]:
-        gain = row.get("gain")
-        p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if gain else ""
-        bleu, gained = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], gain))
         attended = ""
         if "nouns" in row:
             attended = f"{100 * row['attended'] / row['nouns']:.1f} % of {row['nouns']:,} nouns"
         sources = " and ".join(names[source] for source in row["sources"])
-        yield f"| {sources} | {bleu} | {gained} | {p_value} | {attended} |"
+        yield f"| {sources} | {_scores(row)} | {attended} |"
     yield from ["", "![Attention on the objects of a scene](plots/scenes-attention.png)"]
+
+
+def _scores(row: Record) -> str:
+    """Three cells: BLEU, the gain and its p, both empty for the row that others are compared to."""
+    cells = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], row.get("gain")))
+    p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if "gain" in row else ""
+    return " | ".join([*cells, p_value])

@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, ROOT, describe, read_training
+from scripts.harness.runs import gain_over, score_lines, train_or_resume
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
 from seq2seq_attn.config import load_config
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.files import read_json, write_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import bootstrap, mean_difference, mean_interval
-from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.metrics.seeds import bootstrap, mean_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.text.tokenizers.vectors import has_vectors
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.heat_maps import plot_attention
 
@@ -44,30 +42,20 @@ Gold = list[dict[str, Any]]
 
 
 def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
-    """A run with these sources; one that is there is continued."""
+    """A run with these sources."""
     own = [
         f"name=scenes-{'-'.join(sources)}",
         f"data={{corpus: files, data_dir: {directory}, source_languages: [{','.join(sources)}]}}",
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
         f"data.test={{{TEST}: {directory / TEST}}}",
     ]
-    path = directory / "-".join(sources)
-    if (path / "finished.json").exists():
-        return RunDir(path)
-    config = load_config([CONFIG], [*own, *SETTINGS, *overrides])
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+    return train_or_resume(load_config([CONFIG], [*own, *SETTINGS, *overrides]), directory / "-".join(sources))
 
 
 def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
     """The test set's source lines."""
     columns = [read_lines(directory / f"{TEST}.{source}") for source in sources]
     return ["\t".join(line) for line in zip(*columns, strict=True)]
-
-
-def score(run: RunDir, lines: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
-    """The test set's translations, scored."""
-    hypotheses = [translation.text for translation in load(run.path, "cpu").translate(lines, keep_attention=False)]
-    return Measure("bleu", list(references)).statistics(hypotheses)
 
 
 def count_attended(run: RunDir, lines: Sequence[str], references: Sequence[str], gold: Gold) -> dict[str, int]:
@@ -115,16 +103,14 @@ def measure(directory: Path, overrides: Sequence[str], references: list[str], go
     """Train the systems, and score and count; the rows of the record."""
     lines = {sources: lines_of(directory, sources) for sources in SYSTEMS}
     runs = {sources: train_run(directory, sources, overrides) for sources in SYSTEMS}
-    scored = {sources: score(run, lines[sources], references) for sources, run in runs.items()}
+    scored = {sources: score_lines(run, lines[sources], references) for sources, run in runs.items()}
     samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
     _, german, both = SYSTEMS
     rows = []
     for sources, run in runs.items():
         row: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples[sources]).to_dict()}
         if sources == both:
-            gain = samples[both].mean - samples[german].mean, samples[both].means_R - samples[german].means_R
-            test = mean_difference(samples[german], samples[both])
-            row |= {"gain": percentile_interval(*gain).to_dict(), "paired_bootstrap": test.to_dict()}
+            row |= gain_over(samples[german], samples[both])
         if PICTURE in sources:
             row |= count_attended(run, lines[sources], references, gold)
         rows.append(row | {"training": read_training(run.path)})

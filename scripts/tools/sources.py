@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, describe, read_training
-from seq2seq_attn import load
+from scripts.harness.runs import gain_over, score_lines, train_or_resume
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
-from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.loop import train
 
 RECORD = RECORDS / "sources.json"
 CONFIG, TEST = "multi30k-sources", "test_2016_flickr"
@@ -31,25 +28,16 @@ SYSTEMS = (("de",), ("fr",), ("cs",), LANGUAGES)
 
 
 def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
-    """A run with these sources; a run that exists is resumed."""
+    """A run with these sources."""
     own = [f"data.source_languages=[{','.join(sources)}]", "train.num_threads=1"]
-    path = directory / f"sources-{'-'.join(sources)}"
-    return train(load_config([CONFIG], [*own, *overrides]), run_dir=path, resume=(path / "config.yaml").exists())
-
-
-def score(run: RunDir) -> CorpusStatistics:
-    """The test set's translations, scored."""
-    sources, references = prepare_corpus(run.config()).text(TEST)
-    hypotheses = [translation.text for translation in load(run.path, "cpu").translate(sources)]
-    return Measure("bleu", references).statistics(hypotheses)
+    return train_or_resume(load_config([CONFIG], [*own, *overrides]), directory / f"sources-{'-'.join(sources)}")
 
 
 def row_of(sources: Sequence[str], run: RunDir, samples: BootstrapSamples, best: BootstrapSamples) -> dict[str, Any]:
     """BLEU of a run with its interval; several sources also against the best single one."""
     found: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples).to_dict()}
     if len(sources) > 1:
-        gain = percentile_interval(samples.mean - best.mean, samples.means_R - best.means_R)
-        found |= {"gain": gain.to_dict(), "paired_bootstrap": mean_difference(best, samples).to_dict()}
+        found |= gain_over(best, samples)
     return found | {"training": read_training(run.path)}
 
 
@@ -61,7 +49,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
     options = parser.parse_args()
     runs = {sources: train_run(options.dir, sources, options.set) for sources in SYSTEMS}
-    scored = {sources: score(run) for sources, run in runs.items()}
+    scored = {sources: score_lines(run, *prepare_corpus(run.config()).text(TEST)) for sources, run in runs.items()}
     samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
     single = max((sources for sources in SYSTEMS if len(sources) == 1), key=lambda sources: samples[sources].mean)
     rows = [row_of(sources, runs[sources], samples[sources], samples[single]) for sources in SYSTEMS]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.harness.records import RECORDS, ROOT, Record, describe, read_log, read_training
+from scripts.harness.runs import train_or_resume
 from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,
@@ -33,7 +34,6 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.translation import Translation
 
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 
 
 def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
-    """A run of the config; one that is there is continued."""
+    """A run of the config."""
     own = [
         f"data.data_dir={directory}",
         f"data.train={directory / (TWICE if name == 'corrector' else 'train')}",
@@ -69,11 +69,7 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
         "train.num_threads=1",
         "train.device=cpu",
     ]
-    path = directory / name
-    if (path / "finished.json").exists():
-        return RunDir(path)
-    config = load_config([f"typos/{name}"], [*own, *overrides])
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+    return train_or_resume(load_config([f"typos/{name}"], [*own, *overrides]), directory / name)
 
 
 def answer(finder: RunDir, corrector: RunDir, examples: Sequence[Example]) -> list[Answer]:

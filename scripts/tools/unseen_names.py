@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, describe
+from scripts.harness.runs import train_or_resume
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.loop import train
 
 RECORD = RECORDS / "unseen-names.json"
 LANGUAGES = ("de", "en")
@@ -64,7 +64,7 @@ def make_corpus(directory: Path, overrides: Sequence[str]) -> tuple[set[str], Pa
 
 
 def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
-    """A run of the config `quickstart` with that output; one that is there is gone on with."""
+    """A run of the config `quickstart` with that output."""
     own = [
         f"name=unseen-names-{output}",
         "data.corpus=files",
@@ -75,8 +75,7 @@ def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
         "train.device=cpu",
     ]
     config = load_config(["quickstart", f"output/{output}"], [*own, *overrides])
-    path = directory / f"{output}-s{config.seed}"
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+    return train_or_resume(config, directory / f"{output}-s{config.seed}")
 
 
 def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[str, Any]:
