@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scripts.bottleneck_experiment.plan import Training
-from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
 
 
 def train_all(trainings: Sequence[Training], jobs: int) -> None:
@@ -26,7 +26,4 @@ def is_finished(training: Training) -> bool:
 
 def planned_run(training: Training) -> PlannedRun:
     """How `seq2seq train` is called for it."""
-    settings = [*training.settings, f"seed={training.seed}", ONE_THREAD]
-    arguments = ["-c", f"bottleneck/{training.inputs}"]
-    arguments += [word for setting in settings for word in ("--set", setting)]
-    return PlannedRun(training.run, training.config, tuple(arguments))
+    return PlannedRun.of(training.run, [f"bottleneck/{training.inputs}"], [*training.settings, f"seed={training.seed}"])

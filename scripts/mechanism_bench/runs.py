@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.mechanism_bench.plan import CAPTIONS, MULTI30K, Row
-from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, different_settings
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.commands.train_runs import PlannedRun, different_settings
+from seq2seq_attn.config import Config
 from seq2seq_attn.run_dir import RunDir
 
 RUNS = Path("runs/mechanisms")
@@ -35,15 +35,12 @@ class Training:
     @property
     def config(self) -> Config:
         """All of its settings."""
-        return load_config([self.base, self.row.overlay], [*self.row.settings, f"seed={self.seed}", ONE_THREAD])
+        return self.planned.config
 
     @property
     def planned(self) -> PlannedRun:
         """How `seq2seq train` is called for it."""
-        settings = [*self.row.settings, f"seed={self.seed}", ONE_THREAD]
-        arguments = ["-c", self.base, "-c", self.row.overlay]
-        arguments += [word for setting in settings for word in ("--set", setting)]
-        return PlannedRun(self.run, self.config, tuple(arguments))
+        return PlannedRun.of(self.run, [self.base, self.row.overlay], [*self.row.settings, f"seed={self.seed}"])
 
 
 def find_trained(folder: Path, rows: Iterable[Row]) -> Iterator[Training]:

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
-from seq2seq_attn.config import load_config
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
@@ -62,7 +61,7 @@ def step(title: str) -> None:
 
 def train(settings: Sequence[str]) -> None:
     """Train what is not finished: one process per core, each on one thread."""
-    planned = [plan(path, settings) for path in CONFIGS]
+    planned = [PlannedRun.of(RunDir(path), [config], settings) for path, config in CONFIGS.items()]
     waiting = [one for one in planned if not one.is_finished()]
     at_once = min(len(planned), num_available_cpus())
     how = "side by side" if at_once > 1 else "one after the other"
@@ -73,12 +72,6 @@ def train(settings: Sequence[str]) -> None:
         failed = train_runs(planned, at_once=at_once)
     if failed:
         raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
-
-
-def plan(path: Path, settings: Sequence[str]) -> PlannedRun:
-    overrides = [*settings, ONE_THREAD]
-    arguments = ["-c", CONFIGS[path], *(word for one in overrides for word in ("--set", one))]
-    return PlannedRun(RunDir(path), load_config([CONFIGS[path]], overrides), tuple(arguments))
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from scripts.harness.pages import provenance, table
 from scripts.harness.records import RECORDS, Record, describe
 from scripts.harness.runs import translate_to
 from scripts.tools import levers
-from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -52,13 +52,10 @@ def train_seeds(
         UsageError: a run was started with other settings.
         UserError: training a seed failed.
     """
-    planned = []
-    for seed in range(1, seeds + 1):
-        overrides = [*settings, f"seed={seed}", ONE_THREAD]
-        arguments = [word for source in sources for word in ("-c", source)]
-        arguments += [word for one in overrides for word in ("--set", one)]
-        run = RunDir(prefix.with_name(f"{prefix.name}-s{seed}"))
-        planned.append(PlannedRun(run, load_config(sources, overrides), tuple(arguments)))
+    planned = [
+        PlannedRun.of(RunDir(prefix.with_name(f"{prefix.name}-s{seed}")), sources, [*settings, f"seed={seed}"])
+        for seed in range(1, seeds + 1)
+    ]
     if not all(one.is_finished() for one in planned):
         prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())  # once, not in each process
     if failed := train_runs(planned, at_once=jobs):

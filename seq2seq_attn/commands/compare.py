@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import ONE_THREAD, PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
 from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
@@ -149,10 +149,8 @@ def plan_runs(
         arms[label] = (*(f"{one.key}={json.dumps(value, default=str)}" for one, value in chosen), f"name={name}")
     planned = []
     for seed, (label, own) in itertools.product(seeds, arms.items()):
-        overrides = [*settings, *own, f"seed={seed}", ONE_THREAD]
-        config = load_config(sources, overrides)
-        arguments = [*_repeated("-c", sources), *_repeated("--set", overrides), *_repeated("--import", imports)]
-        planned.append(PlannedRun(RunDir(folder / f"{label}-s{seed}"), config, tuple(arguments)))
+        run = RunDir(folder / f"{label}-s{seed}")
+        planned.append(PlannedRun.of(run, sources, [*settings, *own, f"seed={seed}"], imports))
     _check_different(planned[: len(arms)])
     return planned
 
@@ -180,7 +178,3 @@ def _check_different(arms: Sequence[PlannedRun]) -> None:
         if former is not one:
             names = " and ".join(arm.config.name for arm in (former, one))
             raise UsageError(f"--vary: {names} train the same; vary a setting that decides what is trained")
-
-
-def _repeated(option: str, values: Sequence[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.run_dir import RunDir
@@ -40,6 +40,20 @@ class PlannedRun:
     config: Config
     arguments: tuple[str, ...]
     """the arguments of `seq2seq train` for this configuration"""
+
+    @classmethod
+    def of(
+        cls, run: RunDir, sources: Sequence[str], overrides: Sequence[str], imports: Sequence[str] = ()
+    ) -> PlannedRun:
+        """The run of `seq2seq train -c SOURCE... --set OVERRIDE... --import MODULE...`, with one thread.
+
+        Raises:
+            UsageError: as `load_config`.
+        """
+        settings = [*overrides, ONE_THREAD]
+        repeated = {"-c": sources, "--set": settings, "--import": imports}
+        arguments = [word for option, values in repeated.items() for value in values for word in (option, value)]
+        return cls(run, load_config(sources, settings), tuple(arguments))
 
     @property
     def log_path(self) -> Path:
