@@ -184,8 +184,8 @@ REASONS = {
     "objective/agreement": "the bonus makes the weights sharp (see the entropy); why that costs BLEU is not known",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
-    "encoder/bilstm": "not known; `cell/lstm` loses too, and `cell/layer_norm_lstm` does not",
-    "cell/lstm": "not known; `cell/layer_norm_lstm` does not lose",
+    "encoder/bilstm": "not known; `cell/lstm` loses too",
+    "cell/lstm": "not known; a forget gate that starts open (bias 1) does not help, layer normalization does",
     "encoder/convolutional": "its keys see two words on either side and its values one, and it takes attention "
     "`key_value`, which loses too; deeper stacks saturate",
     "encoder/self_attention": "it has the learning rate and the number of updates of a recurrent encoder",
