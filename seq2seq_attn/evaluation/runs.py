@@ -71,7 +71,7 @@ class EvaluatedRun:
         self._seconds = 0.0
         self._is_reused = True
         self._hypotheses: list[list[str]] = []
-        self._counts: list[LineCounts | None] = []
+        self._counts: list[LineCounts] = []
         self._maps: list[list[PackedMap | None]] = []
         self._vectors: list[FloatArray] = []
         self._unknown: list[list[UnknownTokens | None]] = []
@@ -94,8 +94,8 @@ class EvaluatedRun:
         }
 
     @property
-    def counts(self) -> list[LineCounts | None]:
-        """Counts of each set that was translated; None if the saved translations have none."""
+    def counts(self) -> list[LineCounts]:
+        """Counts of each set that was translated."""
         return self._counts
 
     def texts(self) -> RunTexts:
@@ -199,7 +199,7 @@ class EvaluatedRun:
         ]
         return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
 
-    def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
+    def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
         """The translations saved here before, or in the run itself."""
         for folder in dict.fromkeys([self._hyps_dir, self._own_hyps_dir]):
             if folder is not None and (saved := _read_same(folder / name, made_by, num_lines)) is not None:
@@ -270,14 +270,14 @@ def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
     return values
 
 
-def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts | None] | None:
+def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
     try:
         note = read_checked_json(path.with_suffix(".json"))
         if {key: note.get(key) for key in made_by} != made_by:
             return None
-        if sha256_of(path) != note.get(_LINES_HASH, sha256_of(path)):
+        if sha256_of(path) != note[_LINES_HASH]:
             return None
-        lines = read_lines(path)
-    except (OSError, UserError):
+        lines, counts = read_lines(path), LineCounts.from_dict(note)
+    except (KeyError, OSError, UserError):  # damaged, or written before notes had counts
         return None
-    return (lines, LineCounts.from_dict(note)) if len(lines) == num_lines else None
+    return (lines, counts) if len(lines) == num_lines else None

@@ -112,7 +112,7 @@ class SetScores:
     stitch: int = 1
     """sentence pairs of the corpus that are joined to one of this set"""
     attention: AttentionScores | None = None
-    counts: list[LineCounts | None] = field(default_factory=list)
+    counts: list[LineCounts] = field(default_factory=list)
     """in the order of the runs; None: not known; empty: no model translated"""
 
     @property
@@ -172,7 +172,7 @@ class SetScores:
 
     def _counts(self) -> list[dict[str, Any]]:
         pairs = zip(self.runs, self.counts, strict=True)
-        return [{"run": run, **(counts.to_dict() if counts else {})} for run, counts in pairs]
+        return [{"run": run, **counts.to_dict()} for run, counts in pairs]
 
 
 def score_set(

@@ -30,16 +30,9 @@ class LineCounts:
         return {"num_cut": self.num_cut, "num_unknown_source_tokens": self.num_unknown}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> LineCounts | None:
-        """The counts that `to_dict` wrote; None if there are none."""
-        num_cut, num_unknown = (values.get(key) for key in ("num_cut", "num_unknown_source_tokens"))
-        return cls(num_cut, num_unknown) if isinstance(num_cut, int) and isinstance(num_unknown, int) else None
-
-
-def join_counts(parts: Sequence[LineCounts | None]) -> LineCounts | None:
-    """The counts of several sets added up; None if those of a set are unknown."""
-    known = [part for part in parts if part is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(parts) else None
+    def from_dict(cls, values: Mapping[str, Any]) -> LineCounts:
+        """The counts that `to_dict` wrote."""
+        return cls(values["num_cut"], values["num_unknown_source_tokens"])
 
 
 class UnknownTokens(NamedTuple):

@@ -21,7 +21,7 @@ from seq2seq_attn.evaluation.sets import (
     LengthOf,
     stitched_name,
 )
-from seq2seq_attn.evaluation.texts import LineCounts, join_counts
+from seq2seq_attn.evaluation.texts import LineCounts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
 from seq2seq_attn.metrics.by_length import (
     MULTI30K_EDGES,
@@ -113,7 +113,7 @@ def build_report(
     settings: Settings = DEFAULT_SETTINGS,
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionAnalysis]] | None = None,
-    counts: Sequence[Sequence[LineCounts | None]] = (),
+    counts: Sequence[Sequence[LineCounts]] = (),
     device: str = "cpu",
 ) -> Report:
     """Score the hypotheses (run -> lines for each set; the first run is the baseline). Several sets are scored
@@ -163,7 +163,7 @@ class _Evidence:
     hypotheses: Mapping[str, Sequence[list[str]]]
     arms: Sequence[Arm]
     analyses: Sequence[Sequence[AttentionAnalysis]] | None
-    counts: Sequence[Sequence[LineCounts | None]]
+    counts: Sequence[Sequence[LineCounts]]
 
     def score(
         self, pool: Sequence[int], buckets: Sequence[Bucket], settings: Settings, languages: Languages
@@ -185,7 +185,7 @@ class _Evidence:
             pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in self.analyses]
             scores = replace(scores, attention=score_attentions(pooled, buckets))
         if self.counts:
-            joined = [join_counts([of_run[index] for index in pool]) for of_run in self.counts]
+            joined = [sum((of_run[index] for index in pool), LineCounts(0, 0)) for of_run in self.counts]
             scores = replace(scores, counts=joined)
         return scores
 

@@ -143,12 +143,12 @@ def _count_lines(scores: SetScores) -> list[str]:
     lines = []
     for name, counts in zip(scores.runs, scores.counts, strict=bool(scores.counts)):
         where = f"{name}, {scores.name}"
-        if counts is not None and counts.num_cut:
+        if counts.num_cut:
             lines.append(
                 f"{where}: the length limit cut {counts.num_cut:,} of {scores.num_pairs:,} translations; "
                 "--max-length-ratio raises it"
             )
-        if counts is not None and counts.num_unknown:
+        if counts.num_unknown:
             lines.append(f"{where}: {counts.num_unknown:,} source tokens are unknown to this run")
     return lines
 

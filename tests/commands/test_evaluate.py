@@ -330,17 +330,6 @@ def test_counts_of_pooled_sets_add_up(workshop, tmp_path):
     assert 0 < counts[0] + counts[1] == counts[2]
 
 
-def test_a_note_without_counts_is_still_good(workshop, tmp_path):
-    run_evaluate(workshop, "additive", splits=["short"])
-    path = workshop / "additive/hyps/short.json"
-    note = json.loads(path.read_text(encoding="utf-8"))
-    del note["num_cut"], note["sha256"]  # a version without them wrote no checksum either
-    path.write_text(json.dumps(note), encoding="utf-8")
-    report = run_evaluate(workshop, "additive", splits=["short"], reuse_hypotheses=True)
-    assert report.data["runs"][0]["is_reused"]
-    assert report.data["sets"][0]["translations"] == [{"run": "additive"}]
-
-
 def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
     report = run_evaluate(workshop, "additive")
     assert len(report.summary.splitlines()) <= 25

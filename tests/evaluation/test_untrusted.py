@@ -13,6 +13,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.files import read_checked_json, write_checked_json
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -109,3 +110,16 @@ def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
     again = evaluated(run.path)
     assert again.translate(one) == lines
     assert not again.describe()["is_reused"]
+
+
+def test_translations_without_counts_are_not_reused(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
+    lines = evaluated(run.path).translate(one)
+    note_path = run.hyps_path("test").with_suffix(".json")
+    note = read_checked_json(note_path)
+    write_checked_json(note_path, {key: note[key] for key in note if key != "num_cut"})
+    again = evaluated(run.path)
+    assert again.translate(one) == lines
+    assert not again.describe()["is_reused"]
+    assert len(again.counts) == 1
