@@ -103,9 +103,17 @@ def section(row: Row, found: Mapping[str, Summary]) -> Iterator[str]:
             yield f"```text\n{written}\n```"
         if explained := definitions(row):
             yield explained.replace("*", r"\*")
+        if row.overlay.startswith("objective/"):
+            yield f"```yaml\n{settings(row)}\n```"
     yield f"{measured(row, found)} File: [`{row.source_path.name}`]({link(row.source_path)})."
     if row.picture_path.exists():
         yield f"![Attention of {row.name}]({link(row.picture_path)})"
+
+
+def settings(row: Row) -> str:
+    """The settings of a row's overlay."""
+    lines = (ROOT / "configs" / f"{row.overlay}.yaml").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))
 
 
 def link(path: Path) -> str:
