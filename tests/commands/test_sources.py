@@ -12,6 +12,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.several import num_sources
+from tests.commands.command_line import error_of, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 FRENCH = "chien chat homme femme enfant balle maison arbre".split()
@@ -39,20 +40,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(root: Path, *more: str) -> list[str]:
     settings = [*toy_settings(root / "corpus"), *SETTINGS, *more]
     return ["-c", "base", *(f"--set={setting}" for setting in settings)]
-
-
-def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    capsys.readouterr()
-    assert run(arguments) == 0
-    return capsys.readouterr().out.split("\n")[:-1]
-
-
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = run(arguments)
-    out, err = capsys.readouterr()
-    assert out == ""
-    return code, err.splitlines()[-1]
 
 
 def test_prepare_audits_the_sources_as_one_side(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

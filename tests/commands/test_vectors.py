@@ -15,6 +15,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.several import split_sources
+from tests.commands.command_line import error_of, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 SIZE = 11
@@ -55,20 +56,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, sources in (("alone", ALONE), ("beside", BESIDE)):
         assert run(["train", "--run-dir", str(root / name), *options(root, sources, "train.max_updates=2")]) == 0
     return root
-
-
-def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    capsys.readouterr()
-    assert run(arguments) == 0
-    return capsys.readouterr().out.split("\n")[:-1]
-
-
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = run(arguments)
-    out, err = capsys.readouterr()
-    assert out == ""
-    return code, err.splitlines()[-1]
 
 
 def picture(root: Path, number: int = 0) -> str:
