@@ -44,8 +44,10 @@ def render_block(records: dict[str, Record]) -> str:
         by_name = {row["name"]: row for row in record["rows"]}
         for precision in ("bf16", "fp32"):
             if row := by_name.get(f"ours, fast, {precision}"):
-                ratios = ", ".join(f"{ratio:.1f} times the {name}" for name, ratio in row["ratios"].items())
-                lines.append(f"- training at the function of the well-known tutorial, {precision}, one core: {ratios}")
+                ratios = ", ".join(
+                    f"{ratio:.1f} times the {name.replace(', ', ' with ')}" for name, ratio in row["ratios"].items()
+                )
+                lines.append(f"- training the well-known tutorial's model, {precision}, one core: {ratios}")
     if record := records.get("peers"):
         for what in dict.fromkeys(row["what"] for row in record["rows"]):
             rows = [row for row in record["rows"] if row["what"] == what and row["contestant"].startswith("ours, ")]

@@ -90,7 +90,7 @@ def renew_block(readme: str, records: dict[str, Record]) -> str:
 
 def _where() -> str:
     return (
-        "All arms, falsifiers, p-values, alignment error rates and the natural half of the experiment: "
+        "All arms, controls, p-values, alignment error rates and the natural half of the experiment: "
         "[docs/bottleneck](docs/bottleneck/README.md)."
     )
 
@@ -140,7 +140,7 @@ def _seeds(record: Record) -> str:
     for arm in record["arms"]:
         counts.setdefault(len(arm["seeds"]), []).append(arm["name"])
     most = max(counts, key=lambda count: len(counts[count]))
-    text = f"{most} seed{'s' * (most > 1)} an arm"
+    text = f"{most} seed{'s' * (most > 1)} per arm"
     others = [f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most]
     return text + (f" ({'; '.join(others)})" if others else "")
 

@@ -32,15 +32,15 @@ suffix; the last table has every command. [Mechanisms](mechanisms.md) explains t
   updates in turns. The baseline has hand-written training code (`seq2seq_attn/model/fast`); most mechanisms have none.
 - BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
-- AER is the alignment error rate against gold links while the model reads the reference. Each target word is linked to
+- AER is the alignment error rate against gold links, in forced decoding of the reference. Each target word is linked to
   the source word of its largest weight; target words without a gold link count as errors. A decoder may look at a word
   one step before or after it writes its translation: the next column has the lowest rate of three, with the weights of
   the same step (0), of the step before (-1) and of the step after (+1).
 - Error, next word: of the target words whose source word directly follows that of the previous target word, the share
   whose largest weight is on a wrong word. Error, jump: the same for the others. Neither counts the first word.
 - Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 for hard choices by
-  construction. Dropped and repeated are the shares of source words that get less than 0.2, and more than 2, of all
-  weights of a translation together. The weights of `attention/multi_head` are the mean over its heads.
+  construction. Dropped and repeated are the shares of source words whose weights, summed over a translation, are
+  below 0.2 and above 2. The weights of `attention/multi_head` are the mean over its heads.
 - Multi30k is BLEU on its validation set (greedy), trained with `-c {MULTI30K}` in place of `{CAPTIONS}`.
 - An empty cell was not measured, or the row has no attention over source positions."""
 

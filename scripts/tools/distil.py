@@ -206,9 +206,9 @@ def render(record: Record) -> list[str]:
         "## Distillation",
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
-        f"{translation['beam_size']}. Of the {translation['n_best']} best hypotheses for each source, the "
-        f"{translation['keep']} closest to the reference by {translation['by']} became "
-        f"{pairs['distilled']:,} new pairs in all; dropped: "
+        f"{translation['beam_size']}. For each source, the {translation['keep']} of {translation['n_best']} hypotheses "
+        f"closest to the reference by {translation['by']} made a pair, {pairs['distilled']:,} new pairs in all; "
+        "dropped: "
         + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
         + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
         + provenance(record, "distil"),

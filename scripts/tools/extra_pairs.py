@@ -1,7 +1,7 @@
 """Write extra training pairs for Multi30k, German to English, to be named in `data.extra`.
 
     scripts/extra_pairs languages                      French and Czech sources of the same English captions
-    scripts/extra_pairs reversed                       English to German: both directions in one model (Ding 2021)
+    scripts/extra_pairs reversed                       English to German: two directions in one model (Ding et al. 2021)
     scripts/extra_pairs captions --task2 FOLDER        track B: new captions of the data set's task 2, one language each
     scripts/extra_pairs back-translate RUN...          their English side, translated by English-German runs
     scripts/extra_pairs self-train RUN...              their German side, translated by German-English runs

@@ -1,6 +1,6 @@
 """Turn finished runs on Multi30k into records of levers: what a change of settings does to validation BLEU.
 
-Runs that differ in nothing but the seed are one row. Test sets are translated with --test alone, for rows that are
+Runs that differ in nothing but the seed are one row. Test sets are translated only with --test, for rows that are
 published: their settings must have been chosen on the validation set, which --chosen-on states.
 
     scripts/levers runs/a-s1 runs/a-s2 --against runs/multi30k-s1 runs/multi30k-s2
@@ -160,10 +160,10 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
         f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. Each row is the config `{base['config']}` with the "
-        "settings that it names. SD is the standard deviation over seeds. The gain is over the mean of n of the runs "
-        "without the lever, with the p of the paired bootstrap. Subword sampling keeps all subwords in the vocabulary, "
-        "hence its parameters. Minutes are the mean over seeds. Track B also "
-        "uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
+        "settings that it names; other languages are not comparable. SD is the standard deviation over seeds. The "
+        "gain is over the mean of n runs without those settings, with the p of the paired bootstrap. Subword "
+        "sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are the mean over seeds. Track B "
+        "also uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
@@ -173,7 +173,7 @@ def render(records: Mapping[str, Record]) -> list[str]:
     if published:
         names = list(dict.fromkeys(name for record in published for name in test_names(record)))
         header = ["settings", "track", "settings chosen on", "seeds", *names]
-        lines += ["### Test sets", "", "Of published rows, translated once per run; mean ± SD over seeds.", ""]
+        lines += ["### Test sets", "", "Each run translated the test sets once; mean ± SD over seeds.", ""]
         lines += [*table(header, [_published(record, base, names) for record in published]), ""]
     return lines
 

@@ -3,7 +3,7 @@
 scripts/results record NAME REPORT.json [validation|published elsewhere]
                                            keep the scores of an evaluation as docs/records/NAME.json (and its plot),
                                            and say what its settings were chosen on
-scripts/results render                     write docs/results.md, docs/speed, docs/attention.md, docs/mechanisms.md,
+scripts/results render                     write docs/{results,quality,attention,mechanisms}.md, docs/speed,
                                            README's blocks, the configs' headers
 scripts/results check                      exit with 1 if those do not say what the records say, or if a record with
                                            scores of Multi30k's test sets does not say what settings were chosen on
@@ -118,10 +118,10 @@ def render_readme(records: Records) -> str:
     lines = [
         *table([*header, "parameters"], rows, align="---"),
         "",
-        "One seed each; brackets are 95 % bootstrap intervals over sentences. The tutorial's convention is BLEU on",
-        "lower-cased spaCy tokens. Minutes are wall time of training with its validations, on a machine that did other",
-        "work too; * was stopped before its last epoch. Signatures, seeds, commits, hardware, every test set and",
-        "BLEU by sentence length: [docs/results.md](docs/results.md).",
+        "One seed each: compare by the means below. Brackets are 95 % bootstrap intervals over sentences. The",
+        "tutorial's convention is BLEU on lower-cased spaCy tokens. Minutes are wall time of training with its",
+        "validations, on a machine that did other work too; * was stopped before its last epoch. Signatures, seeds,",
+        "commits, hardware, every test set and BLEU by sentence length: [docs/results.md](docs/results.md).",
         *seeds_table(),
     ]
     for name, value in records.items():
@@ -167,7 +167,7 @@ def render_page(records: Records) -> str:
                 f"{number(training['num_parameters'], '{:,}')} parameters; "
                 f"{number(training['minutes'], '{:.1f}')} minutes, "
                 f"{training['update']} updates ({training['epoch']} epochs{unfinished(training)}) "
-                f"on {run['hardware']}, {run['num_threads']} threads, {training['precision']}; "
+                f"on {run['hardware']}, {threads(run)}, {training['precision']}; "
                 f"torch {run['torch']}, commit {(run['commit'] or 'unknown')[:12]}"
                 f"{' with changes' if run['is_dirty'] else ''}, {run['date']}; beam {run['search']['beam_size']}, "
                 f"length penalty {run['search']['length_penalty']:g}"
@@ -207,13 +207,18 @@ def interval(score: Record) -> str:
     return f"{score['score']:.1f} [{score['low']:.1f}, {score['high']:.1f}]"
 
 
-def config_header(name: str, run: Record, test: Record, score: Record, signature: str) -> str:
+def threads(run: Record) -> str:
+    """`1 thread`."""
+    return f"{run['num_threads']} thread{'s' * (run['num_threads'] != 1)}"
+
+
+def config_header(name: str, measure: str, run: Record, test: Record, score: Record, signature: str) -> str:
     """The score of a configuration, as the comment in its file."""
     training, search = run["training"], run["search"]
     return (
-        f"#\n# Result: BLEU {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
+        f"#\n# Result: {measure} {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
         f"beam {search['beam_size']}, length penalty {search['length_penalty']:g};\n"
-        f"# {number(training['minutes'], '{:.0f}')} minutes{unfinished(training)} on {run['num_threads']} thread(s) of "
+        f"# {number(training['minutes'], '{:.0f}')} minutes{unfinished(training)} on {threads(run)} of "
         f"{run['hardware']}, "
         f"{training['precision']}; {signature}\n"
         f"# (docs/records/{name}.json)\n"
@@ -226,7 +231,7 @@ def config_documents(records: Records) -> Iterator[tuple[Path, str]]:
     for value, test, run, scores in summary_rows(records):
         measures = {measure["name"]: measure["signature"] for measure in test["measures"]}
         name = "bleu_tutorial" if run["lowercases"] else "bleu"
-        header = config_header(value["name"], run, test, scores[name], measures[name])
+        header = config_header(value["name"], MEASURES[name], run, test, scores[name], measures[name])
         headers.setdefault(run["config"], header)
     for config, header in headers.items():
         path = ROOT / "configs" / f"{config}.yaml"

@@ -5,10 +5,11 @@ that ends with EOS is finished and keeps its slot, so that the beam narrows as h
 decoder). K = 1 is therefore greedy search, whatever the length penalty. A sentence leaves the batch when no alive
 hypothesis can still beat the worst of its `n_best` finished ones, or when it reaches its length limit.
 
-    score(y | x) = log p(y | x) / |y|^a + b sum_j log min(sum_t a_tj, 1)
+    score(y | x) = log p(y | x) / |y|^alpha + beta sum_j log min(sum_t a_tj, 1)
 
-a is `length_penalty`, with the length in target tokens including EOS, b is `coverage_penalty` (Wu et al. 2016, section
-7, equation 14, but with |y| in place of (5 + |y|) / 6), a_tj the attention weight of source position j at step t.
+alpha is `length_penalty`, with the length in target tokens including EOS, beta is `coverage_penalty` (Wu et al. 2016,
+section 7, equation 14, but with |y| in place of (5 + |y|) / 6), a_tj the attention weight of source position j at step
+t.
 
 Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, J candidates of a row,
 N hypotheses returned per sentence, T tokens so far, S source positions.

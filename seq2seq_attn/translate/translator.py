@@ -290,8 +290,8 @@ def load(
             averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
-            most CPUs and only available there (with the encoder in bf16 if the CPU supports it); `auto`: fp32, because
-            the others change BLEU by 0.1 or 0.2 in either direction.
+            most CPUs and only available there (with the encoder in bf16 if the CPU supports it); `auto`: fp32, as
+            the others changed BLEU by 0.1 (docs/speed).
 
     Raises:
         UserError: there is no run, or a file of it is missing, damaged or of another version.

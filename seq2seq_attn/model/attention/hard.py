@@ -6,7 +6,8 @@
     in training    c_i = h_j,  j ~ softmax(e_i)
     in search      c_i = h_j,  j = argmax_k e_ik
 
-W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. There are two estimators of the gradient.
+W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The gradient's estimator is
+`straight_through`, the default, or `reinforce`.
 
 `straight_through`: the Gumbel-softmax (Jang, Gu, Poole 2017, section 2.2).
 

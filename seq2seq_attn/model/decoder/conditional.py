@@ -4,7 +4,7 @@
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
 f is the readout of `model/readout.py`. With several layers (`model/stack.py`) the two cells are the first layer: its
-s'_j is the query, it alone sees the context, and f reads the state of the top layer (the stacked decoder of
+s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
 Miceli Barone et al. 2017, in its simplest form).
 """
 
