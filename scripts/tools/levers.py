@@ -22,7 +22,7 @@ from typing import Any
 from scripts.harness.pages import table
 from scripts.harness.records import RECORDS, Record, describe, load_records
 from scripts.harness.runs import describe_run, score
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import Config, load_config, packaged_config_names
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.files import write_json
@@ -159,7 +159,7 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines = ["## Levers", ""]
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
-        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. Each row is the config `{base['config']}` with the "
+        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or `{base['config']}` with the "
         "settings that it names; other languages are not comparable. SD is the standard deviation over seeds. The "
         "gain is over the mean of n runs without those settings, with the p of the paired bootstrap. Subword "
         "sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are the mean over seeds. Track B "
@@ -238,6 +238,10 @@ def _languages(record: Record) -> tuple[str, str, str]:
 
 
 def _label(record: Record, base: Record) -> str:
+    """A configuration's name, or what differs from the baseline."""
+    config = record["config"]
+    if config in packaged_config_names() and not _difference(settings_of(load_config([config])), record["settings"]):
+        return f"`{config}`"
     changed = _difference(base["settings"], record["settings"])
     return ", ".join(f"`{key}={_shown(value)}`" for key, value in changed.items()) or f"`{base['config']}`"
 
