@@ -71,7 +71,7 @@ def render_guide(found: Mapping[str, Summary]) -> str:
 
 
 def choices(found: Mapping[str, Summary]) -> list[str]:
-    """What a reader may want, and the rows that give it."""
+    """The table to choose from: a wish, the rows that meet it, and why."""
     cells = []
     for wish, names, reason in CHOICES:
         taken = [Row(name) for name in names]

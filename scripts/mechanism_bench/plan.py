@@ -108,7 +108,7 @@ CHOICES = (
         "no attention, no choice, no context",
     ),
 )
-"""what a reader may want, the rows that give it, and why"""
+"""the table to choose from: a wish, the rows that meet it, and why"""
 
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",

@@ -1,4 +1,4 @@
-"""What a command prints."""
+"""Run a command and read its output or its error message."""
 
 from __future__ import annotations
 

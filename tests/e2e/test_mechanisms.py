@@ -21,6 +21,7 @@ from scripts.mechanism_bench.plan import (
     WITH_OPTIONS,
     Row,
     all_rows,
+    definitions,
     every_mechanism,
     formula,
     introduction,
@@ -101,6 +102,12 @@ def test_a_formula_is_the_indented_part_of_the_docstring():
     assert two_paragraphs.startswith("e_ij")
     assert "\n\nneural (3.1.2)" in two_paragraphs
     assert formula(Row("attention/uniform")) is None
+
+
+def test_definitions_are_the_paragraph_after_the_formula():
+    assert definitions(BASELINE_ROW).startswith("s_{i-1} is the query, h_j the encoder's value")
+    assert definitions(Row("attention/coverage")).startswith("C is 0 at first")
+    assert definitions(Row("attention/uniform")) == ""
 
 
 def test_what_cannot_translate_is_explained_but_not_trained():

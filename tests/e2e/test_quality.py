@@ -272,3 +272,12 @@ def test_captions_are_translated_in_both_directions(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"de-en: translates de to en, not en to de; name another run"):
         extra_pairs.translate_captions(tmp_path, "back-translated", [run], options)
     assert not Path(tmp_path / "task2-back-translated.jsonl").exists()
+
+
+def test_a_row_with_the_settings_of_a_config_has_its_name():
+    base = {"settings": levers.settings_of(load_config(["multi30k"])), "config": "multi30k"}
+    extra = levers.settings_of(load_config(["multi30k-extra"]))
+    row = {"settings": extra, "config": "multi30k-extra"}
+    assert levers._label(row, base) == "`multi30k-extra`"
+    assert "`train.max_epochs=9`" in levers._label({**row, "settings": {**extra, "train.max_epochs": 9}}, base)
+    assert [levers.track(one) for one in (base, row)] == ["A", "B"]
