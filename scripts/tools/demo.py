@@ -77,6 +77,8 @@ def train(settings: Sequence[str]) -> None:
 @contextmanager
 def early_translations() -> Iterator[None]:
     """Meanwhile, translate the sentence with the attention model after some of its validations."""
+    if not best_epoch(RunDir(ATTENTION)):  # not in the thread, where a message may come before the end of the line
+        print(f"source: {SENTENCE}", flush=True)
     ended = threading.Event()
     watcher = threading.Thread(target=watch, args=(ended,), daemon=True)
     watcher.start()
@@ -90,8 +92,6 @@ def early_translations() -> Iterator[None]:
 def watch(ended: threading.Event) -> None:
     began_at, run = time.monotonic(), RunDir(ATTENTION)
     shown = best_epoch(run)
-    if not shown:
-        print(f"source: {SENTENCE}", flush=True)
     while not ended.wait(0.5):
         epoch = best_epoch(run)
         if epoch == shown or epoch not in SHOWN_EPOCHS:
