@@ -22,7 +22,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import dropout, embedding, speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.fast import aligned, product, unroll
+from seq2seq_attn.model.fast import aligned, product
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.beam import beam_search
@@ -59,10 +59,9 @@ IN_TRAINING: dict[str, Way] = {
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
-    "logits cached for the loss": lambda: replaced((unroll, "MAX_CACHED_CELLS", 0)),
     "aligned rows of logits": lambda: replaced((aligned, "COLUMN_MULTIPLE", 1)),
     "own dropout generator": lambda: replaced(
-        *((module, "dropout_mask", drawn_by_torch) for module in (dropout, embedding, unroll))
+        *((module, "dropout_mask", drawn_by_torch) for module in (dropout, embedding))
     ),
 }
 IN_SEARCH: dict[str, Way] = {
@@ -108,9 +107,6 @@ def training(name: str, precision: Precision) -> dict[str, Callable[[int], float
         batches.append(collate(source, target, range(len(source))))
     ratio = config.train.teacher_forcing.start
     update = updates_over(batches, our_update(config, Sizes(num_types, num_types), [], precision, ratio, CPU))
-    ways = dict(IN_TRAINING)
-    if ratio == 1.0:
-        del ways["logits cached for the loss"]
 
     def without(way: Way) -> Callable[[int], float]:
         def work(number: int) -> float:
@@ -119,7 +115,7 @@ def training(name: str, precision: Precision) -> dict[str, Callable[[int], float
 
         return work
 
-    return {BASE: update, **{what: without(way) for what, way in ways.items()}}
+    return {BASE: update, **{what: without(way) for what, way in IN_TRAINING.items()}}
 
 
 def searching(name: str, beam_size: int) -> dict[str, Callable[[int], float]]:

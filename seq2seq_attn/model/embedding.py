@@ -24,12 +24,8 @@ class Embedding(nn.Embedding):
     def forward(self, ids: Tensor) -> Tensor:
         """Ids of any shape [...] to vectors [..., E]."""
         embedded = super().forward(ids)
-        factors = self.draw_mask(ids)
+        factors = _draw_mask(self, ids)
         return embedded if factors is None else embedded * factors
-
-    def draw_mask(self, ids: Tensor) -> Tensor | None:
-        """The dropout mask [..., E] of one call; None for no dropout."""
-        return _draw_mask(self, ids)
 
 
 class VectorEmbedding(nn.Module):

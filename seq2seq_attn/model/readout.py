@@ -49,10 +49,6 @@ class Readout(nn.Module):
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
-        features: Tensor = self.dropout(self.features(hidden, context, embedded))
-        return features
-
-    def features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """The same without dropout."""
         joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
-        return joined if self.projection is None else torch.tanh(self.projection(joined))
+        features: Tensor = self.dropout(joined if self.projection is None else torch.tanh(self.projection(joined)))
+        return features

@@ -1,14 +1,13 @@
 """The softmax output's loss and its gradient in one pass, in chunks of rows.
 
-Logits of all tokens never exist at once: each chunk's logits are replaced in place by their gradient. Cached logits
-(`unroll.CachedOutputs`) are used.
+Logits of all tokens never exist at once: each chunk's logits are replaced in place by their gradient.
 
-Shapes: N target tokens, padded to a multiple, G of them with cached logits, F features, V target vocabulary.
+Shapes: N target tokens, padded to a multiple, F features, V target vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -30,12 +29,11 @@ GPU_CHUNK_CELLS = 64 * 1024 * 1024
 
 
 @offer("cross_entropy")
-def offer_cross_entropy(output: Softmax, outputs: Outputs) -> Callable[[Outputs, float], tuple[Tensor, Tensor]]:
+def offer_cross_entropy(output: Softmax) -> Callable[[Outputs, float], tuple[Tensor, Tensor]]:
     """For every softmax."""
     projection = output.projection
-    known = getattr(outputs, "logits_GV", None)
     return lambda outputs, label_smoothing: chunked_cross_entropy(
-        outputs.features_NF, projection.weight, projection.bias, outputs.targets_N, label_smoothing, known
+        outputs.features_NF, projection.weight, projection.bias, outputs.targets_N, label_smoothing
     )
 
 
@@ -45,16 +43,14 @@ def chunked_cross_entropy(
     bias_V: Tensor,
     targets_N: Tensor,
     label_smoothing: float = 0.0,
-    logits_GV: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
 
-    Rows with target PAD are ignored. `logits_GV`, if given, are the logits of the first G rows in the dtype of
-    products; they are overwritten.
+    Rows with target PAD are ignored.
     """
     needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad, logits_GV
+        features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad
     )
     return loss_sum, nll_sum
 
@@ -69,7 +65,6 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         needs_grad: bool,
-        known: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         wide = weight.dtype
@@ -81,14 +76,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            num_known = 0 if known is None else len(known)
-            buffer = aligned_empty(min(num_rows, len(targets) - num_known), len(weight), like=weight_low)
-            for chunk in _chunks(num_known, len(targets), num_rows):
-                if known is not None and chunk.stop <= num_known:
-                    logits = known[chunk]
-                else:
-                    logits = buffer[: chunk.stop - chunk.start]
-                    torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
+            buffer = aligned_empty(min(num_rows, len(targets)), len(weight), like=weight_low)
+            for begin in range(0, len(targets), num_rows):
+                chunk = slice(begin, min(begin + num_rows, len(targets)))
+                logits = buffer[: chunk.stop - begin]
+                torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
                 num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
                 blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
                 for logits_block, targets_block in blocks:
@@ -119,15 +111,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             None,
             None,
             None,
-            None,
         )
-
-
-def _chunks(num_known: int, num_rows: int, most: int) -> Iterator[slice]:
-    """All rows in order, in slices of at most `most`; rows with cached logits are separate from the others."""
-    for begin, end in ((0, num_known), (num_known, num_rows)):
-        for first in range(begin, end, most):
-            yield slice(first, min(first + most, end))
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:

@@ -31,29 +31,6 @@ def test_equals_pytorchs(case, monkeypatch, smoothing, rows_per_chunk):
     torch.testing.assert_close(gradients, torch.autograd.grad(expected * 3.0, case[:3]))
 
 
-@pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
-@pytest.mark.parametrize("num_known", [0, 1, 6, 13])
-def test_known_logits_are_not_made_again(case, monkeypatch, num_known, rows_per_chunk):
-    features, weight, bias, targets = case
-    monkeypatch.setattr(loss_module, "CHUNK_CELLS", 17 * rows_per_chunk)
-    targets[3] = PAD
-    known = torch.randn(num_known, 17, dtype=torch.float64)  # not what the features would give: it must be what counts
-    loss, nll = chunked_cross_entropy(*case, 0.1, known.clone())
-    logits = torch.cat([known, torch.nn.functional.linear(features, weight, bias)[num_known:]])
-    sums = {"reduction": "sum", "ignore_index": PAD}
-    torch.testing.assert_close(loss, torch.nn.functional.cross_entropy(logits, targets, label_smoothing=0.1, **sums))
-    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, **sums))
-
-
-@pytest.mark.parametrize("num_known", [1, 6, 13])
-def test_known_logits_have_the_gradients_of_those_made(case, num_known):
-    features, weight, bias, _ = case
-    expected = torch.autograd.grad(chunked_cross_entropy(*case, 0.1)[0], case[:3])
-    known = torch.nn.functional.linear(features, weight, bias)[:num_known].detach()
-    found = torch.autograd.grad(chunked_cross_entropy(*case, 0.1, known)[0], case[:3])
-    torch.testing.assert_close(found, expected)
-
-
 def test_gradcheck(case):
     targets = case[3]
     assert torch.autograd.gradcheck(lambda *inputs: chunked_cross_entropy(*inputs, targets, 0.1)[0], case[:3])
