@@ -3,6 +3,18 @@ what a shell starts in the background ignores SIGINT, and so would the processes
 
 import os
 import signal
+from pathlib import Path
+
+import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def multi30k_dir() -> Path:
+    """The folder with the published Multi30k files."""
+    named = os.environ.get("SEQ2SEQ_MULTI30K_DIR")
+    if not named or not Path(named).is_dir():
+        pytest.skip("SEQ2SEQ_MULTI30K_DIR names no folder with the Multi30k files")
+    return Path(named)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.train_work import Sizes, our_update, updates_over
+from scripts.benchmarks.train_work import Sizes, run_update, updates_over
 from scripts.harness.records import describe
 from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
@@ -106,7 +106,7 @@ def training(name: str, precision: Precision) -> dict[str, Callable[[int], float
         source, target = (sentences(config.train.batch.size, num_types, generator) for _ in range(2))
         batches.append(collate(source, target, range(len(source))))
     ratio = config.train.teacher_forcing.start
-    update = updates_over(batches, our_update(config, Sizes(num_types, num_types), [], precision, ratio, CPU))
+    update = updates_over(batches, run_update(config, Sizes(num_types, num_types), precision, ratio, CPU))
 
     def without(way: Way) -> Callable[[int], float]:
         def work(number: int) -> float:

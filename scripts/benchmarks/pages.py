@@ -37,7 +37,7 @@ def render_block(records: dict[str, Record]) -> str:
     if record := records.get("time-to-bleu"):
         reached = [f"{target} BLEU after {_minutes(minutes)}" for target, minutes in record["minutes_to_bleu"].items()]
         lines.append(
-            f"- `{record['config']}` on {record['threads']} cores of {_hardware(record)}: {', '.join(reached)} of "
+            f"- `{record['config']}` on {record['threads']} threads of {_hardware(record)}: {', '.join(reached)} of "
             f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
@@ -188,7 +188,7 @@ def _peers(record: Record) -> Iterator[str]:
                     row["contestant"],
                     f"{row['speed']:,.0f}",
                     *ratio_cells(row, names),
-                    f"{row['peak_mib']:,.0f}",
+                    f"{row['peak_mib']:,.0f}" if row["peak_mib"] else "",
                     f"{row['parameters']:,}",
                 ]
                 for row in rows

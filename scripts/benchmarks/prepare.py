@@ -29,7 +29,7 @@ from scripts.harness.records import ROOT, Record, describe
 
 SIDES = ("de", "en")
 NUM_YARDSTICK_LINES = 20_000
-SAMPLE_EVERY_S = 0.05
+SAMPLE_EVERY_S = 0.5
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
             prefixes = {name: write_corpus(Path(folder), lines, *size) for name, size in sizes(num_pairs).items()}
             for tokenizer in options.tokenizers:
                 rows += compare(Path(folder), prefixes, num_pairs, tokenizer, options.processes)
-    value = {"origin": origin, "num_usable_cpus": len(os.sched_getaffinity(0)), "bare_lines_per_s": yardsticks}
+    value = {"origin": origin, "bare_lines_per_s": yardsticks}
     publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
     if not all(row["is_same"] for row in rows):
         raise SystemExit("another number of processes made another folder")

@@ -50,8 +50,8 @@ def main() -> None:
     machine_ratios = []
     for turn in range(options.turns):
         machine_ratios.append(count_products(2) / count_products(1))
-        for name, way in WAYS.items():
-            turns[name].append(train(*way, options))
+        for name in WAYS if turn % 2 == 0 else reversed(WAYS):
+            turns[name].append(train(*WAYS[name], options))
             print(f"turn {turn + 1}, {name}: {turns[name][-1]['tokens_per_s']:,.0f} tokens/s", file=sys.stderr)
     speeds = {name: [one["tokens_per_s"] for one in of_way] for name, of_way in turns.items()}
     rows = []
@@ -59,7 +59,7 @@ def main() -> None:
         ratio = paired_ratio(speeds[name], next(iter(speeds.values())))
         peak = max(one["peak_mib"] for one in of_way)
         about = {"name": name, "tokens_per_s": statistics.median(speeds[name]), "ratio": ratio.value}
-        rows.append({**about, "interval": [ratio.low, ratio.high], "peak_mib": peak, "loss": of_way[0]["loss"]})
+        rows.append({**about, "interval": [ratio.low, ratio.high], "peak_mib": peak})
     record = {"config": options.config, "updates": options.updates, "turns": options.turns, "rows": rows}
     record |= {"machine_ratio": statistics.median(machine_ratios), "environment": describe("bench_processes")}
     publish("processes", record, save=options.record)
@@ -100,7 +100,7 @@ def train(num_processes: int, num_threads: int, options: argparse.Namespace) -> 
                 raise SystemExit(f"{command}: exit {process.returncode}\n{log.read()}")
         windows = [event for event in read_events(run_dir) if event["event"] == "train"]
     speed = statistics.median(window["tokens_per_s"] for window in windows[1:])
-    return {"tokens_per_s": speed, "peak_mib": peak, "loss": windows[-1]["loss"]}
+    return {"tokens_per_s": speed, "peak_mib": peak}
 
 
 def parse() -> argparse.Namespace:

@@ -19,14 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import ROOT, Record, describe
-from scripts.harness.turns import Ratio, median_interval
+from scripts.harness.records import ROOT, Record, describe, ratio_fields
+from scripts.harness.turns import Ratio, median_interval, precisions
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.precision import multiplies_bf16
 
 SHORT, LONG = 10, 50
 """updates of the two trainings"""
@@ -66,8 +63,7 @@ def measure(base: Path, folder: Path, options: argparse.Namespace) -> Record:
     return {
         "base": options.base,
         "turns": options.turns,
-        "ratios": {kind: ratio.value for kind, ratio in ratios.items()},
-        "intervals": {kind: [ratio.low, ratio.high] for kind, ratio in ratios.items()},
+        **ratio_fields(ratios),
         "seconds": seconds,
         "environment": describe("bench_revisions"),
     }
@@ -87,9 +83,8 @@ def kinds_of_work(folder: Path, lines: Path, run: Path) -> dict[str, Callable[[P
         files = ["-i", str(lines), "-o", str(folder / "out")]
         return cpu_seconds(checkout, [*translate, "--beam-size", str(beam_size), *files]) - start(checkout)
 
-    precisions = ("fp32", "bf16") if multiplies_bf16(torch.device("cpu")) else ("fp32",)
     return {
-        **{f"training, {precision}": partial(train, precision=precision) for precision in precisions},
+        **{f"training, {precision}": partial(train, precision=precision) for precision in precisions("cpu")},
         "start of translate": start,
         "greedy search": partial(search, beam_size=1),
         "beam search": partial(search, beam_size=5),
@@ -116,11 +111,16 @@ def cpu_seconds(checkout: Path, arguments: Sequence[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def absolute(path: str) -> Path:
+    """The path from the root: both checkouts read it."""
+    return Path(path).resolve()
+
+
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_revisions", description=__doc__)
     parser.add_argument("base", metavar="COMMIT", help="the older commit")
-    parser.add_argument("--run", type=Path, required=True, help="a run directory that both versions can load")
+    parser.add_argument("--run", type=absolute, required=True, help="a run directory that both versions can load")
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--lines", type=int, default=400, help="of the run's validation set, to translate")
     parser.add_argument("--record", action="store_true", help="write docs/speed/revisions.json")

@@ -18,6 +18,7 @@ from pathlib import Path
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events, summarize
 from scripts.harness.records import describe
+from seq2seq_attn.files import read_json
 
 POLL_S = 1.0
 
@@ -30,10 +31,10 @@ def main() -> int:
         run_dir = Path(folder) / "run"
         peak_mib = train_until(options, run_dir, max(targets))
         events = read_events(run_dir)
+        threads = read_json(run_dir / "environment.json")["num_threads"]
     found = summarize(events, targets)
-    about = {"name": "time-to-bleu", "config": options.config, "settings": options.settings}
-    about["threads"] = options.threads or os.cpu_count()
-    record = {**about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
+    about = {"config": options.config, "settings": options.settings, "threads": threads}
+    record = {"name": "time-to-bleu", **about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
     publish("time-to-bleu", record, save=options.record)
     return 1 if None in found["minutes_to_bleu"].values() else 0
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -18,20 +17,20 @@ from scripts.benchmarks.train_work import (
     flops_per_token,
     gradient_differences,
     make_batches,
-    our_update,
     run_update,
     tutorial_update,
     updates_over,
 )
 from scripts.harness.records import Record, describe, options_of, ratio_fields
-from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, synchronize
+from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
 from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import DTYPES
+from seq2seq_attn.runtime.precision import DTYPES, Precision
 
 TRAIN, TUTORIAL = "train", "tutorial"
+RECORDED = (TRAIN, "cores", "cores-multi30k")
 QUICK_S = 60.0
 """of `--quick`, for turns: two minutes less what the corpus and the matrix products take on a slow core"""
 CPU = torch.device("cpu")
@@ -44,14 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    settings = ["data.corpus=captions", "data.captions.num_train=4000"] if options.captions else []
-    config = load_config([options.config], settings)
+    config = load_config([options.config])
     batches, sizes = make_batches(config, options.batches)
     contestants = make_contestants(config, sizes, batches, options)
     if options.quick:
         options.batches = affordable_batches(contestants, options)
     for contestant in contestants:
-        for number in range(options.warm_up * options.batches):
+        for number in range(options.batches):  # oneDNN compiles for each new shape; most shapes of a run are not new
             contestant.turn(number)
         contestant.speeds.clear()
     peaks: dict[str, list[float]] = {}
@@ -66,11 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "options": options_of(options),
         "gemm_peak": {name: statistics.median(values) for name, values in peaks.items()},
         "flops_per_token": flops,
-        "left_out": left_out(options.device),
+        "left_out": left_out(CPU),
         "rows": [row(contestant, contestants[:2], peaks, flops) for contestant in contestants],
         "fed_back": fed_back(contestants, options),
         "differences": gradient_differences(config, sizes, precisions(CPU), CPU) if is_tutorial else {},
-        "environment": describe("bench_train", options.device),
+        "environment": describe("bench_train"),
     }
     publish(options.record or TRAIN, record, save=bool(options.record))
 
@@ -81,7 +79,7 @@ def affordable_batches(contestants: Sequence[Contestant], options: argparse.Name
     for contestant in contestants:
         contestant.turn(0)
     seconds = time.perf_counter() - began_at
-    affordable = (QUICK_S - seconds) / (seconds * (options.warm_up + 1))
+    affordable = (QUICK_S - seconds) / (seconds * 2)
     return max(1, min(int(options.batches), int(affordable)))
 
 
@@ -92,23 +90,21 @@ def gemm_peaks(options: argparse.Namespace) -> dict[str, float]:
         torch.set_num_threads(num_threads)
         for precision in options.precisions:
             dtype = DTYPES.get(precision) or torch.float32
-            found[peak_name(precision, num_threads, options)] = gemm_peak(dtype, options.device)
+            found[peak_name(precision, num_threads, options)] = gemm_peak(dtype)
     return found
 
 
-def gemm_peak(dtype: torch.dtype, device: torch.device) -> float:
+def gemm_peak(dtype: torch.dtype) -> float:
     """FLOP per second of the readout's product over all steps, the best of four: what this machine can do at all.
 
     The result's rows begin at multiples of 64 numbers: into 5,893 packed ones, products in fp32 are a third slower.
     """
-    a, b = (torch.randn(rows, 1_792, dtype=dtype, device=device) for rows in (1_920, 5_893))
-    result = torch.empty(len(a), 5_952, dtype=dtype, device=device)[:, : len(b)]
+    a, b = (torch.randn(rows, 1_792, dtype=dtype) for rows in (1_920, 5_893))
+    result = torch.empty(len(a), 5_952, dtype=dtype)[:, : len(b)]
     times = []
     for _ in range(4):
-        synchronize(device)
         began_at = time.perf_counter()
         torch.mm(a, b.t(), out=result)
-        synchronize(device)
         times.append(time.perf_counter() - began_at)
     return 2.0 * a.numel() * len(b) / min(times)
 
@@ -123,32 +119,32 @@ def make_contestants(
 ) -> list[Contestant]:
     """The tutorial's loops and ours; `--quick` leaves out all but the plain and the fast one; `--cores` has the fast
     one with one thread and with two."""
-    ratio, device = options.teacher_forcing, options.device
-    ours = functools.partial(our_update, config, sizes, device=device)
-    enter = functools.partial(Contestant, device=device)
+    ratio = options.teacher_forcing
+
+    def ours(precision: Precision, ratio: float, off: Sequence[str] = ()) -> Callable[[int], float]:
+        return updates_over(batches[BUCKETED], run_update(config, sizes, precision, ratio, CPU, off=off))
+
     if options.cores:
-        works = {
-            name: updates_over(batches[BUCKETED], ours([], precision=name, ratio=ratio)) for name in options.precisions
-        }
+        works = {name: ours(name, ratio) for name in options.precisions}
         return [
-            enter(f"ours, fast, {peak_name(name, num_threads, options)}", work, num_threads=num_threads)
+            Contestant(f"ours, fast, {peak_name(name, num_threads, options)}", work, num_threads=num_threads)
             for num_threads in options.cores
             for name, work in works.items()
         ]
-    updates = {
-        f"ours, {way}, {name}": ours(off, precision=name, ratio=ratio)
+    works = {
+        f"ours, {way}, {name}": ours(name, ratio, off)
         for way, off in (("plain loop", speed.names()), ("fast", []))
         for name in options.precisions
     }
-    for name in options.precisions if device.type == "cuda" else []:
-        updates[f"ours, graphs, {name}"] = run_update(config, sizes, name, ratio, device, cuda_graphs=True)
     for name in options.precisions if ratio < 1.0 else []:
-        updates[forced_name(name)] = ours([], precision=name, ratio=1.0)
-    found = [enter(name, updates_over(batches[BUCKETED], update)) for name, update in updates.items()]
+        works[forced_name(name)] = ours(name, 1.0)
+    found = [Contestant(name, work) for name, work in works.items()]
     if options.quick:
         return found
-    theirs = {kind: tutorial_update(config, sizes, kind == BUCKETED, ratio, device) for kind in (RANDOM, BUCKETED)}
-    tutorials = [enter(f"tutorial, {kind}", updates_over(batches[kind], update)) for kind, update in theirs.items()]
+    theirs = {kind: tutorial_update(config, sizes, kind == BUCKETED, ratio, CPU) for kind in (RANDOM, BUCKETED)}
+    tutorials = [
+        Contestant(f"tutorial, {kind}", updates_over(batches[kind], update)) for kind, update in theirs.items()
+    ]
     return tutorials + found
 
 
@@ -159,7 +155,7 @@ def forced_name(precision: str) -> str:
 
 def row(contestant: Contestant, bases: Sequence[Contestant], peaks: dict[str, list[float]], flops: float) -> Record:
     """A contestant's speed, alone and against the bases and the peak of the matrix products in the same turns."""
-    peak = next((values for name, values in peaks.items() if contestant.name.endswith(name)), peaks["fp32"])
+    peak = next((values for name, values in peaks.items() if contestant.name.endswith(name)), None) or peaks["fp32"]
     of_peak = statistics.median(speed * flops / now for speed, now in zip(contestant.speeds, peak, strict=True))
     ratios = ratio_fields(ratios_to(contestant, bases))
     return {"name": contestant.name, "tokens_per_s": contestant.speed, "share_of_gemm_peak": of_peak, **ratios}
@@ -183,20 +179,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--config", default=TUTORIAL, help="another function: with --quick or --cores")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batches", type=int, default=None)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda: there CUDA graphs take part")
     parser.add_argument("--teacher-forcing", type=float, default=0.5)
-    parser.add_argument("--captions", action="store_true", help="on the embedded corpus: no download")
-    parser.add_argument("--record", nargs="?", const=TRAIN, metavar="NAME", help="write docs/speed/NAME.json (train)")
+    parser.add_argument("--record", nargs="?", const=TRAIN, choices=RECORDED, help="write docs/speed/NAME.json (train)")
     options = parser.parse_args(arguments)
     options.batches = options.batches or (4 if options.quick else 8)
-    options.device = torch.device(options.device)
     options.cores = [1, 2] if options.cores else []
     if options.config != TUTORIAL and not (options.quick or options.cores):
         parser.error(f"--config {options.config}: the tutorial's own loop is of one function; add --quick or --cores")
-    options.precisions = precisions(options.device)
-    # Rounds over all batches before timing starts: oneDNN compiles a product for each new shape, and most shapes of a
-    # training run are not new. A GPU needs two rounds, because a graph is recorded when its shape comes again.
-    options.warm_up = 2 if options.device.type == "cuda" else 1
+    options.precisions = precisions(CPU)
     return options
 
 

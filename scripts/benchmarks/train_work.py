@@ -19,7 +19,6 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.optim import build_optimizer
 from seq2seq_attn.train.update import Updater
 
 RANDOM, BUCKETED = "random batches", "bucketed batches"
@@ -77,28 +76,18 @@ def flops_per_token(model: ModelConfig, sizes: Sizes, batches: Sequence[Batch]) 
     return 6.0 * (per_target + per_source * source / target)
 
 
-def our_update(
-    config: Config, sizes: Sizes, off: Sequence[str], precision: Precision, ratio: float, device: torch.device
-) -> Update:
-    """Ours as `seq2seq train` runs it, without the fast paths named in `off` (`model.speed`)."""
-    model = build_model(config.model, **sizes._asdict()).to(device)
-    optimizer = build_optimizer(model, config.train.optimizer)
-
-    def update(batch: Batch) -> None:
-        with speed.without(off), torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
-            loss = batch_loss(model, batch.to(device), teacher_forcing_ratio=ratio)
-        (loss.loss_sum / loss.num_tokens).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return update
-
-
 def run_update(
-    config: Config, sizes: Sizes, precision: Precision, ratio: float, device: torch.device, *, cuda_graphs: bool
+    config: Config,
+    sizes: Sizes,
+    precision: Precision,
+    ratio: float,
+    device: torch.device,
+    *,
+    off: Sequence[str] = (),
+    cuda_graphs: bool = False,
 ) -> Update:
-    """Ours as `seq2seq train --set train.cuda_graphs=...` runs it, batches prepared ahead of time."""
+    """Ours as `seq2seq train` runs it, without the fast paths named in `off` (`model.speed`); each batch is prepared
+    once, as it is ahead of time in training."""
     torch.manual_seed(1)
     settings = config.train.model_copy(update={"cuda_graphs": cuda_graphs})
     model = build_model(config.model, **sizes._asdict()).to(device)
@@ -108,7 +97,8 @@ def run_update(
     def update(batch: Batch) -> None:
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
-        updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+        with speed.without(off):
+            updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
 
     return update
 

@@ -1,4 +1,4 @@
-"""The bottleneck experiment from training runs to pages: see `scripts/bottleneck`."""
+"""The bottleneck experiment from training runs to records and plots: see `scripts/bottleneck`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from scripts.bottleneck_experiment.findings import BASELINE
-from scripts.bottleneck_experiment.pages import (
-    FOLDER,
-    load_records,
-    num_updates,
-    render_page,
-    renew_block,
-)
+from scripts.bottleneck_experiment.pages import FOLDER
 from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
-    LONG,
     MULTI30K_ARMS,
     RUNS,
-    TRANSLATOR,
     Arm,
     Training,
     captions_trainings,
-    long_trainings,
     multi30k_trainings,
     multi30k_tuning,
     validation,
 )
-from scripts.bottleneck_experiment.train import is_finished, train_all
-from scripts.harness.records import ROOT
+from scripts.harness.records import exit_code
+from scripts.harness.runs import train_all
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.files import write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
 MOST_SEEDS = 20
@@ -53,7 +43,7 @@ def main() -> None:
         train(options, arms)
     if not options.train_only:
         evaluate(options.corpus)
-        write_pages()
+        print("scripts/results render writes the pages", file=sys.stderr)
 
 
 def parse() -> argparse.Namespace:
@@ -62,7 +52,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
     parser.add_argument("--arms", help="names, separated by commas; default: all")
-    parser.add_argument("--long", action="store_true", help="multi30k: one seed as long as the translator, too")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--parameters", action="store_true", help="print the arms' numbers of parameters and stop")
     only.add_argument("--train-only", action="store_true")
@@ -86,19 +75,13 @@ def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
     else:
         tune(arms, options.jobs)
         trainings = multi30k_trainings(arms, options.seeds)
-        if options.long:
-            if not is_finished(long_trainings(MULTI30K_ARMS[:1])[0]):
-                raise SystemExit(
-                    f"--long: {TRANSLATOR.path} is not there; train it: seq2seq train --run-dir {TRANSLATOR.path}"
-                )
-            trainings += long_trainings(arms)
-    train_all(trainings, options.jobs)
+    train_all([one.planned for one in trainings], options.jobs)
 
 
 def tune(arms: Sequence[Arm], jobs: int) -> None:
     """Train whatever the search for each arm's dropout asks for, until it asks for nothing more."""
-    while not all(is_finished(one) for arm in arms for one in multi30k_tuning(arm)):
-        train_all([one for arm in arms for one in multi30k_tuning(arm)], jobs)
+    while not all(one.is_finished for arm in arms for one in multi30k_tuning(arm)):
+        train_all([one.planned for arm in arms for one in multi30k_tuning(arm)], jobs)
 
 
 def finished(corpus: str) -> list[Training]:
@@ -106,9 +89,9 @@ def finished(corpus: str) -> list[Training]:
     if corpus == "captions":
         trainings = captions_trainings(CAPTIONS_ARMS, MOST_SEEDS)
     else:
-        tuned = [arm for arm in MULTI30K_ARMS if any(is_finished(one) for one in multi30k_tuning(arm))]
+        tuned = [arm for arm in MULTI30K_ARMS if any(one.is_finished for one in multi30k_tuning(arm))]
         trainings = multi30k_trainings(tuned, MOST_SEEDS)
-    found = [one for one in trainings if is_finished(one)]
+    found = [one for one in trainings if one.is_finished]
     if not found:
         raise SystemExit(f"{corpus}: no finished run under {RUNS}/; train first")
     for name in dict.fromkeys(one.inputs for one in found):
@@ -135,12 +118,6 @@ def evaluate(corpus: str) -> None:
         if record.get("vectors"):
             plot_vectors(record["vectors"], FOLDER / f"{name}-vectors.png")
 
-    long = [one for one in long_trainings(MULTI30K_ARMS) if corpus == "multi30k" and is_finished(one)]
-    if {one.arm for one in long} == set(MULTI30K_ARMS):
-        by_arm = [max((one for one in long if one.arm == arm), key=validation) for arm in MULTI30K_ARMS]
-        record = evaluate_lengths(by_arm, RUNS / f"report.{LONG}.json")
-        write_json(FOLDER / f"multi30k-{num_updates(record)}updates.json", record)
-
 
 def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
     """What each arm validated at with each rate of dropout that was tried."""
@@ -148,7 +125,7 @@ def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
         {"arm": one.arm.name, "dropout": one.dropout, "validation": validation(one)}
         for arm in dict.fromkeys(arms)
         for one in sorted(multi30k_tuning(arm), key=lambda one: one.dropout or 0)
-        if is_finished(one)
+        if one.is_finished
     ]
 
 
@@ -156,15 +133,6 @@ def in_order(trainings: Sequence[Training]) -> list[Training]:
     """Arm after arm, as the plan lists them: the first one is what the others are compared with."""
     order = [arm.name for arm in (*CAPTIONS_ARMS, *MULTI30K_ARMS)]
     return sorted(trainings, key=lambda one: (order.index(one.arm.name), one.seed))
-
-
-def write_pages() -> None:
-    """docs/bottleneck/README.md and the block of the project's README, from all records there are."""
-    records = load_records()
-    write_text(FOLDER / "README.md", render_page(records))
-    readme = ROOT / "README.md"
-    write_text(readme, renew_block(readme.read_text(encoding="utf-8"), records))
-    print(f"written: {FOLDER.relative_to(ROOT)}/", file=sys.stderr)
 
 
 def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
@@ -181,7 +149,4 @@ def print_parameters(corpus: str, arms: Sequence[Arm]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        raise SystemExit(f"error: {error}") from None
+    sys.exit(exit_code(main))

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.commands.train_runs import PlannedRun
+from seq2seq_attn.config import Config
 from seq2seq_attn.run_dir import RunDir
 
 RUNS = Path("runs/bottleneck")
@@ -14,13 +15,6 @@ DROPOUTS = (0.2, 0.3)
 """the rates that each arm of Multi30k begins its search with"""
 DROPOUT_STEP = 0.1
 MOST_DROPOUT = 0.6
-TRANSLATOR = RunDir("runs/multi30k-s1")
-"""the Multi30k translator of docs/results.md: it stands for `additive` among the longer trainings"""
-TRANSLATORS_DROPOUT = 0.4
-LONG_DROPOUTS = (0.2,)
-"""of the longer trainings of the other arms"""
-
-
 DROPOUT_KEYS = ("model.dropout.embedding", "model.dropout.encoder", "model.dropout.readout")
 
 
@@ -74,7 +68,6 @@ CAPTIONS_ARMS = (
     ),
 )
 CAPTIONS_INPUTS = ("joined", "single")
-LONG = "multi30k-long"
 MULTI30K_ARMS = (
     Arm("additive", (), "all encoder states"),
     Arm(
@@ -98,8 +91,6 @@ class Training:
     @property
     def run(self) -> RunDir:
         """Where it lies."""
-        if self.inputs == LONG and self.arm == MULTI30K_ARMS[0]:
-            return TRANSLATOR
         rate = "" if self.dropout is None else f"-d{self.dropout:g}"
         return RunDir(RUNS / self.inputs / f"{self.arm.name}{rate}-s{self.seed}")
 
@@ -112,7 +103,21 @@ class Training:
     @property
     def config(self) -> Config:
         """All of its settings."""
-        return load_config([f"bottleneck/{self.inputs}"], [*self.settings, f"seed={self.seed}", "train.num_threads=1"])
+        return self.planned.config
+
+    @property
+    def planned(self) -> PlannedRun:
+        """How `seq2seq train` is called for it."""
+        return PlannedRun.of(self.run, [f"bottleneck/{self.inputs}"], [*self.settings, f"seed={self.seed}"])
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run is there and finished.
+
+        Raises:
+            UsageError: it was trained with other settings than planned.
+        """
+        return self.planned.is_finished()
 
 
 def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
@@ -147,15 +152,6 @@ def multi30k_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
     """Every seed of every arm at the rate that the search has found best so far."""
     chosen = {arm: best_dropout([one for one in multi30k_tuning(arm) if one.run.is_finished()]) for arm in arms}
     return [Training("multi30k", arm, seed, rate) for seed in range(1, seeds + 1) for arm, rate in chosen.items()]
-
-
-def long_trainings(arms: Iterable[Arm]) -> list[Training]:
-    """One seed of each arm, trained as long as the translator, at each rate of dropout that is tried."""
-    return [
-        Training(LONG, arm, 1, rate)
-        for arm in arms
-        for rate in ((TRANSLATORS_DROPOUT,) if arm == MULTI30K_ARMS[0] else LONG_DROPOUTS)
-    ]
 
 
 def best_dropout(tuning: Sequence[Training]) -> float:

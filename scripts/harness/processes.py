@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -15,8 +16,9 @@ class Finished(NamedTuple):
     """A process that has ended."""
 
     seconds: float
-    peak_mib: float
-    """largest resident set of the process itself"""
+    peak_mib: float | None
+    """largest resident set of the process itself; None: unknown, as the process that started it, whose copy it was at
+    first, has needed more"""
     exit_code: int
     stderr: str
 
@@ -30,7 +32,8 @@ def run_timed(command: Sequence[str]) -> Finished:
         seconds = time.perf_counter() - began_at
         errors.seek(0)
         stderr = errors.read().decode(errors="replace").strip()
-    return Finished(seconds, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), stderr)
+    is_hidden = usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Finished(seconds, None if is_hidden else usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), stderr)
 
 
 def peak_mib(process: subprocess.Popen[str], every_s: float) -> float:
@@ -39,12 +42,12 @@ def peak_mib(process: subprocess.Popen[str], every_s: float) -> float:
     while process.poll() is None:
         time.sleep(min(0.1, every_s))
         if time.monotonic() - sampled_at > every_s:
-            peak_bytes = max(peak_bytes, resident_bytes(process.pid))
+            peak_bytes = max(peak_bytes, proportional_bytes(process.pid))
             sampled_at = time.monotonic()
     return peak_bytes / 2**20
 
 
-def resident_bytes(pid: int) -> int:
+def proportional_bytes(pid: int) -> int:
     """Proportional set size of a process and its descendants: pages that several of them share count once."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -56,4 +59,4 @@ def resident_bytes(pid: int) -> int:
     except OSError:  # it has just ended
         return 0
     kib = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return 1024 * kib + sum(map(resident_bytes, children))
+    return 1024 * kib + sum(map(proportional_bytes, children))

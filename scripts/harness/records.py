@@ -9,10 +9,11 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.runtime.environment import describe_environment
 
@@ -28,10 +29,27 @@ Record = dict[str, Any]
 TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
+def exit_code(main: Callable[[], int | None]) -> int:
+    """Run a script's `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command."""
+    try:
+        return main() or 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
 def describe(script: str, device: torch.device | str = "cpu") -> Record:
     """The environment, with the command; of an absolute path it keeps the last part."""
     arguments = [Path(argument).name if argument.startswith("/") else argument for argument in sys.argv[1:]]
     return describe_environment([script, *arguments], device)
+
+
+def add_record_option(parser: argparse.ArgumentParser, path: Path) -> None:
+    """`--record [FILE]`: without it a script only prints what it found."""
+    where = path.relative_to(ROOT)
+    parser.add_argument(
+        "--record", type=Path, nargs="?", const=path, metavar="FILE", help=f"keep the record; without FILE: {where}"
+    )
 
 
 def load_records(folder: Path) -> dict[str, Record]:
@@ -53,9 +71,10 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a finished training run."""
+    """Minutes, updates and epochs of a finished training run; `is_finished` says whether it made all of them."""
     finished = read_json(folder / "finished.json")
-    return {key: finished.get(key) for key in TRAINING_KEYS}
+    is_finished = str(finished.get("reason")).startswith(("train.max_epochs=", "train.max_updates="))
+    return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": is_finished}
 
 
 def read_log(path: Path) -> Record:

@@ -13,6 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts.harness.records import Record, read_log, read_training
+from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -29,6 +30,17 @@ from seq2seq_attn.translate.translator import load
 def train_or_resume(config: Config, path: Path) -> RunDir:
     """The run of a directory, trained to its end: from the start, or from where it was interrupted."""
     return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+
+
+def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
+    """Train what is not finished, some runs at a time, each on one thread; resume what was interrupted.
+
+    Raises:
+        UsageError: a run was started with other settings.
+        UserError: training failed.
+    """
+    if failed := train_runs(planned, at_once=at_once):
+        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
 
 
 def describe_run(run: RunDir) -> Record:

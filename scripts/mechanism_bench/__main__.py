@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import ROOT
+from scripts.harness.records import ROOT, exit_code
 from scripts.mechanism_bench.pages import documents
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, MULTI30K, OF_TWO_MODELS, Row, all_rows
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_text
 
 
@@ -60,16 +59,15 @@ def choose_rows(names: str | None) -> list[Row]:
 
 def train(rows: Sequence[Row], seeds: int, bases: Sequence[str], jobs: int) -> None:
     """Train what is missing, seed after seed, so that an interrupted bench has whole seeds."""
+    from scripts.harness.runs import train_all
     from scripts.mechanism_bench.runs import Training
-    from seq2seq_attn.commands.train_runs import train_runs
 
     trainings = [Training(row, seed, base) for base in bases for seed in range(1, seeds + 1) for row in rows]
-    if failed := train_runs([one.planned for one in trainings], at_once=jobs):
-        raise SystemExit(f"failed, see the logs: {', '.join(str(one.log_path) for one in failed)}")
+    train_all([one.planned for one in trainings], jobs)
 
 
 def record(rows: Sequence[Row], adopted: Path | None) -> None:
-    """Add every finished run of the rows to their records, and draw those that have no picture."""
+    """Add every finished run of the rows to their records, and draw the attention of the first seeds."""
     import torch
 
     from scripts.mechanism_bench.measure import add_run
@@ -79,9 +77,9 @@ def record(rows: Sequence[Row], adopted: Path | None) -> None:
     torch.set_num_threads(1)
     folders = [folder for folder in (RUNS, adopted) if folder is not None and folder.is_dir()]
     for training in (one for folder in folders for one in find_trained(folder, rows)):
-        if add_run(training):
+        if is_new := add_run(training):
             logging.info("recorded: %s, seed %d (%s)", training.row.name, training.seed, training.run.path)
-        if training.base == CAPTIONS and not training.row.picture_path.exists():
+        if training.base == CAPTIONS and training.seed == 1 and (is_new or not training.row.picture_path.exists()):
             draw(training)
 
 
@@ -104,7 +102,4 @@ def measure_speeds(rows: Sequence[Row], turns: int) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        raise SystemExit(f"error: {error}") from None
+    sys.exit(exit_code(main))

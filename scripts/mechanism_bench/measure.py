@@ -109,7 +109,7 @@ def measure_speed(row: Row, num_turns: int) -> Record:
     for one in (BASELINE_ROW, row):
         config = load_config([CAPTIONS, one.overlay], one.settings)
         batches, sizes = make_batches(config, num_turns)
-        update = run_update(config, sizes, precision, 1.0, CPU, cuda_graphs=False)
+        update = run_update(config, sizes, precision, 1.0, CPU)
         contestants.append(Contestant(one.name, updates_over(batches[BUCKETED], update), clock=time.process_time))
     take_turns(contestants, num_turns, warm_up=2)
     base, own = contestants

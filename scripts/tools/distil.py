@@ -21,14 +21,13 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from scripts.harness.pages import provenance, table
-from scripts.harness.records import RECORDS, Record, describe
-from scripts.harness.runs import translate_to
+from scripts.harness.records import RECORDS, Record, describe, exit_code
+from scripts.harness.runs import train_all, translate_to
 from scripts.tools import levers
-from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -58,8 +57,7 @@ def train_seeds(
     ]
     if not all(one.is_finished() for one in planned):
         prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())  # once, not in each process
-    if failed := train_runs(planned, at_once=jobs):
-        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+    train_all(planned, jobs)
     return [one.run for one in planned]
 
 
@@ -192,7 +190,6 @@ def distil(options: argparse.Namespace) -> Record:
         "translation": {"beam_size": options.beam_size, "n_best": options.n_best, **chosen},
         "pairs": {"original": len(sources), "distilled": len(pairs), "dropped": dropped},
         **_scores(teachers, students, options),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/distil"),
     }
     write_json(record_path(options), record)
@@ -240,7 +237,7 @@ def _scores(teachers: Sequence[RunDir], students: Sequence[RunDir], options: arg
     after = [validated([run], f"student-{number}") for number, run in enumerate(students, 1)]
     return {
         "teachers": [levers.entry(run, found) for run, found in zip(teachers, before, strict=True)],
-        "ensemble": levers.number(validated(teachers, "ensemble")),
+        "ensemble": levers.score_entry(validated(teachers, "ensemble")),
         "runs": [
             levers.entry(run, found, test=options.test, device=device, keep_in=keep_in / f"student-{number}")
             for number, (run, found) in enumerate(zip(students, after, strict=True), 1)
@@ -284,16 +281,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> int:
+def main() -> None:
     """Run what is missing, and print the scores."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    try:
-        print("\n".join(render(distil(build_parser().parse_args()))))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    print("\n".join(render(distil(build_parser().parse_args()))))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

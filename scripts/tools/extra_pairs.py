@@ -19,11 +19,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from scripts.harness.records import exit_code
 from scripts.harness.runs import translate_to
 from scripts.tools.levers import TASK2
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.extra import sentence_keys
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
@@ -135,7 +136,7 @@ def _write(prefix: Path, languages: Sequence[str], pairs: Iterator[tuple[str, st
     return paths
 
 
-def main() -> int:
+def main() -> None:
     """Write the pairs, and print how to train with them."""
     parser = argparse.ArgumentParser(
         prog="scripts/extra_pairs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -154,25 +155,20 @@ def main() -> int:
         translation.add_argument("--limit", type=int, metavar="N", help="only so many captions")
         translation.add_argument("--device", default="auto")
     options = parser.parse_args()
-    try:
-        match options.step:
-            case "languages":
-                written = write_languages(options.out, options.languages)
-            case "reversed":
-                written = write_reversed(options.out)
-            case "captions":
-                write_captions(options.out, options.task2)
-                return 0
-            case step:
-                name = {"back-translate": "back-translated", "self-train": "self-trained"}[step]
-                written = [translate_captions(options.out, name, options.runs, options)]
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    match options.step:
+        case "languages":
+            written = write_languages(options.out, options.languages)
+        case "reversed":
+            written = write_reversed(options.out)
+        case "captions":
+            write_captions(options.out, options.task2)
+            return
+        case step:
+            name = {"back-translate": "back-translated", "self-train": "self-trained"}[step]
+            written = [translate_captions(options.out, name, options.runs, options)]
     extra = json.dumps([[str(path) for path in paths] for paths in written])
     print(f"--set 'data.extra={extra}' --set data.extra_in_vocab=true")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

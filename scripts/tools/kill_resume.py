@@ -15,19 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from scripts.harness.records import RECORDS, describe
+from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 
-DEFAULT_RECORD = RECORDS / "kill-resume.json"
+RECORD = RECORDS / "kill-resume.json"
 EVERY = 3
 SETTINGS = [
     # all that a resume has to carry: averages, schedules of both kinds, accumulation, sampled tokens, dropout
@@ -61,7 +60,6 @@ def main() -> None:
         differences = compare(RunDir(killed), RunDir(whole))
     record = {
         "what": "a CPU training killed (SIGKILL) at random moments and resumed each time, against an uninterrupted one",
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "identical": not differences,
         "differences": differences,
         "kills": moments,
@@ -71,9 +69,9 @@ def main() -> None:
         "settings": SETTINGS,
         "environment": describe("scripts/kill_resume"),
     }
-    write_json(options.record, record)
+    if options.record:
+        write_json(options.record, record)
     print(f"{len(moments)} kills, {num_updates} updates: {'identical' if not differences else differences}")
-    print(options.record)
     sys.exit(bool(differences))
 
 
@@ -82,7 +80,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the training")
-    parser.add_argument("--record", type=Path, default=DEFAULT_RECORD)
+    add_record_option(parser, RECORD)
     return parser.parse_args()
 
 
@@ -169,4 +167,4 @@ def history(run: RunDir) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -20,10 +20,10 @@ from statistics import fmean
 from typing import Any
 
 from scripts.harness.pages import table
-from scripts.harness.records import RECORDS, Record, describe, load_records
+from scripts.harness.records import RECORDS, Record, describe, exit_code, load_records
 from scripts.harness.runs import describe_run, score
 from seq2seq_attn.config import Config, load_config, packaged_config_names
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
@@ -70,7 +70,8 @@ def adopt(
     """Score runs and add them to the records of their settings. Returns the records.
 
     Args:
-        runs: finished runs; a run replaces an earlier one of the same settings and seed.
+        runs: finished runs; a run replaces an earlier one of the same settings and seed, but keeps its test scores if
+            it is the same training.
         folder: of the records.
         against: runs of one setting, to which each row of `runs` is compared by the paired bootstrap.
         test: also translate the test sets, once, for publication.
@@ -88,9 +89,16 @@ def adopt(
         path = folder / f"{_stem(settings, folder)}.json"
         known = load_records(folder).get(path.stem, {"runs": []})
         found = [validate([run], device=device) for run in of_row]
-        entries = [entry(run, of_run, test=test, device=device) for run, of_run in zip(of_row, found, strict=True)]
+        before = {one["seed"]: one for one in known["runs"]}
+        entries = []
+        for run, of_run in zip(of_row, found, strict=True):
+            new, old = entry(run, of_run, test=test, device=device), before.pop(run.config().seed, {})
+            is_known = old.get("trained_at") == new["trained_at"]
+            entries.append({**({"test": old["test"]} if is_known and "test" in old else {}), **new})
+            if old and not is_known:
+                known = {key: value for key, value in known.items() if key != "against"}  # of a run that is replaced
         seeds = {one["seed"] for one in entries}
-        entries += [one for one in known["runs"] if one["seed"] not in seeds]
+        entries += before.values()
         record = {**known, "settings": settings, "config": of_row[0].config().name, "beam_size": BEAM_SIZE}
         record |= {"runs": sorted(entries, key=lambda one: int(one["seed"]))}
         record |= {"chosen_on": chosen_on} if chosen_on else {}
@@ -124,14 +132,14 @@ def entry(
     run: RunDir, validated: CorpusStatistics, *, test: bool = False, device: str = "auto", keep_in: Path | None = None
 ) -> Record:
     """A run as a record keeps it: seed, scores, training. `test`: also translate the test sets."""
-    found = {"seed": run.config().seed, VALIDATION: number(validated), **describe_run(run)}
+    found = {"seed": run.config().seed, VALIDATION: score_entry(validated), **describe_run(run)}
     if test:
         tested = score([run], [], beam_size=BEAM_SIZE, device=device, keep_in=keep_in)
-        found["test"] = {name: number(statistics) for name, statistics in tested.items()}
+        found["test"] = {name: score_entry(statistics) for name, statistics in tested.items()}
     return found
 
 
-def number(statistics: CorpusStatistics) -> Record:
+def score_entry(statistics: CorpusStatistics) -> Record:
     """A corpus score as a record keeps it."""
     found = statistics.score()
     return {"bleu": round(found.score, 2), "num_pairs": found.num_pairs, "signature": found.signature}
@@ -140,8 +148,9 @@ def number(statistics: CorpusStatistics) -> Record:
 def refusals(records: Mapping[str, Record]) -> Iterator[str]:
     """One line for each record with scores of test sets that does not say how its settings were chosen."""
     for name, record in records.items():
+        names = [one["name"] for one in record.get("sets", ())] + [str(record.get("test", ""))]
         has_tests = any("test" in run for run in record.get("runs", ())) or any(
-            one["name"].startswith("test_2") for one in record.get("sets", ())
+            name.startswith("test_2") for name in names
         )
         if has_tests and record.get("chosen_on") not in CHOSEN_ON:
             yield (
@@ -293,7 +302,7 @@ def test_cells(record: Record, names: Sequence[str]) -> list[str]:
     return cells
 
 
-def main() -> int:
+def main() -> None:
     """Score the runs, write the records, print the table."""
     parser = argparse.ArgumentParser(
         prog="scripts/levers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -307,14 +316,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the records; default: %(default)s")
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     options = parser.parse_args()
-    try:
-        adopt(**vars(options))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    adopt(**vars(options))
     print("\n".join(render(load_records(options.folder))))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -7,14 +7,15 @@ none; the config is `own-tiny`. BLEU is that of test_2016_flickr, with the paire
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, describe
+from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
 from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.tools.levers import VALIDATION
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval, pool
@@ -27,7 +28,7 @@ LANGUAGES = ("de", "en")
 NUM_TRAIN, TEST = 2_000, "test_2016_flickr"
 CONFIG = "own-tiny"
 SETTINGS = ("train.batch.size=32", "train.max_epochs=25", "train.validation.num_pairs=100")
-"""half of the config's updates: there are more pairs than it is made for"""
+"""a third of the updates that the config would make: there are more pairs than it is made for"""
 OUTPUTS = ("softmax", "lexicon", "lexical")
 
 
@@ -70,7 +71,7 @@ def main() -> None:
         description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
     )
     parser.add_argument("--dir", type=Path, default=Path("runs/lexicons"), help="text and runs; default: %(default)s")
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    add_record_option(parser, RECORD)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="of each output; default: %(default)s")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
     options = parser.parse_args()
@@ -89,16 +90,18 @@ def main() -> None:
     about = {
         "num_train": NUM_TRAIN,
         "test": TEST,
+        "chosen_on": VALIDATION,
         "num_test": len(first),
         "config": CONFIG,
         "set": [*SETTINGS, *options.set],
         "num_seeds": options.seeds,
         "signature": first.score().signature,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/lexicons"),
     }
-    write_json(options.record, {"what": "Multi30k, German to English, words of spaCy", "systems": rows, **about})
+    record = {"what": "Multi30k, German to English, words of spaCy", "systems": rows, **about}
+    if options.record:
+        write_json(options.record, record)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

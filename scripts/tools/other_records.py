@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from scripts.harness.pages import provenance
 from scripts.harness.records import RECORDS, Record, load_records
 
 
@@ -11,8 +12,7 @@ def other_records() -> Iterator[str]:
     """The records that are not evaluations."""
     records = load_records(RECORDS)
     if value := records.get("cli"):
-        environment = value["environment"]
-        yield from ["", "## The command line", "", f"`scripts/bench_cli` on {environment['device_name']}.", ""]
+        yield from ["", "## The command line", "", provenance(value, "bench_cli"), ""]
         imports = "imports" if value["help"]["imports_torch"] else "does not import"
         yield f"- `seq2seq --help`: {value['help']['seconds']:.2f} s; it {imports} torch"
         yield f"- one sentence from a cold start: {value['cold_start']['seconds']:.1f} s"
@@ -27,12 +27,10 @@ def other_records() -> Iterator[str]:
                 f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
             )
     if value := records.get("unseen-names"):
-        environment = value["environment"]
         yield from ["", "## Names that training never showed", ""]
         yield (
-            f"`scripts/unseen_names`: {value['what']}; {value['test_pairs']} test pairs with one of "
-            f"{value['held_out_surnames']} held-out names; {environment['device_name']}, commit "
-            f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['systems'][0]['signature']}."
+            f"{value['what'].capitalize()}; {value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
+            f"held-out names; {value['systems'][0]['signature']}. {provenance(value, 'unseen_names')}"
         )
         yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
         for row in value["systems"]:
@@ -51,21 +49,20 @@ def other_records() -> Iterator[str]:
         found = "identical" if value["identical"] else "DIFFERENT"
         yield from ["", "## Exact resume", ""]
         yield (
-            f"`scripts/kill_resume`: a run of {value['updates']} updates, killed {len(value['kills'])} times "
+            f"A run of {value['updates']} updates, killed {len(value['kills'])} times "
             f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
-            "for bit."
+            f"for bit. {provenance(value, 'kill_resume')}"
         )
 
 
 def lexicons_block(value: Record) -> Iterator[str]:
     """BLEU of the outputs with a lexicon, on little data."""
-    environment = value["environment"]
     yield from ["", "## Lexicons with little training data", ""]
     yield (
-        f"`scripts/lexicons`: {value['what']}, the first {value['num_train']:,} training pairs; config "
+        f"{value['what']}, the first {value['num_train']:,} training pairs; config "
         f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
-        f"{value['num_test']}; 95 % bootstrap intervals over sentences; {environment['device_name']}, commit "
-        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+        f"{value['num_test']}; 95 % bootstrap intervals over sentences; {value['signature']}. "
+        f"{provenance(value, 'lexicons')}"
     )
     yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
     for row in value["systems"]:
@@ -74,13 +71,12 @@ def lexicons_block(value: Record) -> Iterator[str]:
 
 def sources_block(value: Record) -> Iterator[str]:
     """BLEU of three sources together and of each alone."""
-    environment = value["environment"]
     settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
     yield from ["", "## Several sources", ""]
     yield (
-        f"`scripts/sources`: {value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
-        f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {environment['device_name']}, commit "
-        f"{environment['git']['commit'][:12]}, {value['date'][:10]}; {value['signature']}."
+        f"{value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
+        f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {value['signature']}. "
+        f"{provenance(value, 'sources')}"
     )
     yield from [
         "",
@@ -93,15 +89,14 @@ def sources_block(value: Record) -> Iterator[str]:
 
 def scenes_block(value: Record) -> Iterator[str]:
     """BLEU of captions from a vector per object, from German without its nouns, and from both."""
-    environment = value["environment"]
     names = {"vectors": "a vector per object", "de": "German without its nouns"}
     yield from ["", "## A picture as a source", ""]
     yield (
-        f"`scripts/scenes`: {value['what']}, {value['objects']:g} objects on average in random order, and from the "
+        f"{value['what']}, {value['objects']:g} objects on average in random order, and from the "
         f"German caption with its nouns blanked out; {value['num_train']:,} training pairs, n = {value['num_test']}; "
         f"config `{value['config']}` with `{' '.join(value['set'])}`, seed {value['seed']}; 95 % bootstrap intervals; "
-        f"{environment['device_name']}, commit {environment['git']['commit'][:12]}, {value['date'][:10]}; "
-        f"{value['signature']}. Attended: nouns of the reference, which the model is given, whose step has its largest "
+        f"{value['signature']}. {provenance(value, 'scenes')} "
+        "Attended: nouns of the reference, which the model is given, whose step has its largest "
         "weight on the vector of their object."
     )
     yield from [

@@ -3,8 +3,8 @@
 scripts/results record NAME REPORT.json [validation|published elsewhere]
                                            keep the scores of an evaluation as docs/records/NAME.json (and its plot),
                                            and say what its settings were chosen on
-scripts/results render                     write docs/{results,quality,attention,mechanisms}.md, docs/speed,
-                                           README's blocks, the configs' headers
+scripts/results render                     write docs/{results,quality,attention,mechanisms,typos}.md, the pages of
+                                           docs/speed and docs/bottleneck, README's blocks, the configs' headers
 scripts/results check                      exit with 1 if those do not say what the records say, or if a record with
                                            scores of Multi30k's test sets does not say what settings were chosen on
 """
@@ -18,11 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.benchmarks import pages
+from scripts.bottleneck_experiment import pages as bottleneck_pages
 from scripts.harness.pages import replace_block, table
-from scripts.harness.records import RECORDS, ROOT, SPEED, Record, load_records, read_log, read_training
+from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
-from scripts.tools import distil, levers, search_quality
+from scripts.tools import distil, levers, search_quality, typos_page
 from scripts.tools.other_records import other_records
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
 
 PLOTS = ROOT / "docs" / "plots"
@@ -40,7 +42,13 @@ Records = dict[str, Record]
 
 
 def record(name: str, report_path: Path, chosen_on: str) -> None:
-    """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when."""
+    """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when.
+
+    Raises:
+        UsageError: `chosen_on` is not one of `levers.CHOSEN_ON`, or empty.
+    """
+    if chosen_on and chosen_on not in levers.CHOSEN_ON:
+        raise UsageError(f"{chosen_on!r}: expected {' or '.join(levers.CHOSEN_ON)}")
     report = read_json(report_path)
     runs = []
     for run in report["runs"]:
@@ -254,12 +262,15 @@ def number(value: float | None, form: str) -> str:
 
 def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each generated document."""
-    records, speed = evaluations(), load_records(SPEED)
+    records, speed, bottleneck = evaluations(), load_records(SPEED), bottleneck_pages.load_records()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replace_block(readme, BEGIN, END, f"\n{render_readme(records)}\n")
     readme = replace_block(readme, pages.BEGIN, pages.END, f"\n{pages.render_block(speed)}\n")
-    yield ROOT / "README.md", readme
+    yield ROOT / "README.md", bottleneck_pages.renew_block(readme, bottleneck)
     yield SPEED / "README.md", pages.render_page(speed)
+    yield bottleneck_pages.FOLDER / "README.md", bottleneck_pages.render_page(bottleneck)
+    if typos_page.RECORD.exists():
+        yield typos_page.PAGE, "\n".join(typos_page.page_lines(read_json(typos_page.RECORD))) + "\n"
     yield ROOT / "docs" / "results.md", render_page(records)
     yield from config_documents(records)
     yield from mechanism_pages.documents()
@@ -304,4 +315,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

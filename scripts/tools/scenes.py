@@ -9,12 +9,12 @@ of all sources, is on the vector of its object.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, ROOT, describe, read_training
+from scripts.harness.records import RECORDS, ROOT, add_record_option, describe, exit_code, read_training
 from scripts.harness.runs import gain_over, score_lines, train_or_resume
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
@@ -90,7 +90,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/scenes", description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path("runs/scenes"), help="text and runs; default: %(default)s")
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    add_record_option(parser, RECORD)
     parser.add_argument("--num-train", type=int, default=SPLITS["train"], metavar="N", help="default: %(default)s")
     parser.add_argument("--num-test", type=int, default=SPLITS["test"], metavar="N", help="default: %(default)s")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
@@ -137,13 +137,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "objects": round(objects / len(gold), 2),
         "config": CONFIG,
         "set": [*SETTINGS, *options.set],
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/scenes"),
     }
-    write_json(options.record, {"what": "English captions from a vector per object", **measured, **about})
+    record = {"what": "English captions from a vector per object", **measured, **about}
+    if options.record:
+        write_json(options.record, record)
     if options.plot:
         draw_maps(RunDir(directory / PICTURE), directory, gold)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

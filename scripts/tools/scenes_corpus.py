@@ -26,7 +26,9 @@ from seq2seq_attn.captions.lexicon import load_lexicon
 from seq2seq_attn.captions.nouns import Impossible
 from seq2seq_attn.captions.patterns import draw_sentence
 from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.text.corpus import read_lines
 
 SPLITS = {"train": 8_000, "valid": 200, "test": 500}
 PATTERNS = ("simple", "dative", "giving", "passive", "existential")
@@ -66,8 +68,15 @@ class Example(NamedTuple):
 
 
 def write_corpus(directory: Path, sizes: dict[str, int]) -> None:
-    """Write the splits, unless they are there; no English caption is in two of them."""
+    """Write the splits, unless they are there; no English caption is in two of them.
+
+    Raises:
+        UsageError: the directory holds splits of other sizes.
+    """
     if (directory / "gold.json").exists():
+        there = {split: len(read_lines(directory / f"{split}.en")) for split in sizes}
+        if there != sizes:
+            raise UsageError(f"{directory}: holds splits of {there} pairs, not {sizes}; choose another --dir")
         return
     directory.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()

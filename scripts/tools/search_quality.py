@@ -1,22 +1,22 @@
 """Measure what the options of the search do to BLEU: beam size against length penalty, coverage penalty, n-grams that
 occur once, minimum Bayes risk over samples. On the validation set, since the options are chosen by it.
 
-Rows are kept in the record one by one; what it already holds of the same model is not measured again.
+With --record, rows are kept one by one; what the record already holds of the same model is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scripts.harness.pages import provenance, table
-from scripts.harness.records import RECORDS, Record, describe
+from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json, sha256_of, write_json
@@ -54,7 +54,7 @@ def rows() -> Iterator[dict[str, Any]]:
 class Bench:
     """A translator and a validation set, with what was measured already."""
 
-    def __init__(self, run: RunDir, path: Path, num_pairs: int | None) -> None:
+    def __init__(self, run: RunDir, path: Path | None, num_pairs: int | None) -> None:
         (pairs,) = find_sets([run], [run.config()], ["valid"], None, None)
         self._sources = pairs.source[:num_pairs]
         self._measure = Measure("bleu", pairs.references[:num_pairs])
@@ -71,7 +71,7 @@ class Bench:
         self._baseline: CorpusStatistics | None = None
 
     def _known(self, model: str) -> Record | None:
-        found: Record | None = read_json(self._path) if self._path.exists() else None
+        found: Record | None = read_json(self._path) if self._path and self._path.exists() else None
         same = found and found["model"]["sha256"] == model and found["num_pairs"] == len(self._sources)
         return found if same else None
 
@@ -100,9 +100,9 @@ class Bench:
             "cpu_s": round(seconds, 1),
         }
         self.record["rows"].append(row)
-        self.record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
         self.record["environment"] = describe("scripts/search_quality")
-        write_json(self._path, self.record)
+        if self._path:
+            write_json(self._path, self.record)
         print(options, f"BLEU {score.score:.2f}, {seconds:.0f} s of CPU", flush=True)
 
 
@@ -152,7 +152,7 @@ def main() -> None:
     """Measure what the record lacks, and print it."""
     parser = argparse.ArgumentParser(prog="scripts/search_quality", description=__doc__)
     parser.add_argument("run", type=Path, help="run directory")
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    add_record_option(parser, RECORD)
     parser.add_argument("--pairs", type=int, help="only so many validation pairs")
     options = parser.parse_args()
     bench = Bench(RunDir(options.run), options.record, options.pairs)
@@ -162,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

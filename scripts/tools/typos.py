@@ -9,12 +9,12 @@ The page is `docs/typos.md` (`typos_page.py`).
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.harness.records import RECORDS, ROOT, Record, describe, read_log, read_training
+from scripts.harness.records import Record, add_record_option, describe, exit_code, read_log, read_training
 from scripts.harness.runs import train_or_resume
 from scripts.tools.typos_corpus import (
     KINDS,
@@ -28,17 +28,15 @@ from scripts.tools.typos_corpus import (
     read_words,
     write_corpus,
 )
-from scripts.tools.typos_page import write_page
+from scripts.tools.typos_page import PLOTS, RECORD, draw_plots, page_lines
 from seq2seq_attn import load
 from seq2seq_attn.config import load_config
-from seq2seq_attn.files import read_json, write_json
+from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.translation import Translation
 
-RECORD = RECORDS / "typos.json"
-PAGE = ROOT / "docs" / "typos.md"
 MODELS = ("finder", "corrector")
 TESTS = ("known", "new")
 LONG = 5
@@ -174,8 +172,8 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE",
         help="a word per line; default: Multi30k's words and the captions' lexicon",
     )
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
-    parser.add_argument("--page", type=Path, default=PAGE, help="default: %(default)s")
+    add_record_option(parser, RECORD)
+    parser.add_argument("--plots", type=Path, default=PLOTS, help="folder of the pictures; default: %(default)s")
     parser.add_argument(
         "--per-kind",
         type=int,
@@ -185,17 +183,13 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--remark", default="", help="a sentence for the record and the page")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
-    parser.add_argument("--render", action="store_true", help="write the page's text from the record and stop")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the corpus, train, count, write the record, the page and its plots."""
+    """Make the corpus, train, count, print the page; with --record keep what it is made from, and its plots."""
     options = read_options(arguments)
-    if options.render:
-        write_page(options.page, read_json(options.record))
-        return
     words = read_words(options.words) if options.words else default_words(options.dir / "data")
     sizes = write_corpus(options.dir, words, per_kind=options.per_kind)
     print(f"{len(words)} words; pairs: {', '.join(f'{split} {size}' for split, size in sizes.items())}")
@@ -216,12 +210,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "models": {name: about(run) for name, run in zip(MODELS, (finder, corrector), strict=True)},
         "tests": {test: groups(answer(finder, corrector, of_test)) for test, of_test in examples.items()},
         "letters": letters_of(corrector),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe("scripts/typos"),
     }
-    write_json(options.record, record)
-    write_page(options.page, record, maps_of(corrector, examples["known"]))
+    print("\n".join(page_lines(record)))
+    if options.record:
+        write_json(options.record, record)
+        draw_plots(options.plots, record, maps_of(corrector, examples["known"]))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

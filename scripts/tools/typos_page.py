@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.harness.pages import provenance, table
-from scripts.harness.records import Record
+from scripts.harness.records import RECORDS, ROOT, Record
 from scripts.tools.typos_corpus import VOWELS
-from seq2seq_attn.files import write_text
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 from seq2seq_attn.translate.heat_maps import plot_attention
 
+RECORD = RECORDS / "typos.json"
+PAGE, PLOTS = ROOT / "docs" / "typos.md", ROOT / "docs" / "plots"
 MAPS, LETTERS = "typos-attention.png", "typos-letters.png"
 COLUMNS = (
     ("found", "finder right"),
@@ -27,15 +28,12 @@ COLORS = {"vowel": "#d55e00", "consonant": "#0a3c7a"}
 TITLES = {"words": "words", "length": "letters of the word", "kind": "kind of typo", "letter": "mended letter"}
 
 
-def write_page(page: Path, record: Record, maps: Sequence[AttentionMap] = ()) -> None:
-    """Write the page, and with `maps` its pictures, into `plots` beside it."""
-    write_text(page, "\n".join(page_lines(record)) + "\n")
-    if maps:
-        plots = page.parent / "plots"
-        plots.mkdir(parents=True, exist_ok=True)
-        titles = [f"{''.join(one.source_tokens[:-1])} -> {''.join(one.target_tokens[:-1])}" for one in maps]
-        plot_attention(plots / MAPS, maps, titles)
-        plot_letters(plots / LETTERS, record["letters"])
+def draw_plots(folder: Path, record: Record, maps: Sequence[AttentionMap]) -> None:
+    """The pictures of the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    titles = [f"{''.join(one.source_tokens[:-1])} -> {''.join(one.target_tokens[:-1])}" for one in maps]
+    plot_attention(folder / MAPS, maps, titles)
+    plot_letters(folder / LETTERS, record["letters"])
 
 
 INTRODUCTION = """# Misspelled words: a finder and a corrector
@@ -50,7 +48,7 @@ seq2seq train -c typos/corrector --train $text/train-twice --valid $text/valid -
   --run-dir runs/corrector
 seq2seq translate --run runs/corrector childern
 seq2seq evaluate runs/corrector --metric exact --metric cer --length-in characters
-scripts/typos                               # everything below
+scripts/typos --record                      # everything below, from scratch
 ```
 
 The *finder* reads a misspelled word and names the letter where the typo is. Its output is `pointer`: the attention

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, describe
+from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
 from scripts.harness.runs import train_or_resume
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument(
         "--dir", type=Path, default=Path("runs/unseen-names"), help="text and runs; default: %(default)s"
     )
-    parser.add_argument("--record", type=Path, default=RECORD, help="default: %(default)s")
+    add_record_option(parser, RECORD)
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
     )
@@ -114,12 +114,11 @@ def main() -> None:
         print(f"{output:8} --unk {unk:5} {found['right']:4} of {found['names']} names right, BLEU {found['bleu']}")
     counts = {"held_out_surnames": len(held_out), "test_pairs": len(test)}
     what = "surnames never seen in training, captions, config quickstart (words of spaCy, additive attention, beam 5)"
-    about = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "environment": describe("scripts/unseen_names"),
-    }
-    write_json(options.record, {"what": what, "set": options.set, **counts, "systems": rows, **about})
+    about = {"environment": describe("scripts/unseen_names")}
+    record = {"what": what, "set": options.set, **counts, "systems": rows, **about}
+    if options.record:
+        write_json(options.record, record)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import translate_to
 from scripts.tools import distil, extra_pairs, levers, results
 from seq2seq_attn.config import load_config
@@ -20,10 +21,7 @@ from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.ensemble import check_alike
-from tests.text.conftest import multi30k_dir
 from tests.toy_run import SOURCE, make_toy_run
-
-__all__ = ["multi30k_dir"]
 
 TINY = [
     *("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8", "train.max_epochs=1"),
@@ -97,6 +95,30 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     assert not list(levers.refusals(levers.load_records(folder)))
 
 
+def test_a_run_adopted_again_keeps_its_test_scores_and_one_trained_anew_loses_the_comparison(runs, tmp_path):
+    folder = tmp_path / "levers"
+    levers.adopt(runs, folder=folder)
+    other = train_tiny(tmp_path / "other", "train.batch.size=16")
+    [path] = levers.adopt([other], folder=folder, against=runs, test=True, chosen_on="validation")
+    first = json.loads(path.read_text())
+    levers.adopt([other], folder=folder)
+    again = json.loads(path.read_text())
+    assert (again["runs"], again["against"]) == (first["runs"], first["against"])
+    environment = other.path / "environment.json"
+    values = json.loads(environment.read_text())
+    environment.write_text(json.dumps({**values, "written_at": "2031-01-01T00:00:00+0000"}))
+    levers.adopt([other], folder=folder)
+    anew = json.loads(path.read_text())
+    assert "test" not in anew["runs"][0]
+    assert "against" not in anew
+
+
+def test_a_training_that_ended_early_is_not_called_finished(runs, tmp_path):
+    assert read_training(runs[0].path)["is_finished"]
+    (tmp_path / "finished.json").write_text('{"reason": "train.patience=3 reached"}')
+    assert not read_training(tmp_path)["is_finished"]
+
+
 def test_the_page_gives_mean_and_spread_and_marks_track_b():
     def record(bleu, **settings):
         score = {"num_pairs": 9, "signature": "tok:13a"}
@@ -123,6 +145,8 @@ def test_test_sets_are_for_settings_chosen_on_validation(runs, tmp_path, monkeyp
     assert not list(levers.refusals({"a": {**record, "chosen_on": "validation"}, "b": {"runs": [{"seed": 1}]}}))
     [refusal] = levers.refusals({"a": record})
     assert refusal.startswith("a: scores of test sets, and chosen_on is None; choose settings on the validation set")
+    [refusal] = levers.refusals({"sources": {"test": "test_2016_flickr", "systems": []}})
+    assert refusal.startswith("sources: ")
     [refusal] = levers.refusals({"old": {"runs": [], "sets": [{"name": "test_2017_flickr"}]}})
     assert refusal.startswith("old: ")
     (tmp_path / "a.json").write_text(json.dumps(record))
@@ -211,7 +235,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
 )
 def test_what_cannot_be_distilled_is_refused_at_once(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.setattr("sys.argv", ["distil", "--dir", str(tmp_path), *words])
-    assert distil.main() == 2
+    assert exit_code(distil.main) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

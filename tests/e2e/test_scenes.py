@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 
 from scripts.tools import scenes
 from scripts.tools.other_records import scenes_block
 from scripts.tools.scenes_corpus import SIZE, draw_examples, picture_of, write_corpus
+from seq2seq_attn.errors import UsageError
 
 TINY = [
     *("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8", "train.max_epochs=1"),
@@ -46,6 +48,8 @@ def test_the_corpus_is_the_same_each_time(tmp_path):
     assert texts[0] == texts[1]
     english = {split: (tmp_path / "a" / f"{split}.en").read_text().split("\n")[:-1] for split in ("train", "test")}
     assert not {*english["train"]} & {*english["test"]}
+    with pytest.raises(UsageError, match=r"holds splits of .*'train': 20.* pairs, not .*'train': 21"):
+        write_corpus(tmp_path / "a", {"train": 21, "valid": 5, "test": 5})
 
 
 def test_from_the_corpus_to_the_record(tmp_path, capsys):

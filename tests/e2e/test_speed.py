@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from scripts.benchmarks import scaling, search, train
-from scripts.benchmarks.train_work import Sizes, our_update, updates_over
+from scripts.benchmarks.train_work import Sizes, run_update, updates_over
 from scripts.harness import turns
 from scripts.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
@@ -22,7 +22,7 @@ def test_the_fast_paths_keep_up_with_the_plain_one(name):
     sentences = [torch.randint(4, 500, (20,), generator=generator).tolist() for _ in range(32)]
     batch = collate(sentences, sentences, range(32))
     fast, plain = (
-        Contestant(way, updates_over([batch], our_update(config, Sizes(500, 500), off, "fp32", 1.0, CPU)))
+        Contestant(way, updates_over([batch], run_update(config, Sizes(500, 500), "fp32", 1.0, CPU, off=off)))
         for way, off in (("fast", []), ("plain", speed.names()))
     )
     take_turns([fast, plain], NUM_TURNS)
@@ -48,10 +48,14 @@ def test_training_speed_leaves_out_bf16_where_it_is_emulated(without_bf16, argum
     options = train.parse(arguments)
     config = load_config(["quickstart"])
     batches = {train.BUCKETED: [], train.RANDOM: []}
-    names = [contestant.name for contestant in train.make_contestants(config, Sizes(40, 40), batches, options)]
+    contestants = train.make_contestants(config, Sizes(40, 40), batches, options)
+    names = [contestant.name for contestant in contestants]
     assert any("fp32" in name for name in names)
     assert not any("bf16" in name for name in names)
-    assert all("bf16" not in name for name in train.gemm_peaks(options))
+    peaks = {name: [peak] for name, peak in train.gemm_peaks(options).items()}
+    assert all("bf16" not in name for name in peaks)
+    contestants[0].speeds.append(2.0)
+    assert train.row(contestants[0], [], peaks, 3.0)["share_of_gemm_peak"] == 6.0 / next(iter(peaks.values()))[0]
 
 
 def test_translation_speed_leaves_out_bf16_where_it_is_emulated(without_bf16):

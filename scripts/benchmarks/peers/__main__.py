@@ -54,7 +54,7 @@ class Competitor:
     """A process that waits for its turns."""
 
     def __init__(self, name: str, python: Path, task: Record, folder: Path) -> None:
-        self.name, self.peak_mib = name, 0.0
+        self.name = name
         self.turns: list[Record] = []
         self._log = folder / f"{name.replace(' ', '-')}.log"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
@@ -92,16 +92,15 @@ class Competitor:
         if self._process.wait() and sys.exc_info()[0] is None:
             self._fail()
 
-    def speeds(self, beam_size: int | None = None) -> list[float]:
-        """Of its turns, in order."""
-        return [turn["speed"] for turn in self.turns if turn.get("beam_size") == beam_size]
+    def of_turns(self, key: str, beam_size: int | None = None) -> list[float]:
+        """`speed` or `peak_mib` of its turns, in order."""
+        return [turn[key] for turn in self.turns if turn.get("beam_size") == beam_size]
 
     def _read(self) -> Record:
         line = self._answers.readline()
         if not line:
             self._fail()
         answer: Record = json.loads(line)
-        self.peak_mib = answer["peak_mib"]
         return answer
 
     def _fail(self) -> NoReturn:
@@ -187,8 +186,8 @@ def compete(
         warm_up, turns = plan(do, size, options)
         for competitor in competitors:
             competitor.turn(warm_up)
-        for turn in turns:
-            for competitor in competitors:
+        for number, turn in enumerate(turns):
+            for competitor in competitors if number % 2 == 0 else reversed(competitors):
                 take_turn(competitor, turn)
     os.sched_setaffinity(0, options.cpus)
     return Part(do, size, competitors)
@@ -227,8 +226,9 @@ def rows_of(part: Part) -> Iterator[Record]:
     bases = [competitor for competitor in part.competitors if not competitor.name.startswith("ours")]
     for what, beam_size in kinds.items():
         for competitor in part.competitors:
-            speeds = competitor.speeds(beam_size)
-            ratios = {base.name: paired_ratio(speeds, base.speeds(beam_size)) for base in bases}
+            speeds = competitor.of_turns("speed", beam_size)
+            ratios = {base.name: paired_ratio(speeds, base.of_turns("speed", beam_size)) for base in bases}
+            peaks = competitor.of_turns("peak_mib", beam_size)  # so far: the mark only grows, and greedy comes first
             yield {
                 "what": what if beam_size is None else f"decoding, {what}, {SIZES['steps']} steps forced",
                 "unit": "tokens/s" if beam_size is None else "sentences/s",
@@ -237,7 +237,7 @@ def rows_of(part: Part) -> Iterator[Record]:
                 "speed": statistics.median(speeds),
                 "speeds": speeds,
                 **ratio_fields(ratios),
-                "peak_mib": competitor.peak_mib,
+                "peak_mib": peaks[-1] if beam_size is None else peaks[0],
                 "parameters": competitor.parameters,
             }
 
