@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 
 from scripts.bottleneck_experiment.findings import BASELINE, names, render_findings, retentions
-from scripts.harness.pages import replace_block, table
+from scripts.harness.pages import p_value, percent, replace_block, table
 from scripts.harness.records import ROOT, Record
 from seq2seq_attn.files import read_json
 
@@ -178,13 +178,9 @@ def _retention_table(record: Record) -> str:
         if "retention" not in found:
             return ""
         kept = found["retention"]
-        return f"{kept['value']:.2f} [{kept['low']:.2f}, {kept['high']:.2f}], p {_p(found['p'])}"
+        return f"{kept['value']:.2f} [{kept['low']:.2f}, {kept['high']:.2f}], p {p_value(found['p'])}"
 
     return _table(_header(record), _rows(record, names(record)[1:], cell))
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _arm_table(record: Record) -> str:
@@ -206,13 +202,13 @@ def _gold_rows(record: Record) -> list[list[str]]:
         if all(of_points):
             for title, (shift, key) in GOLD_ROWS.items():
                 found = [next(row[key] for row in gold if row["shift"] == shift) for gold in of_points]
-                rows.append([f"`{arm}`, {title}", *map(_share, found)])
+                rows.append([f"`{arm}`, {title}", *map(percent, found)])
     return rows
 
 
 def _missing_table(record: Record) -> str:
     points = record["points"]
-    rows = [[f"`{arm}`", *(_share(point["attention"][arm]["missing"]) for point in points)] for arm in names(record)]
+    rows = [[f"`{arm}`", *(percent(point["attention"][arm]["missing"]) for point in points)] for arm in names(record)]
     return _table(_header(record), rows)
 
 
@@ -222,13 +218,9 @@ def _attention_rows(record: Record) -> list[list[str]]:
         found = [point["attention"][arm] for point in record["points"]]
         if found[0]["entropy"] is not None:
             for title, key in (("source words dropped", "dropped"), ("source words repeated", "repeated")):
-                rows.append([f"`{arm}`, {title}", *(_share(one[key]) for one in found)])
+                rows.append([f"`{arm}`, {title}", *(percent(one[key]) for one in found)])
             rows.append([f"`{arm}`, entropy in nats", *(f"{one['entropy']:.2f}" for one in found)])
     return rows
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
 
 
 def _vectors(name: str, vectors: Record) -> list[str]:

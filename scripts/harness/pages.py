@@ -31,6 +31,16 @@ def provenance(record: Record, script: str) -> str:
     )
 
 
+def percent(share: float | None) -> str:
+    """A share as a percentage; nothing without one."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def p_value(value: float) -> str:
+    """The p of a test."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def ratio_cell(value: float, interval: Sequence[float] | None, *, digits: int = 2) -> str:
     """A ratio, with its interval where the record has it."""
     low_high = "" if interval is None else f" [{', '.join(f'{end:.{digits}f}' for end in interval)}]"

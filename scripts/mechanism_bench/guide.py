@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
 
-from scripts.harness.pages import table
+from scripts.harness.pages import percent, table
 from scripts.harness.records import ROOT
 from scripts.mechanism_bench.plan import (
     AXES,
@@ -22,7 +22,7 @@ from scripts.mechanism_bench.plan import (
     parts_of_baseline,
     question,
 )
-from scripts.mechanism_bench.summary import Summary, loss_and_reason, percent, spread
+from scripts.mechanism_bench.summary import Summary, loss_and_reason, spread
 
 DOCS = ROOT / "docs"
 TITLES = {

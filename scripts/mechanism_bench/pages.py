@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import ratio_cell, table
+from scripts.harness.pages import percent, ratio_cell, table
 from scripts.harness.records import ROOT, Record, load_records
 from scripts.mechanism_bench.guide import render_guide
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, Row, all_rows
-from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, percent, spread, summaries
+from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, spread, summaries
 
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
 OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")

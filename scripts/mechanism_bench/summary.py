@@ -78,8 +78,3 @@ def spread(values: Sequence[float]) -> str:
     if not values:
         return ""
     return f"{fmean(values):.1f}" + (f" ±{stdev(values):.1f}" if len(values) > 1 else "")
-
-
-def percent(share: float | None) -> str:
-    """A share as a percentage; nothing without one."""
-    return "" if share is None else f"{100 * share:.1f} %"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.harness.pages import provenance, table
+from scripts.harness.pages import p_value, provenance, table
 from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -120,7 +120,7 @@ def render(record: Record) -> str:
         extra = {key: value for key, value in row["options"].items() if BASELINE.get(key) != value}
         if set(extra) - set(BASELINE):
             named = ", ".join(f"`{key}: {value}`" for key, value in extra.items())
-            others.append([named, f"{row['bleu']:.2f}", _p_cell(row["p"]), f"{row['tokens']}", f"{row['cpu_s']:.0f}"])
+            others.append([named, f"{row['bleu']:.2f}", p_value(row["p"]), f"{row['tokens']}", f"{row['cpu_s']:.0f}"])
     first = record["rows"][0]
     about = (
         f"BLEU on the validation set (n = {record['num_pairs']:,}) of config `{record['model']['config']}`, seed "
@@ -142,10 +142,6 @@ def render(record: Record) -> str:
             "",
         ]
     )
-
-
-def _p_cell(p_value: float) -> str:
-    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def main() -> None:
