@@ -178,7 +178,10 @@ class _WithoutInit(TorchFunctionMode):
 def initialize(model: nn.Module) -> None:
     """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
     (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
-    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size)."""
+    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size). Scalars, the factors of
+    PyTorch's normalization layers and parameters with `norm` in their own name keep their values."""
+    layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
+    factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
@@ -188,8 +191,8 @@ def initialize(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         elif "bias" in kind:
             nn.init.zeros_(parameter)
-        elif parameter.numel() == 0 or "norm" in name:
-            continue  # empty, or layer normalization, which starts with factors of 1
+        elif parameter.numel() == 0 or parameter.dim() == 0 or id(parameter) in factors or "norm" in kind:
+            continue
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
                 nn.init.orthogonal_(block)

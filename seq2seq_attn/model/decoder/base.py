@@ -23,7 +23,7 @@ class Memory(NamedTuple):
     """The data that all steps of a source batch share; batch-first."""
 
     attention: Any
-    """the attention's memory"""
+    """the attention's memory; None in `Outputs.rows`"""
     source_ids_BS: Tensor
     """int64"""
     surface_ids_BS: Tensor

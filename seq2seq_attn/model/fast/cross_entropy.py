@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.aligned import aligned_empty
 from seq2seq_attn.model.fast.gru import compute_dtype
@@ -101,6 +102,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return loss_sum, nll_sum
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         scale = grads[0]
