@@ -141,15 +141,6 @@ def _build_output(
     return output
 
 
-def expected_tensors(config: ModelConfig, **sizes: Any) -> dict[str, Tensor]:
-    """A model's tensors by name, on the meta device, for their shapes; `sizes` as `build_model` takes them.
-
-    Raises:
-        UsageError: as `build_model`.
-    """
-    return model_without_weights(config, **sizes).state_dict()
-
-
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
     """A model on the meta device: without memory for its tensors, and without drawing random numbers. `sizes` as
     `build_model` takes them.
@@ -206,7 +197,7 @@ def initialize(model: nn.Module) -> None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Number of trained parameters. Tied matrices count once."""
+    """Number of parameters, frozen ones included. Tied matrices count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

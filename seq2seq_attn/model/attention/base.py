@@ -41,7 +41,7 @@ class Keys(NamedTuple):
     """The memory of most variants."""
 
     values_BSM: Tensor
-    """what is averaged; 0 on padding"""
+    """averaged by the weights; 0 on padding"""
     mask_BS: Tensor
     """bool, True = real position; at least one per row"""
     keys_BSA: Tensor
