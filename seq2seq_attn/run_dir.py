@@ -201,14 +201,14 @@ class RunDir:
         """
         import torch
 
-        from seq2seq_attn.model.build import build_model, expected_tensors, load_weights
+        from seq2seq_attn.model.build import build_model, load_weights, model_without_weights
         from seq2seq_attn.model.variants import UnknownVariant
 
         self.check_best()
         sizes: dict[str, Any] = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
         sizes["vector_sizes"] = self._vector_sizes()
         try:
-            expected = expected_tensors(config, **sizes)
+            expected = model_without_weights(config, **sizes).state_dict()
         except UnknownVariant as unknown:
             raise unknown.of_run(self.path) from None
         tensors = read_tensors(self.model_path, expected)

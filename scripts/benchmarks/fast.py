@@ -22,7 +22,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import dropout, embedding, speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.fast import aligned, product
+from seq2seq_attn.model.fast import cross_entropy, product
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.beam import beam_search
@@ -60,7 +60,7 @@ IN_TRAINING: dict[str, Way] = {
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
-    "aligned rows of logits": lambda: replaced((aligned, "COLUMN_MULTIPLE", 1)),
+    "aligned rows of logits": lambda: replaced((cross_entropy, "COLUMN_MULTIPLE", 1)),
     "own dropout generator": lambda: replaced(
         *((module, "dropout_mask", drawn_by_torch) for module in (dropout, embedding))
     ),

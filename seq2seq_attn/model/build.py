@@ -141,15 +141,6 @@ def _build_output(
     return output
 
 
-def expected_tensors(config: ModelConfig, **sizes: Any) -> dict[str, Tensor]:
-    """A model's tensors by name, on the meta device, for their shapes; `sizes` as `build_model` takes them.
-
-    Raises:
-        UsageError: as `build_model`.
-    """
-    return model_without_weights(config, **sizes).state_dict()
-
-
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
     """A model on the meta device: without memory for its tensors, and without drawing random numbers. `sizes` as
     `build_model` takes them.
@@ -178,7 +169,10 @@ class _WithoutInit(TorchFunctionMode):
 def initialize(model: nn.Module) -> None:
     """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
     (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
-    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size)."""
+    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size). Scalars, the factors of
+    PyTorch's normalization layers and parameters with `norm` in their own name keep their values."""
+    layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
+    factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
@@ -188,8 +182,8 @@ def initialize(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         elif "bias" in kind:
             nn.init.zeros_(parameter)
-        elif parameter.numel() == 0 or "norm" in name:
-            continue  # empty, or layer normalization, which starts with factors of 1
+        elif parameter.numel() == 0 or parameter.dim() == 0 or id(parameter) in factors or "norm" in kind:
+            continue
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
                 nn.init.orthogonal_(block)
@@ -203,7 +197,7 @@ def initialize(model: nn.Module) -> None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Number of trained parameters. Tied matrices count once."""
+    """Number of parameters, frozen ones included. Tied matrices count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

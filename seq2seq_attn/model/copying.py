@@ -34,9 +34,10 @@ class Copying(NamedTuple):
     log_generate_N1: Tensor
     """log p_gen"""
     log_copy_N1: Tensor
-    """log(1 - p_gen)"""
+    """log of the factor on the weights: 1 - p_gen, or 1 if the weights already sum to 1 - p_gen"""
     weights_NS: Tensor
     surface_ids_NS: Tensor
+    """the column of each weight"""
 
     def log_probs(self) -> Tensor:
         """`log_probs_NX`; -inf for a position that stands for no token."""

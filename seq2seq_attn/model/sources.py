@@ -67,14 +67,14 @@ class SeveralSources(Encoder):
             width += encoded.values_BSM.shape[1]
             found.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
-        values_BSM = _placed([encoded.values_BSM for encoded in found], index_BS)
+        values_BSM = _gathered([encoded.values_BSM for encoded in found], index_BS)
         embedded = [encoded.embedded_BSE for encoded in found if encoded.embedded_BSE is not None]
-        embedded_BSE = _placed(embedded, index_BS) if len(embedded) == len(found) else None
+        embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(found) else None
         final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in found], dim=-1)))
         return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
 
 
-def _placed(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
+def _gathered(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
     """The vectors of all sources, [B, P, ...] each, at their positions in the line."""
     joined_BXM = torch.cat([*parts], dim=1)
     return joined_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, joined_BXM.shape[-1]))
@@ -101,6 +101,6 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
 
     vectors_BPF = None
     if source.vectors_BSF is not None:
-        vectors_BPF = _placed([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
+        vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
     lengths_B = lengths_B.clamp(min=1).cpu()
     return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.surface_ids_BS), vectors_BPF), starts_B)

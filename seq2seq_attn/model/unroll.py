@@ -28,7 +28,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     """
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t()
-    keep_TB = draw_forcing(tgt_in_TB, teacher_forcing_ratio)
+    keep_TB = _draw_forcing(tgt_in_TB, teacher_forcing_ratio)
     steps: list[StepOutput] = []
     draws: list[Draw] = []
     read: list[Tensor] = []
@@ -51,7 +51,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     return outputs._replace(draws=Draws(*map(torch.stack, zip(*draws, strict=True)))) if draws else outputs
 
 
-def draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
+def _draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
     """Bool [T, B], True = feed the reference token; None: always."""
     if ratio >= 1.0:
         return None

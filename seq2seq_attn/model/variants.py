@@ -40,9 +40,12 @@ class Axis:
     def of_model(cls, axis: ModelAxis) -> Axis:
         """A folder beside this file."""
         prefix = f"model.{axis}"
-        return cls(f"{__package__}.{axis}", axis.capitalize(), f"{prefix}.name={{name!r}}", f"{prefix}.options")
+        key = _SETTINGS_ELSEWHERE.get(axis, f"{prefix}.name")
+        return cls(f"{__package__}.{axis}", axis.capitalize(), f"{key}={{name!r}}", f"{prefix}.options")
 
 
+_SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
+"""keys of the axes that have no section of their own"""
 _imported: dict[str, ModuleType] = {}
 
 

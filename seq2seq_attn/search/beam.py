@@ -87,12 +87,12 @@ def beam_search(
         )
         beam, step = _advance(beam, *best, tokens.weights_RS, len(steps) + 1, options)
         steps.append(step if options.keeps_weights else step._replace(weights_RS=None))
-        places_B = _is_open(beam, len(steps), options.length_penalty).nonzero().squeeze(1)
-        if len(places_B) == 0:
+        open_B = _is_open(beam, len(steps), options.length_penalty).nonzero().squeeze(1)
+        if len(open_B) == 0:
             break
-        state = model.reorder(state, (places_B.unsqueeze(1) * beam_size + step.parents_BK[places_B]).flatten())
-        if len(places_B) < len(beam.sentences_B):
-            beam = Beam(*(None if field is None else field[places_B] for field in beam))  # type: ignore[arg-type]
+        state = model.reorder(state, (open_B.unsqueeze(1) * beam_size + step.parents_BK[open_B]).flatten())
+        if len(open_B) < len(beam.sentences_B):
+            beam = Beam(*(None if field is None else field[open_B] for field in beam))  # type: ignore[arg-type]
     return finish(steps, source.lengths_B.tolist(), n_best=options.n_best)
 
 
@@ -171,12 +171,9 @@ def _covered(
     """The coverage of each hypothesis with this step's weights, and b sum_j log min(coverage_j, 1)."""
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
-    width = weights_RS.shape[1]  # a model may drop padding when sentences leave
-    coverage_BKS = beam.coverage_BKS[..., :width] + weights_RS.view(*parents_BK.shape, width)
-    coverage_BKS = _of_parents(coverage_BKS, parents_BK)
+    coverage_BKS = _of_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)
     logs_BKS = coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log()
-    is_real_BKS = beam.is_source_BS[:, None, :width]
-    return coverage_BKS, coverage_penalty * logs_BKS.masked_fill(~is_real_BKS, 0.0).sum(dim=2)
+    return coverage_BKS, coverage_penalty * logs_BKS.masked_fill(~beam.is_source_BS.unsqueeze(1), 0.0).sum(dim=2)
 
 
 def _of_parents(of_slots_BKX: Tensor, parents_BK: Tensor) -> Tensor:

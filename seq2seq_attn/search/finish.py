@@ -150,5 +150,5 @@ def _gather_weights(steps: Sequence[Step], rows_PT: IntArray) -> npt.NDArray[np.
     for t, weights_RS in enumerate(weights):
         longer = np.flatnonzero(rows_PT[:, t] >= 0)
         index = torch.from_numpy(rows_PT[longer, t]).to(weights_RS.device)
-        weights_PTS[longer, t, : weights_RS.shape[1]] = weights_RS[index].float().cpu().numpy()
+        weights_PTS[longer, t] = weights_RS[index].float().cpu().numpy()
     return weights_PTS

@@ -14,7 +14,7 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StepModel
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.search.rules import Rules
 from seq2seq_attn.text.vocab import BOS, EOS
 
@@ -22,7 +22,6 @@ StateT = TypeVar("StateT")
 Choose = Callable[[NextTokens, Rules, Tensor, Tensor], tuple[Tensor, Tensor]]
 """the next token of each row, from `NextTokens`, rules, `sentences_R` and `tokens_RT` (without BOS): `log_probs_R` and
 `ids_R`"""
-GREEDY = SearchOptions(beam_size=1)
 
 
 def most_probable(tokens: NextTokens, rules: Rules, sentences_R: Tensor, tokens_RT: Tensor) -> tuple[Tensor, Tensor]:
@@ -35,7 +34,7 @@ def most_probable(tokens: NextTokens, rules: Rules, sentences_R: Tensor, tokens_
 def greedy_search(
     model: StepModel[StateT],
     source: SourceBatch,
-    options: SearchOptions = GREEDY,
+    options: SearchOptions = AS_CONFIGURED,
     *,
     max_lengths_B: Sequence[int],
     prefixes: Sequence[Sequence[int]] | None = None,

@@ -24,6 +24,7 @@ Method = Literal["beam", "sample", "mbr"]
 """`beam` search; `sample`: draws from the model's distribution; `mbr`: of many such samples the one that the others
 resemble most (minimum Bayes risk)"""
 TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
+_OF_BEAM = ("beam_size", "coverage_penalty")
 _OF_SAMPLES = ("temperature", "top_k", "top_p", "seed", "num_samples")
 
 
@@ -55,12 +56,17 @@ class SearchOptions(SearchConfig):
         """The options that are not None.
 
         Raises:
-            UsageError: a value outside its limits.
+            UsageError: a value outside its limits, or an option that the method does not have.
         """
         try:
-            return cls.model_validate({name: value for name, value in options.items() if value is not None})
+            given = cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
             raise UsageError(explain(error)) from None
+        for name in _OF_BEAM if given.method != "beam" else ():  # here only, as a run has settings for both
+            if name in given.model_fields_set:
+                value = getattr(given, name)
+                raise UsageError(f"{name}={value}: for a beam search; leave it out, or choose method 'beam'")
+        return given
 
     def over(self, search: SearchConfig) -> SearchOptions:
         """These options, with a run's settings for those that were not given.

@@ -11,7 +11,7 @@ from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.subword_sampling import check_sampling
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.build import model_without_weights
+from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -58,12 +58,33 @@ def check_config(config: Config) -> None:
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model, without memory or random numbers."""
+    _check_cell(config)
     vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
+    _check_normalizer(config, model)
     return model
+
+
+def _check_cell(config: ModelConfig) -> None:
+    encoder, default = config.encoder, ModelConfig().encoder.cell
+    name, implied = ENCODER_SHORTHANDS.get(encoder.name, (encoder.name, encoder.cell))
+    if encoder.cell not in (default, implied):
+        raise UsageError(
+            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {implied!r}; set "
+            f"model.encoder.name={name}"
+        )
+
+
+def _check_normalizer(config: ModelConfig, model: Seq2Seq) -> None:
+    attention, default = config.attention, ModelConfig().attention.normalizer
+    if not model.decoder.attention.has_scores and attention.normalizer != default:
+        raise UsageError(
+            f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} has no "
+            f"scores to normalize; set model.attention.normalizer={default}, or choose another attention"
+        )
 
 
 def _check_objectives(config: Config, model: Seq2Seq) -> None:

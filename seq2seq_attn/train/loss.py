@@ -80,13 +80,12 @@ def batch_loss(
 
 def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
     """The outputs with the log-probabilities that the objectives ask for."""
-    # the attention's memory, of which each target token would get a copy, is not read
-    read = outputs._replace(memory=outputs.memory._replace(attention=None))
+    rows = outputs.rows
     if any(objective.needs_log_probs for objective in objectives):
         with_graph = any(objective.num_samples for objective in objectives)
-        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(read, batch, with_graph=with_graph))
+        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch, with_graph=with_graph))
     if any(objective.num_passes > 1 for objective in objectives):
-        outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*read.rows(chosen_I)))
+        outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)))
     return outputs
 
 

@@ -24,7 +24,9 @@ def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
     limits = [MAX_RATIO * len(reference) + MAX_EXTRA for reference in references for _ in range(num_samples)]
     options = SearchOptions(method="sample", seed=int(torch.randint(2**31, ())), keep_attention=False)
     is_bf16 = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
-    with torch.inference_mode(), eval_mode(model), torch.autocast(device.type, enabled=False):
+    # nothing is cached, as inference tensors must not reach the autocast of the update around
+    without_cache = torch.autocast(device.type, enabled=False, cache_enabled=False)
+    with torch.inference_mode(), eval_mode(model), without_cache:
         found = sample_search(
             step_model(model, "bf16" if is_bf16 else "fp32"),
             batch.source.repeated(num_samples),

@@ -229,19 +229,29 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
     assert (code, "already holds a run" in error) == (2, True)
 
 
-def test_translate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("of_method", "options"),
+    [
+        ("--beam-size 4 --coverage-penalty 0.2", {"beam_size": 4, "coverage_penalty": 0.2, "method": "beam"}),
+        (
+            "--method mbr --num-samples 8 --temperature 0.5 --top-k 9 --top-p 0.9 --seed 7",
+            {"method": "mbr", "num_samples": 8, "temperature": 0.5, "top_k": 9, "top_p": 0.9, "seed": 7},
+        ),
+    ],
+)
+def test_translate_hands_every_option_on(
+    monkeypatch: pytest.MonkeyPatch, of_method: str, options: dict[str, object]
+) -> None:
     for name in ("r", "s"):
         RunDir.create(name).save_config(load_config())
     seen: list[TranslationRequest] = []
     monkeypatch.setattr("seq2seq_attn.commands.translate.translate", seen.append)
-    arguments = "--run r --run s -i a -o b --beam-size 4 --n-best 2 --length-penalty 0.5 --unk copy --alignment c"
+    arguments = "--run r --run s -i a -o b --n-best 2 --length-penalty 0.5 --unk copy --alignment c --prefix A"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
-    arguments += " --format json --coverage-penalty 0.2 --no-repeat-ngram 3 --prefix A --method mbr --num-samples 8"
-    arguments += " --temperature 0.5 --top-k 9 --top-p 0.9 --seed 7"
+    arguments += f" --format json --no-repeat-ngram 3 {of_method}"
     assert run(["translate", *arguments.split()]) == 0
-    options: dict[str, object] = {"beam_size": 4, "n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0}
-    options |= {"unk": "copy", "coverage_penalty": 0.2, "no_repeat_ngram": 3, "prefix": "A", "method": "mbr"}
-    options |= {"num_samples": 8, "temperature": 0.5, "top_k": 9, "top_p": 0.9, "seed": 7}
+    options |= {"n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0, "unk": "copy", "prefix": "A"}
+    options |= {"no_repeat_ngram": 3}
     assert seen == [
         TranslationRequest(
             [],

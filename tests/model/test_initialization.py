@@ -20,3 +20,25 @@ def test_each_matrix_of_a_stack_is_one_of_its_own():
     initialize(module)
     bound = (6 / 50) ** 0.5
     assert 0.9 * bound < module.heads_KHA.abs().max() <= bound
+
+
+def test_a_scalar_and_the_factors_of_normalizations_keep_their_values():
+    torch.manual_seed(0)
+    module = nn.Module()
+    module.temperature = nn.Parameter(torch.tensor(3.0))
+    module.input_norm_P = nn.Parameter(torch.ones(4))
+    module.layers = nn.ModuleList([nn.LayerNorm(4), nn.RMSNorm(4)])
+    initialize(module)
+    assert module.temperature.item() == 3.0
+    assert all((factors == 1.0).all() for factors in (module.input_norm_P, *(one.weight for one in module.layers)))
+
+
+def test_a_module_whose_name_begins_like_norm_is_initialized():
+    torch.manual_seed(0)
+    module = nn.Module()
+    for name in ("normalized_projection", "normalizer"):
+        setattr(module, name, nn.Linear(30, 20))
+        nn.init.constant_(getattr(module, name).weight, 7.0)
+    initialize(module)
+    for layer in (module.normalized_projection, module.normalizer):
+        assert 0.0 < layer.weight.abs().max() <= (6 / 50) ** 0.5

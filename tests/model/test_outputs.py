@@ -299,3 +299,15 @@ def test_the_target_embedding_may_be_the_output_weight(make_model, name):
 def test_what_cannot_be_is_refused_before_data_is_prepared(settings, message):
     with pytest.raises(UsageError, match=message):
         check_config(load_config(["quickstart"], settings))
+
+
+def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
+    output = lexical.build(**SIZES)
+    with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* leaves `Encoded.embedded_BSE` out"):
+        memory_of(output, [4, 5], [1.0, 2.0])
+
+
+def test_rows_hold_no_copies_of_the_attentions_memory(make_model, batch):
+    step, memory = make_model()(batch).rows(slice(None))
+    assert memory.attention is None
+    assert len(memory.source_ids_BS) == len(step.features_BF)

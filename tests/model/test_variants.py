@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.variants import build_variant, import_variants, packaged_variants
+from seq2seq_attn.model.variants import build_variant, find_build, import_variants, packaged_variants
 from seq2seq_attn.train.loss import build_objectives
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -54,6 +55,19 @@ def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder
     import_variants("mine")
     assert attention("mine").context_size == 11
     assert sys.path == path
+
+
+@pytest.mark.parametrize(
+    ("axis", "key"),
+    [
+        ("normalizer", "model.attention.normalizer='nowhere'"),
+        ("cell", "model.encoder.cell or model.decoder.cell='nowhere'"),
+        ("output", "model.output.name='nowhere'"),
+    ],
+)
+def test_a_message_names_the_key_of_the_configuration(axis, key):
+    with pytest.raises(UsageError, match=f"^{re.escape(key)}: no such variant"):
+        find_build(axis, "nowhere", ())
 
 
 def test_a_module_may_hold_several_variants(folder):

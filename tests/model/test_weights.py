@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from seq2seq_attn.config import ModelConfig, load_config, packaged_config_names
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.build import build_model, expected_tensors
+from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_info, read_tensors, write_weights
 
 ABOUT = {"update": "7", "bleu": "1.5", "epoch": "2", "perplexity": "3.25"}
@@ -118,31 +118,31 @@ def test_a_file_that_may_not_be_read_is_not_called_missing(path: Path, monkeypat
 
 
 @pytest.mark.parametrize("name", packaged_config_names())
-def test_the_expected_tensors_are_those_of_the_model(name: str) -> None:
+def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name: str) -> None:
     config = load_config([name], ["model.hidden_size=64", "model.encoder.hidden_size=32", "model.embedding_size=24"])
     config.model.readout_size = 24 if config.model.tie_embeddings != "none" else 20
     sizes = {"num_source_ids": 13, "num_target_ids": 13}
     model = build_model(config.model, **sizes).state_dict()
-    expected = expected_tensors(config.model, **sizes)
+    expected = model_without_weights(config.model, **sizes).state_dict()
     assert [(key, value.shape) for key, value in expected.items()] == [
         (key, value.shape) for key, value in model.items()
     ]
     assert all(value.is_meta for value in expected.values())
 
 
-def test_expected_tensors_take_neither_memory_nor_a_second_of_imports() -> None:
+def test_a_model_without_weights_takes_neither_memory_nor_a_second_of_imports() -> None:
     code = (
         "import sys; from seq2seq_attn.config import ModelConfig; import seq2seq_attn.model.build as build\n"
         "before = len(sys.modules)\n"
         "config = ModelConfig(hidden_size=60_000, encoder={'hidden_size': 30_000})\n"
-        "build.expected_tensors(config, num_source_ids=10**9, num_target_ids=10**9)\n"
+        "build.model_without_weights(config, num_source_ids=10**9, num_target_ids=10**9)\n"
         "assert len(sys.modules) - before < 50"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_drawing_is_left_out_for_expected_tensors_only() -> None:
-    expected_tensors(ModelConfig(), num_source_ids=5, num_target_ids=5)
+def test_drawing_is_left_out_for_models_without_weights_only() -> None:
+    model_without_weights(ModelConfig(), num_source_ids=5, num_target_ids=5)
     config = ModelConfig(embedding_size=3, hidden_size=4, encoder={"hidden_size": 2})
     model = build_model(config, num_source_ids=5, num_target_ids=5)
     assert all(bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name)

@@ -47,3 +47,14 @@ def test_options_of_samples_are_refused_where_none_are_drawn(option: str) -> Non
     assert getattr(SearchOptions.given(**{option: 1}, method="mbr"), option) == 1
     with pytest.raises(UsageError, match="num_samples=2: for method 'mbr'"):
         SearchOptions.given(num_samples=2, method="sample")
+
+
+@pytest.mark.parametrize("method", ["sample", "mbr"])
+@pytest.mark.parametrize("option", ["beam_size", "coverage_penalty"])
+def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str, method: str) -> None:
+    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: for a beam search; leave it out, or .* method 'beam'"):
+        SearchOptions.given(**{option: 1}, method=method)
+    configured = SearchConfig(beam_size=7, coverage_penalty=0.2)
+    assert (
+        SearchOptions.given(method=method).over(configured).beam_size == 7
+    )  # a run's settings are no wish of the call

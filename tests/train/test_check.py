@@ -15,6 +15,7 @@ from seq2seq_attn.train.check import check_config
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
 BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
 WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "none", "slots")]
+WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "none")]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
@@ -40,7 +41,10 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
     own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
     config = load_config([base, overlay], own)
-    if config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
+    if overlay in WITHOUT_SCORES and config.model.attention.normalizer != "softmax":
+        with pytest.raises(UsageError, match="has no scores to normalize"):
+            check_config(config)
+    elif config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
         with pytest.raises(UsageError, match=r"attention weights (over source positions|alone to learn)"):
             check_config(config)
     else:
@@ -90,6 +94,48 @@ WRONG = [
     (["model.tie_embeddings=all"], "set data.vocab.joint=true"),
     (["model.tie_embeddings=target", "model.readout_size=7"], "model.tie_embeddings needs model.readout_size=96"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
+    (
+        ["model.encoder.cell=lstm"],
+        "model.encoder.cell='lstm': model.encoder.name='bigru' has the cell 'gru'; set model.encoder.name=bidirec",
+    ),
+    (
+        ["model.encoder.name=reversed_gru", "model.encoder.cell=layer_norm_gru"],
+        "model.encoder.name='reversed_gru' has the cell 'gru'; set model.encoder.name=reversed",
+    ),
+    (
+        ["model.attention.name=hard", "model.attention.options={estimator: reinforce, temperature: 0.5}"],
+        "model.attention.options.temperature=0.5: the estimator 'reinforce' has no temperature; leave it out, or set",
+    ),
+    (
+        ["model.attention.name=coverage", "model.attention.options={kind: linguistic, coverage_size: 3}"],
+        "model.attention.options.coverage_size=3: coverage of the kind 'linguistic' is a single number; leave it out",
+    ),
+    (
+        ["model.attention.name=coverage", "model.attention.options={fertility: true}"],
+        "model.attention.options.fertility=True: coverage of the kind 'neural' has no fertility; leave it out, or set",
+    ),
+    (
+        ["model.attention.name=coverage", "model.attention.options={max_fertility: 3}"],
+        "model.attention.options.max_fertility=3.0: coverage of the kind 'neural' has no fertility; leave it out, or",
+    ),
+    (
+        [
+            "model.attention.name=coverage",
+            "model.attention.options={kind: linguistic, fertility: false, max_fertility: 3}",
+        ],
+        "model.attention.options.max_fertility=3.0: there is no fertility; leave it out, or set",
+    ),
+    (
+        ["model.output.name=lexicon", "model.output.options={variant: interpolation, epsilon: 0.1}"],
+        "model.output.options.epsilon=0.1: the variant 'interpolation' has no epsilon; leave it out, or set",
+    ),
+    *(
+        (
+            [f"model.attention.name={name}", "model.attention.normalizer=sparsemax"],
+            f"model.attention.normalizer='sparsemax': model.attention.name='{name}' has no scores to normalize; set",
+        )
+        for name in ("fixed", "initial", "monotonic")
+    ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
     (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know when training ends"),
@@ -121,6 +167,10 @@ WRONG = [
     ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']: expected a prefix or two files"),
     ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenize it"),
 ]
+
+
+def test_the_cell_that_an_encoders_name_implies_may_be_set_too() -> None:
+    check_config(load_config(["quickstart"], ["model.encoder.name=bilstm", "model.encoder.cell=lstm"]))
 
 
 @pytest.mark.parametrize(("settings", "message"), WRONG)

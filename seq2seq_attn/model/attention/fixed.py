@@ -25,6 +25,7 @@ class Fixed(Attention):
     """
 
     is_positional = False
+    has_scores = False
 
     def __init__(self, memory_size: int, dropout: float) -> None:
         super().__init__(memory_size)
@@ -41,5 +42,5 @@ class Fixed(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer, dropout: DropoutRate = 0.0) -> Fixed:
-    """The normalizer is not used."""
+    """There is nothing to normalize."""
     return Fixed(memory_size, dropout)

@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import (
     Attended,
     Attention,
@@ -119,8 +120,14 @@ def build(
     normalizer: Normalizer,
     attention_size: Size | None = None,
     estimator: Estimator = "straight_through",
-    temperature: Temperature = 1.0,
+    temperature: Temperature | None = None,
 ) -> Hard:
-    """`attention_size` defaults to the query size; `temperature` is for the estimator `straight_through`."""
-    tau = temperature if estimator == "straight_through" else None
+    """`attention_size` defaults to the query size; `temperature`, by default 1, is for the estimator
+    `straight_through`. Raises UsageError where there is none to set."""
+    if estimator == "reinforce" and temperature is not None:
+        raise UsageError(
+            f"model.attention.options.temperature={temperature}: the estimator 'reinforce' has no temperature; leave "
+            "it out, or set model.attention.options.estimator=straight_through"
+        )
+    tau = (temperature or 1.0) if estimator == "straight_through" else None
     return Hard(query_size, memory_size, attention_size or query_size, tau, normalizer)

@@ -1,7 +1,6 @@
 """No attention, initial state only: the decoder sees the source through its initial state, and never again.
 
-(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so the source enters neither steps nor
-readout, and is forgotten on the way.
+(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so steps and readout never read the source.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ class InitialOnly(Attention):
     """A memory of one empty position."""
 
     is_positional = False
+    has_scores = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
@@ -29,5 +29,5 @@ class InitialOnly(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> InitialOnly:
-    """No options. The normalizer is not used."""
+    """No options. There is nothing to normalize."""
     return InitialOnly(context_size=0)

@@ -47,6 +47,8 @@ class Monotonic(Attention):
         noise: standard deviation of what is added to the scores in training.
     """
 
+    has_scores = False
+
     def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)

@@ -39,7 +39,7 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def hidden(self, state: Any) -> Tensor:
-        """`hidden_BH`: what others see of a state."""
+        """`hidden_BH`, the cell's output."""
 
 
 class GatedCell(Cell):

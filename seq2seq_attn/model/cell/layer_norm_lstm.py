@@ -10,20 +10,12 @@ at first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.model.cell.base import NormalizedCell
-
-
-class State(NamedTuple):
-    """Hidden state and cell memory."""
-
-    hidden_BH: Tensor
-    memory_BH: Tensor
-    """c in the formula"""
+from seq2seq_attn.model.cell.lstm import State
 
 
 class LayerNormLSTM(NormalizedCell):
@@ -43,7 +35,7 @@ class LayerNormLSTM(NormalizedCell):
         i, f, g, o = wide_BP.chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
-        return State(hidden_BH.to(state.hidden_BH.dtype), memory_BH)
+        return State(hidden_BH, memory_BH)
 
     def hidden(self, state: State) -> Tensor:
         """h, without the memory."""

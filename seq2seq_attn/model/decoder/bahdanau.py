@@ -9,24 +9,15 @@ is the query and is read by f; the first layer reads embedding and context.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.readout import Bridge, Readout
 from seq2seq_attn.model.stack import build_stack
-
-
-class State(NamedTuple):
-    """The states of the cell and of the attention."""
-
-    cell: Any
-    attention: Any
 
 
 class Bahdanau(Decoder):

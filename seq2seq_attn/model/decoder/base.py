@@ -23,7 +23,7 @@ class Memory(NamedTuple):
     """The data that all steps of a source batch share; batch-first."""
 
     attention: Any
-    """the attention's memory"""
+    """the attention's memory; None in `Outputs.rows`"""
     source_ids_BS: Tensor
     """int64"""
     surface_ids_BS: Tensor
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
 
     @classmethod
     def of(cls, attention: Any, source: SourceBatch) -> Memory:
-        """From what the attention prepared of a source batch."""
+        """The memory, from the attention's part and the source batch."""
         return cls(attention, source.ids_BS, source.surface_ids_BS)
 
 
@@ -64,6 +64,13 @@ class StepOutput(NamedTuple):
     """None: the output does not ask for it (`Output.needs_history`)"""
 
 
+class State(NamedTuple):
+    """The state of most decoders: those of the cell and of the attention."""
+
+    cell: Any
+    attention: Any
+
+
 class Decoder(nn.Module, ABC):
     """`attention` is queried at every step; `feature_size` is the width F of the features."""
 
@@ -78,7 +85,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """Read the previous token's embedding and go on by one step."""
+        """One step, from the previous token's embedding."""
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """The features [..., F] of any hidden states [..., H], contexts [..., M] and embeddings [..., E]: of a step, or

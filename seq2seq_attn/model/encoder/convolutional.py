@@ -33,7 +33,8 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_p
 
 
 class Convolutional(Encoder):
-    """Two stacks of convolutions over words and positions, with dropout before each convolution and on what they give.
+    """Two stacks of convolutions over words and positions, with dropout before each convolution and on the output of
+    each stack.
 
     Args:
         hidden_size: H.

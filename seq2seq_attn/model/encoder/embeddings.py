@@ -22,7 +22,7 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
 class Embeddings(Encoder):
-    """Words and positions through one linear layer, with dropout on what it gives."""
+    """One linear layer over word and position embeddings, with dropout on its output."""
 
     def __init__(self, embedding: SourceEmbedding, *, memory_size: int, num_positions: int, dropout: float) -> None:
         super().__init__(memory_size)

@@ -60,10 +60,10 @@ class SelfAttention(Encoder):
 
 
 def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
-    """The position encodings of section 3.5, [S, M], with all sines first."""
+    """The position encodings of section 3.5, [S, M], with all sines first; `size` is even."""
     positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
     rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
-    return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1)[:, :size].to(like.dtype)
+    return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(like.dtype)
 
 
 def build(

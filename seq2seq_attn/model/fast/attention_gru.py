@@ -19,22 +19,24 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
 from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
 
 
 class _Additive:
-    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding."""
+    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding. The r of
+    `num_kept` steps are kept: of all steps, or, without a backward pass, of one."""
 
-    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_steps: int) -> None:
+    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys = keys_BSA * -2.0
         self.weight = score_weight_A
         self.penalty = penalty_BS
-        self.sigmoids_TBSA = keys_BSA.new_empty(num_steps, *keys_BSA.shape)
+        self.sigmoids_TBSA = keys_BSA.new_empty(num_kept, *keys_BSA.shape)
 
     def forward(self, step: int, query: Tensor) -> Tensor:
-        sigmoid_BSA = self.sigmoids_TBSA[step]
+        sigmoid_BSA = self.sigmoids_TBSA[step % len(self.sigmoids_TBSA)]
         torch.add(self.keys, query.unsqueeze(1), alpha=-2, out=sigmoid_BSA).sigmoid_()
         scores = torch.addmv(self.penalty.view(-1), sigmoid_BSA.flatten(0, 1), self.weight, alpha=-2)
         return scores.view(self.penalty.shape)
@@ -58,16 +60,16 @@ class _Additive:
 
 
 class _Dot:
-    """scale * keys . q, where q is the query's projection or the query itself."""
+    """scale * keys . q, where q is the query's projection or the query itself. The q of `num_kept` steps are kept."""
 
-    def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_steps: int) -> None:
+    def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys, self.scale, self.penalty = keys_BSA, scale, penalty_BS
         batch, positions, size = keys_BSA.shape
-        self.queries_TBA = keys_BSA.new_empty(num_steps, batch, size)
-        self.grad_scores_TBS = keys_BSA.new_empty(num_steps, batch, positions)
+        self.queries_TBA = keys_BSA.new_empty(num_kept, batch, size)
+        self.grad_scores_TBS = keys_BSA.new_empty(num_kept, batch, positions)
 
     def forward(self, step: int, query: Tensor) -> Tensor:
-        self.queries_TBA[step] = query
+        self.queries_TBA[step % len(self.queries_TBA)] = query
         penalty, keys = self.penalty.unsqueeze(1), self.keys.transpose(1, 2)
         return torch.baddbmm(penalty, query.unsqueeze(1), keys, alpha=self.scale).squeeze(1)
 
@@ -80,7 +82,7 @@ class _Dot:
 
 
 class _Unroll(torch.autograd.Function):
-    """states_TBH and weights_TBS; see `unroll_fast` for the arguments."""
+    """states_TBH and weights_TBS; see `unroll_attention_gru` for the arguments."""
 
     @staticmethod
     def forward(
@@ -95,9 +97,11 @@ class _Unroll(torch.autograd.Function):
         recurrent_bias_P: Tensor,
         query_weight_AH: Tensor | None,
         score_weight_A: Tensor | None,
+        needs_grad: bool,
     ) -> tuple[Tensor, Tensor]:
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
+        num_kept = num_steps if needs_grad and any(ctx.needs_input_grad) else 1
         keys, projected = keys_BSA.to(wide), projected_BSP.to(wide)
         weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
         weight_low = weight.to(low)
@@ -105,22 +109,22 @@ class _Unroll(torch.autograd.Function):
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
         score: _Additive | _Dot
         if isinstance(kind, DotScore):
-            score = _Dot(keys, kind.scale, penalty, num_steps)
+            score = _Dot(keys, kind.scale, penalty, num_kept)
         else:
             assert score_weight_A is not None
-            score = _Additive(keys, score_weight_A, penalty, num_steps)
+            score = _Additive(keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         states_low = low_copy(states, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
         gates = gates_TBP.to(wide, copy=True)
-        both_low = torch.empty((num_steps, num_rows, len(weight)), dtype=low, device=states.device)
+        both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
                 hidden, weights_BS = states[t], weights_TBS[t]
                 if states_low is not states:
                     states_low[t] = hidden
-                both = torch.addmm(bias, states_low[t], weight_low.t(), out=both_low[t]).to(wide)
+                both = torch.addmm(bias, states_low[t], weight_low.t(), out=both_low[t % num_kept]).to(wide)
                 scores_BS = score.forward(t, hidden if query_weight_AH is None else both[:, 3 * size :])
                 torch.softmax(scores_BS, dim=-1, out=weights_BS)
                 gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
@@ -132,6 +136,7 @@ class _Unroll(torch.autograd.Function):
         return states[1:], weights_TBS
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weights = grads
         states, states_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
@@ -176,6 +181,7 @@ class _Unroll(torch.autograd.Function):
             grad_bias,
             grad_weight[3 * size :] if ctx.num_queries else None,
             grad_score_weight,
+            None,
         )
 
 
@@ -214,5 +220,6 @@ def unroll_attention_gru(
         recurrent_bias_P,
         score.query_weight_AH,
         score.score_weight_A if isinstance(score, AdditiveScore) else None,
+        torch.is_grad_enabled(),  # inside a Function it is always off
     )
     return result

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
@@ -96,6 +97,7 @@ class _Unroll(torch.autograd.Function):
         return states[1:]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         (grad_states,) = grads
         states, states_low, gates_TDBP, recurrent_TDBP, weight = ctx.saved_tensors

@@ -41,10 +41,14 @@ class FixedContext(NamedTuple):
 
 
 Score = AdditiveScore | DotScore | FixedContext
+KNOWN = (Additive, Bilinear, Dot, Fixed, InitialOnly, KeyValue, ScaledDot, Slots, Uniform)
 
 
 def known_score(attention: Attention) -> Score | None:
-    """The score of a variant; None if there is no fast path for it, or its normalizer is not softmax."""
+    """The score of a variant; None if there is no fast path for it, or its normalizer is not softmax. A subclass
+    has none: its step may be another."""
+    if type(attention) not in KNOWN:
+        return None
     if isinstance(attention, Fixed | InitialOnly | Uniform):
         return FixedContext()
     if getattr(attention, "normalizer", None) is not softmax.weights:

@@ -31,6 +31,7 @@ from seq2seq_attn.model.fast.gru import tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
 from seq2seq_attn.model.output.softmax import Softmax
+from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
@@ -89,8 +90,10 @@ class Shared(NamedTuple):
     projected context as a single position"""
     keys_BSA: Tensor | None
     """the keys, times the score's factor; None for a fixed context"""
-    padding_BS: Tensor
-    """bool, True = padding; for a fixed context, its weights instead"""
+    padding_BS: Tensor | None
+    """bool, True = padding; None for a fixed context"""
+    weights_BS: Tensor | None
+    """those of a fixed context; None for others"""
 
 
 class FastState(NamedTuple):
@@ -159,12 +162,9 @@ class FastStep:
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         """See `StepModel.reorder`."""
         shared, num_rows = state.shared, state.rows_per_sentence
-        num_sentences = len(shared.values_BSX)
         sentences_B = index_R[::num_rows] // num_rows
-        if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
-            keys_BSA = None if shared.keys_BSA is None else shared.keys_BSA.index_select(0, sentences_B)
-            values_BSX = shared.values_BSX.index_select(0, sentences_B)
-            shared = Shared(values_BSX, keys_BSA, shared.padding_BS.index_select(0, sentences_B))
+        if not torch.equal(sentences_B, torch.arange(len(shared.values_BSX), device=index_R.device)):
+            shared = select_rows(shared, sentences_B)
         return FastState(state.hidden_RH.index_select(0, index_R), shared, num_rows)
 
     # ---- parts ----
@@ -173,22 +173,24 @@ class FastStep:
         """Convert the attention's memory for the steps."""
         if isinstance(self._score, FixedContext):
             fixed_BX = self._project(self._from_context, memory.context_BM.to(hidden_BH.dtype))
-            return Shared(fixed_BX.unsqueeze(1), None, memory.weights_BS)
+            return Shared(fixed_BX.unsqueeze(1), None, None, memory.weights_BS)
         values_BSM = memory.values_BSM.to(hidden_BH.dtype)
         factor = self._score.scale if isinstance(self._score, DotScore) else -2.0
         keys_BSA = memory.keys_BSA.to(hidden_BH.dtype) * factor
         if rows_per_sentence > 1:
             flat = self._project(self._from_context, values_BSM.flatten(0, 1))
             values_BSM = flat.view(*values_BSM.shape[:2], -1)
-        return Shared(values_BSM, keys_BSA, ~memory.mask_BS)
+        return Shared(values_BSM, keys_BSA, ~memory.mask_BS, None)
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
         """The projected contexts, [R, X], and the weights."""
         shared, num_rows = state.shared, state.rows_per_sentence
         num_sentences = len(shared.values_BSX)
-        if shared.keys_BSA is None:
-            weights_BKS = shared.padding_BS.unsqueeze(1).expand(-1, num_rows, -1)
+        if shared.weights_BS is not None:
+            weights_BKS = shared.weights_BS.unsqueeze(1).expand(-1, num_rows, -1)
             return shared.values_BSX.expand(-1, num_rows, -1).flatten(0, 1), weights_BKS
+        assert shared.keys_BSA is not None
+        assert shared.padding_BS is not None
         query_BKA = query.view(num_sentences, num_rows, -1)
         if isinstance(self._score, DotScore):
             scores_BKS = torch.bmm(query_BKA, shared.keys_BSA.transpose(1, 2))

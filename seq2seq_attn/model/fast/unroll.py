@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.cell.gru import GRU
-from seq2seq_attn.model.decoder.bahdanau import Bahdanau, State
-from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.decoder.bahdanau import Bahdanau
+from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.fast.attention_gru import unroll_attention_gru
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score

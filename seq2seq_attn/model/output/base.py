@@ -62,13 +62,14 @@ class Outputs(NamedTuple):
     objectives that compare directions"""
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
-        """The steps that predict the chosen target tokens, and the memory of their sentences, row by row."""
+        """The steps that predict the chosen target tokens, and the memory of their sentences, row by row. The
+        attention's memory, of which each row would get a copy, is left out: outputs do not read it."""
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
         history = self._history(positions_N)
         step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
-        return step, select_rows(self.memory, positions_N % self.hidden_TBH.shape[1])
+        return step, select_rows(self.memory._replace(attention=None), positions_N % self.hidden_TBH.shape[1])
 
     def _history(self, positions_N: Tensor) -> History | None:
         """Of the steps at these positions; later steps are padding."""
@@ -173,20 +174,25 @@ class ScoredOutput(Output):
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """See `Output.loss`."""
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
-        is_real_N = outputs.targets_N != PAD
-        smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
-        loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
-        return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+        return smoothed_loss(log_probs_N, means_N, outputs, batch, label_smoothing)
 
     def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         targets_N = self.targets(outputs, batch)
-        # the attention's memory, of which each row would get a copy, is not read
-        outputs = outputs._replace(memory=outputs.memory._replace(attention=None))
         cells_of_row = self.projection.out_features * self.num_softmaxes(outputs.weights_TBS.shape[2])
         num_rows = max(1, CHUNK_CELLS // cells_of_row)
         for first in range(0, len(targets_N), num_rows):
             chosen = slice(first, first + num_rows)
             yield self.score(*outputs.rows(chosen), targets_N[chosen])
+
+
+def smoothed_loss(
+    log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, batch: Batch, label_smoothing: float
+) -> BatchLoss:
+    """The loss of `ScoredOutput`, from log p of the target tokens and m."""
+    is_real_N = outputs.targets_N != PAD
+    smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
+    loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
+    return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
 
 
 def score_logits(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, zero_padding
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits, wide
@@ -33,8 +34,12 @@ class Lexical(ScoredOutput):
         self.lexical_projection = nn.Linear(embedding_size, num_ids, bias=False)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
-        """`embedded_BSE`, 0 on padding."""
-        assert encoded.embedded_BSE is not None
+        """`embedded_BSE`, 0 on padding. Raises UsageError where the encoder gives none."""
+        if encoded.embedded_BSE is None:
+            raise UsageError(
+                "model.output.name='lexical': reads the embeddings of source tokens, and this encoder leaves "
+                "`Encoded.embedded_BSE` out; return it, or choose output 'softmax'"
+            )
         return zero_padding(encoded.embedded_BSE, encoded.mask_BS)
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:

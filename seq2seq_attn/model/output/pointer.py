@@ -11,13 +11,12 @@ parameters but the attention's. The label smoothing eps is over the |x| source p
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, surface_targets, wide
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets, wide
 from seq2seq_attn.text.vocab import PAD
 
 LEAST_WEIGHT = 1e-20
@@ -25,7 +24,7 @@ LEAST_WEIGHT = 1e-20
 
 
 class Pointer(Output):
-    """No layers: the attention does the work."""
+    """No parameters: the attention weights are the probabilities."""
 
     copies_source = True
     needs_weights = True
@@ -47,17 +46,13 @@ class Pointer(Output):
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """Cross-entropy over the source positions of each row."""
-        # the attention's memory, of which each row would get a copy, is not read
-        step, memory = outputs._replace(memory=outputs.memory._replace(attention=None)).rows(slice(None))
+        step, memory = outputs.rows(slice(None))
         targets_N, weights_NS, surface_NS = self.targets(outputs, batch), _positive(step, memory), memory.surface_ids_BS
         least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
         log_probs_N = (least_N + (weights_NS * (surface_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
         is_source_NS = surface_NS != PAD
         means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
-        smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
-        is_real_N = outputs.targets_N != PAD
-        loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
-        return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+        return smoothed_loss(log_probs_N, means_N, outputs, batch, label_smoothing)
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:

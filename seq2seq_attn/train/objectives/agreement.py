@@ -8,8 +8,8 @@ source position s in the second (alpha in the paper). Both have EOS as a positio
 minimizes L_xy + w L + L_yx, as the paper does with gamma for w, but with each loss as a mean: L_xy and L over target
 tokens, L_yx over source tokens. L is between -1 and 0.
 
-The second model has the settings of the first and is no part of it: `train/reverse.py` says where it is saved. It is
-always trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
+The second model has the same settings and its own weights; `train/reverse.py` says where it is saved. It is always
+trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
 trained as they would be alone. An update takes twice the time.
 
 In our measurements (docs/attention.md) the bonus makes the weights sharp, and BLEU falls.

@@ -53,8 +53,8 @@ class Objective(ABC):
 
     @abstractmethod
     def count(self, batch: Batch) -> int:
-        """How many terms a batch adds up: what the sum is divided by. It is asked before the forward pass, with the
-        batch on the CPU, as an update must know it for all its micro-batches before the first backward pass."""
+        """The number of terms of a batch, by which the sum is divided. Called before the forward pass, with the batch
+        on the CPU, as an update must know it for all its micro-batches before the first backward pass."""
 
     @abstractmethod
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.output.base import CHUNK_CELLS, Outputs
+from seq2seq_attn.model.output.base import ROWS_AT_ONCE, Outputs
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -39,9 +39,8 @@ class RDrop(Objective):
         is_first_N = outputs.positions_N % len(batch.tgt_out_BT) % 2 == 0
         # the same tokens in the same order, as nothing is fed back (`train/check.py`)
         first_I, second_I = ((is_real_N & is_pass_N).nonzero().squeeze(1) for is_pass_N in (is_first_N, ~is_first_N))
-        num_at_once = max(1, CHUNK_CELLS // outputs.log_probs_of(first_I[:1]).shape[1])
         total = outputs.features_NF.new_zeros((), dtype=torch.float32)
-        for first, second in zip(torch.split(first_I, num_at_once), torch.split(second_I, num_at_once), strict=True):
+        for first, second in zip(torch.split(first_I, ROWS_AT_ONCE), torch.split(second_I, ROWS_AT_ONCE), strict=True):
             total = total + _divergence(outputs.log_probs_of(first), outputs.log_probs_of(second))
         return total
 

@@ -23,7 +23,8 @@ def test_it_remembers_more_than_the_last_step(build, encoded, source, queries):
 
 @pytest.mark.parametrize("fertility", [True, False])
 def test_linguistic_coverage_adds_up_weights_by_fertility(build, encoded, source, queries, fertility):
-    attention = build("coverage", kind="linguistic", fertility=fertility, max_fertility=3.0)
+    options = {"max_fertility": 3.0} if fertility else {"fertility": False}
+    attention = build("coverage", kind="linguistic", **options)
     memory, state = attention.prepare(encoded, source)
     covered = [0.0] * 5
     for query in queries:

@@ -1,13 +1,20 @@
 """The fast unroll is the plain one: outputs, gradients, and a loss curve."""
 
 import gc
+import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
+from seq2seq_attn.model.attention.additive import Additive
+from seq2seq_attn.model.attention.base import Attended, attend
 from seq2seq_attn.model.fast import unroll as fast_unroll
+from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
+from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import known_score
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import batch_loss
@@ -74,6 +81,49 @@ def test_known_scores(make_model):
         model = make_model(name)
         assert speed.find("unroll", model, 1.0) is fast_unroll.unroll, name
         assert speed.find("unroll", model, 0.9) is None, name  # choices are fed back
+
+
+class Even(Additive):
+    """A variant of a user's own: the inherited scores are not read."""
+
+    def step(self, query_BH, memory, state):
+        scores_BS = torch.zeros(memory.mask_BS.shape, dtype=query_BH.dtype)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+
+
+def test_a_subclass_has_no_fast_path_of_its_parent(make_model, batch):
+    model = make_model().eval()
+    model.decoder.attention.__class__ = Even
+    assert known_score(model.decoder.attention) is None
+    loss = batch_loss(model, batch).loss_sum
+    with speed.plain():
+        torch.testing.assert_close(loss, batch_loss(model, batch).loss_sum)
+
+
+@pytest.mark.parametrize("name", ["additive", "scaled_dot"])
+def test_without_gradients_nothing_is_kept_for_them(make_model, batch, name):
+    """Forced decoding of long sentences: [T, B, S, A] would be gigabytes."""
+    model = make_model(name).eval()
+    expected = model(batch)
+    with torch.no_grad(), Largest() as largest:
+        found = model(batch)
+    num_steps, *shape_BS = expected.weights_TBS.shape
+    size = model.decoder.attention.query_projection.out_features
+    assert largest.numel < num_steps * math.prod(shape_BS) * size
+    for field in ("features_NF", "hidden_TBH", "weights_TBS"):
+        torch.testing.assert_close(getattr(found, field), getattr(expected, field))
+
+
+class Largest(TorchDispatchMode):
+    """Keeps the number of elements of the largest tensor that is made."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        sizes = [one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)]
+        self.numel = max([self.numel, *sizes])
+        return made
 
 
 def test_passes_leave_no_tensors_alive(make_model, batch):
@@ -143,3 +193,26 @@ def test_gradcheck_through_weights_and_states(make_model, name):
 
     used = [p for n, p in model.decoder.named_parameters() if n.startswith(("cell", "attention"))]
     assert torch.autograd.gradcheck(run, (embedded, *used), fast_mode=True)
+
+
+@pytest.mark.parametrize("name", ["attention_gru", "gru", "cross_entropy"])
+def test_a_second_derivative_is_refused(make_model, batch, name):
+    """The hand-written backward passes cannot be differentiated: the result would be silently wrong."""
+
+    def tensor(*shape):
+        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+    if name == "attention_gru":
+        model = make_model().eval()
+        memory, state = model.prepare(batch.source)
+        inputs = tensor(2, 5, 11)
+        found, *_ = fast_unroll.unroll_decoder(model.decoder, inputs, state, memory)
+    elif name == "gru":
+        inputs = tensor(3, 1, 2, 6)
+        found = gru_unroll(inputs, tensor(1, 2, 2), tensor(1, 6, 2), tensor(1, 6))
+    else:
+        inputs = tensor(3, 5)
+        found, _ = chunked_cross_entropy(inputs, tensor(7, 5), tensor(7), torch.tensor([1, 2, 3]))
+    [gradient] = torch.autograd.grad(found.square().sum(), inputs, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()

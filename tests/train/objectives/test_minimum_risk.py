@@ -91,6 +91,16 @@ def test_every_pair_is_followed_by_its_samples(model: Seq2Seq) -> None:
     assert rows_of(with_samples(model, batch, 3)) == rows_of(drawn)
 
 
+def test_samples_leave_nothing_in_the_cache_of_autocast(model: Seq2Seq) -> None:
+    """An inference tensor in it would fail in the backward pass of the update around."""
+    is_enabled = []
+    model.encoder.register_forward_hook(lambda *_: is_enabled.append(torch.is_autocast_cache_enabled()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with_samples(model, collate(SOURCES, TARGETS, range(3)), 2)
+        assert torch.is_autocast_cache_enabled()
+    assert is_enabled == [False]
+
+
 def test_a_translation_unlike_the_reference_loses_probability(model: Seq2Seq) -> None:
     objective = minimum_risk.build(sharpness=1.0, num_samples=1)
     batch = collate([[5, 6]] * 2, [[7, 8], [9, 10]], range(2))
