@@ -36,6 +36,8 @@ MEASURES = {
     "bleu_tutorial": "BLEU, tutorial's",
     "chrf": "chrF",
 }
+DIRECTION = ["de", "en"]
+"""of the rows of README that do not name theirs"""
 TRAINED_ON = {"A": "29,000 pairs", "B": "29,000 pairs and captions of task 2"}
 """by track"""
 Records = dict[str, Record]
@@ -77,6 +79,7 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
         "name": name,
         **({"chosen_on": chosen_on} if chosen_on else {}),
         "runs": runs,
+        "languages": [report["languages"]["source"], report["languages"]["target"]],
         "length": report["length"],
         "sets": report["sets"],
     }
@@ -110,12 +113,13 @@ def summary_rows(records: Records) -> Iterator[tuple[Record, Record, Record, Rec
 def render_readme(records: Records) -> str:
     """The block of README: one table, then where the rest is."""
     rows = []
-    for _, test, run, scores in summary_rows(records):
+    for value, test, run, scores in summary_rows(records):
+        languages = value.get("languages", DIRECTION)
         cells = [
-            f"`{run['config']}`",
+            f"`{run['config']}`" + (f", {' to '.join(languages)}" if languages != DIRECTION else ""),
             f"`{run['attention']}`",
             f"{test['name']} ({test['num_pairs']})",
-            interval(scores["bleu"]),
+            "" if run["lowercases"] else interval(scores["bleu"]),
             f"{scores['bleu_tutorial']['score']:.1f}" if "bleu_tutorial" in scores else "",
             str(run["search"]["beam_size"]),
             number(run["training"]["minutes"], "{:.0f}") + ("" if run["training"].get("is_finished", True) else " *"),
@@ -199,10 +203,10 @@ def render_page(records: Records) -> str:
 
 
 def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
-    """BLEU of each bucket; p of the paired bootstrap against the first run."""
+    """The first measure of each bucket; p of the paired bootstrap against the first run."""
     rows = []
     for bucket in test["buckets"]:
-        runs = next(m["runs"] for m in bucket["measures"] if m["name"] == "bleu")
+        runs = bucket["measures"][0]["runs"]
         p_values = [f"{run['paired_bootstrap']['p_value']:.4f}" for run in runs[1:]]
         thin = " (thin)" if bucket["is_thin"] else ""
         rows.append([f"{bucket['label']}{thin}", str(bucket["num_pairs"]), *map(interval, runs), *p_values])
