@@ -54,7 +54,7 @@ _CLOCKS_DIFFER_BY_S = 24 * 3600.0
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
     *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*"),
-    *("*.png", "*-by-length*.svg", "*-by-length*.pdf"),
+    *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
     *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", "last", "hyps", REVERSE),
 )
 

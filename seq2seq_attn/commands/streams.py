@@ -118,7 +118,12 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
             raise UsageError(f"{option} {path}: this is the input file; name another one")
         taken[identity] = option
         if not is_stream:
-            check_writable(Path(path))
+            check_writable(_written(Path(path)))
+
+
+def _written(path: Path) -> Path:
+    """The file that an output goes to. A link that a user names is written through, and stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _identity(file: Path | TextIO | None) -> object:
@@ -171,7 +176,7 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
     try:
         is_plain = not path.exists() or stat.S_ISREG(path.stat().st_mode)
         with ExitStack() as stack:
-            target = stack.enter_context(atomic_path(path)) if is_plain else path
+            target = stack.enter_context(atomic_path(_written(path))) if is_plain else path
             stream: BinaryIO = stack.enter_context(target.open("wb"))
             if path.suffix == ".gz":
                 stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))

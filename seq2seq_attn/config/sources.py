@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config.explain import shorten, shorten_key, unknown_key
+from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
@@ -17,6 +18,11 @@ _MAX_NAME = 300
 _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
+_DEFAULT_VARIANTS: dict[str, str] = {
+    axis: section["name"]
+    for axis, section in ModelConfig().model_dump().items()
+    if isinstance(section, dict) and "options" in section
+}
 
 
 def packaged_config_names() -> list[str]:
@@ -44,20 +50,23 @@ def read_source(source: str) -> dict[str, Any]:
     return _read(source, seen=(), read={})
 
 
-def merge(base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True) -> dict[str, Any]:
+def merge(
+    base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True, default: str | None = None
+) -> dict[str, Any]:
     """`base` overlaid with `overlay`, section by section.
 
     Options belong to their variant, so another variant's name drops the options of `base`. Where `base` gives options
-    without a name, they are those of the default variant; or, if it is not complete, of the variant of `overlay`.
+    without a name, they are those of the `default` variant; or, if it is not complete, of the variant of `overlay`.
     """
     merged = dict(base)
     for key, value in overlay.items():
         old = merged.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            value = merge(old, value, is_complete=is_complete)
+            value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
         merged[key] = value
+    former = base.get("name", default)
     has_variant = "options" in base and (is_complete or "name" in base)
-    if has_variant and overlay.get("name", base.get("name")) != base.get("name"):
+    if has_variant and overlay.get("name", former) != former:
         merged["options"] = overlay.get("options", {})
     return merged
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, P
 from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, sha256_of, write_checked_json
+from seq2seq_attn.files import naming, sha256_of, temporary_name, write_checked_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -285,13 +285,14 @@ def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
     """A temporary folder that replaces `directory` once it is complete."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):
-        if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
-            shutil.rmtree(left_over, ignore_errors=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".tmp", dir=directory.parent))
+        with suppress(FileNotFoundError):  # another process may have finished with it
+            if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
+                shutil.rmtree(left_over, ignore_errors=True)
+    temporary = temporary_name(directory)
+    temporary.mkdir()
     try:
         with naming(directory):
             yield temporary
-        temporary.chmod(0o755)  # mkdtemp makes 0700: prepared data may be shared
         if directory.exists():
             try:
                 _open(directory, digest)

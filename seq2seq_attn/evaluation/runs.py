@@ -35,6 +35,8 @@ from seq2seq_attn.translate.translator import Translator, load
 log = logging.getLogger(__name__)
 
 _LINES_HASH = "hypotheses_sha256"
+_WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
+"""search options that do not decide the best translation"""
 
 
 @dataclass(frozen=True)
@@ -189,13 +191,14 @@ class EvaluatedRun:
             "beam_size": "beam",
             "length_penalty": "penalty",
             "max_length_ratio": "ratio",
+            "max_length_extra": "extra",
             "coverage_penalty": "coverage",
             "no_repeat_ngram": "ngram",
         }
         parts = [
             f".{words[key]}{value:g}"
-            for key, value in self._search_values.items()
-            if value != getattr(self._config.search, key)
+            for key in words
+            if (value := getattr(self._search, key)) != getattr(self._config.search, key)
         ]
         return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
 
@@ -231,7 +234,7 @@ class EvaluatedRun:
 
     def _how_made(self, one: EvaluationSet) -> dict[str, Any]:
         return {
-            **self._search_values,
+            **self._search.model_dump(exclude=_WITHOUT_EFFECT),
             **({"max_source_length": self._max_source_length(one)} if one.stitch > 1 else {}),
             "precision": self._precision,
             "model_sha256": self._model_hash,
@@ -273,11 +276,10 @@ def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
     try:
         note = read_checked_json(path.with_suffix(".json"))
-        if {key: note.get(key) for key in made_by} != made_by:
+        counts, digest = LineCounts.from_dict(note), note.pop(_LINES_HASH)
+        if note != {**made_by, **counts.to_dict()} or sha256_of(path) != digest:
             return None
-        if sha256_of(path) != note[_LINES_HASH]:
-            return None
-        lines, counts = read_lines(path), LineCounts.from_dict(note)
+        lines = read_lines(path)
     except (KeyError, OSError, UserError):  # damaged, or written before notes had counts
         return None
     return (lines, counts) if len(lines) == num_lines else None

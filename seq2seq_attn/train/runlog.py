@@ -46,8 +46,9 @@ class RunLog:
         path = directory / METRICS
         self._stream = path.open("wb" if position is None else "ab")
         if position is not None:
-            self._stream.truncate(position)
-            self._stream.seek(position)
+            kept = min(position, path.stat().st_size)  # beyond the end, `truncate` would add zeros
+            self._stream.truncate(kept)
+            self._stream.seek(kept)
         self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)
         self._handler = _LogFile(directory / TRAIN_LOG, mode="w" if position is None else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

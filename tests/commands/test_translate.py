@@ -348,6 +348,28 @@ def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None
     translate(input=tmp_path / "stdin", output=tmp_path / "stdout", run=run.path)
 
 
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("output", "out.txt"),
+        ("alignment", "out.txt"),
+        *(("attention", f"out{kind}") for kind in (".npz", ".html", ".png")),
+    ],
+)
+def test_an_output_that_is_a_link_is_written_through(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / name).write_text("old")
+    link = tmp_path / name
+    link.symlink_to(Path("real") / name)
+    translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
+    assert link.is_symlink()
+    assert (tmp_path / "real" / name).read_bytes() not in (b"", b"old")
+    link.unlink()
+    link.symlink_to(tmp_path / "absent" / name)
+    with pytest.raises(UserError, match=f"{name}: there is no folder {tmp_path}/absent"):
+        translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("option", ["output", "alignment", "attention"])
 def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> None:
     path = tmp_path / "nowhere" / "out.npz"

@@ -7,15 +7,18 @@ import io
 import os
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from seq2seq_attn.captions import generator
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import prepare
 from seq2seq_attn.data.pipeline import chunks
 from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_checked_json, write_checked_json
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -243,6 +246,32 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     assert not killed.exists()
 
 
+def test_a_temporary_folder_of_another_process_may_vanish(make_config, tmp_path, monkeypatch):
+    parent = tmp_path / "data" / "prepared"
+    parent.mkdir(parents=True)
+    gone = parent / ".files-123456789abc.xyz.tmp"
+    real = Path.glob
+
+    def with_one_more(path, pattern):
+        yield from real(path, pattern)
+        if path == parent:
+            yield gone
+
+    monkeypatch.setattr(Path, "glob", with_one_more)
+    assert prepare_corpus(make_config()).directory.is_dir()
+
+
+def test_a_prepared_folder_has_the_mode_that_the_user_wants(make_config):
+    former = os.umask(0o077)
+    try:
+        directory = prepare_corpus(make_config()).directory
+    finally:
+        os.umask(former)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (directory, *directory.iterdir())}
+    assert modes.pop(directory.name) == 0o700
+    assert set(modes.values()) == {0o600}
+
+
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
     real = CorpusBuilder.finish
     others = []
@@ -428,6 +457,17 @@ def test_captions_in_the_other_direction_are_the_same_pairs(make_config):
         assert back.text(split) == there.text(split)[::-1]
         pairs = [sorted(link.split("-")[::-1] for link in line.split()) for line in there.links(split)]
         assert [sorted(link.split("-") for link in line.split()) for line in back.links(split)] == pairs
+
+
+def test_another_process_that_writes_the_captions_leaves_the_links_of_the_other_direction(make_config, monkeypatch):
+    sizes = {"num_train": 8, "num_valid": 2, "num_test": 3}
+    languages = {"source_language": "en", "target_language": "de"}
+    raw = find_raw_corpus(make_config(corpus="captions", captions=sizes, **languages).data)
+    raw.files()
+    before = {split: path.read_text() for split, path in raw.links().items()}
+    monkeypatch.setattr(generator, "write_corpus", lambda *_, **__: None)  # the other one wrote just before
+    raw.files()
+    assert {split: path.read_text() for split, path in raw.links().items()} == before
 
 
 def test_multi30k(multi30k_dir, tmp_path):
