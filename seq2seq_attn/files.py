@@ -76,6 +76,21 @@ def check_writable(path: Path) -> None:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
+def file_identity(path: Path) -> object:
+    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
+    input and output) the path; for a file that does not exist, the resolved path."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return Path(os.path.realpath(path))
+    return regular_identity(found) or path
+
+
+def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
+    """The identity of a regular file; None for anything else."""
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically, with line ends as given."""
     with atomic_path(path) as temporary:

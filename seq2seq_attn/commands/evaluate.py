@@ -138,7 +138,7 @@ def score_files(
     """
     if not hypotheses:
         raise UsageError("no hypotheses to score: name at least one file")
-    files.check()
+    files.check([*hypotheses, reference, *([source] if source is not None else [])])
     one = set_of_files(source, reference)
     if source is None:
         settings = replace(settings, length_of="reference")
@@ -178,7 +178,7 @@ def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
     """Those that were named, else those of the first run; none where that cannot be written to."""
     files = request.files
     if files.is_named:
-        files.check()
+        files.check([path for path in (request.source, request.reference) if path is not None])
         return files
     path = first.path / _report_name(len(request.runs), request.source)
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, check_writable, open_text_bytes
+from seq2seq_attn.files import atomic_path, check_writable, file_identity, open_text_bytes, regular_identity
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
 
@@ -127,17 +127,13 @@ def _written(path: Path) -> Path:
 
 
 def _identity(file: Path | TextIO | None) -> object:
-    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
-    input and output) the path, or None for a stream. For a file that does not exist, the resolved path."""
-    if file is None:
-        return None
+    """As `file_identity`; None for a stream that is no regular file."""
+    if isinstance(file, Path):
+        return file_identity(file)
     try:
-        found = file.stat() if isinstance(file, Path) else os.fstat(file.fileno())
+        return None if file is None else regular_identity(os.fstat(file.fileno()))
     except (OSError, ValueError):
-        return file.resolve() if isinstance(file, Path) else None
-    if stat.S_ISREG(found.st_mode):
-        return found.st_dev, found.st_ino
-    return file if isinstance(file, Path) else None
+        return None
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
+from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
 from seq2seq_attn.translate.translator import Translator, load
@@ -116,12 +117,14 @@ class EvaluatedRun:
     def translate(self, one: EvaluationSet) -> list[str]:
         """Translate each source line, and save the lines (of files under `files/`) with a note of how they were made.
         Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`."""
-        self._hypotheses.append(self._translate(one))
+        with explained_batch_size(self._search.batch_size):
+            self._hypotheses.append(self._translate(one))
         return self._hypotheses[-1]
 
     def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:
         """The attention analysis of these translations; of fixed-vector runs, from the texts alone."""
-        return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
+        with explained_batch_size(self._search.batch_size):
+            return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
 
     @property
     def _own_hyps_dir(self) -> Path:

@@ -27,6 +27,17 @@ def write(path, content: bytes):
 
 
 @pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [("\ufeffeins\nzwei\n", ["eins", "zwei"]), ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]), ("\ufeff\n", [""])],
+)
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, content, lines):
+    path = write(tmp_path / name, content.encode())
+    assert read_lines(path) == lines
+    assert count_lines(path) == len(lines)
+
+
+@pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
 def test_only_a_newline_ends_a_line(tmp_path, name):
     # str.splitlines would cut at each of these
     content = "eins\u2028und\u0085so\x0b\x0c\x1c weiter\r\n\nzwei\rhalb\n ende ".encode()
