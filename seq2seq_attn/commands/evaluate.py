@@ -119,18 +119,15 @@ def score_files(
     reference: Path,
     *,
     source: Path | None = None,
-    languages: Languages = GERMAN_TO_ENGLISH,
     arms: Sequence[str] = (),
     settings: Settings = DEFAULT_SETTINGS,
-    analyze_attention: bool = True,
     files: ReportFiles = NO_FILES,
 ) -> Report:
-    """Score saved hypotheses, one sentence per line, without any model; the other files are compared with the first.
-    Without a source, lengths are those of the reference.
+    """Score saved translations from German to English, one sentence per line, without any model; the other files are
+    compared with the first. Without a source, lengths are those of the reference.
 
     Args:
         arms: for each file the name of its arm; files of one arm are its seeds. Empty: each file is an arm of its own.
-        analyze_attention: count the words that hypotheses lack and have in excess, which needs no attention.
 
     Raises:
         UsageError: as `evaluate`, or not one arm for each file.
@@ -150,10 +147,10 @@ def score_files(
         [one],
         dict(zip(names, lines, strict=True)),
         [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
-        languages=languages,
+        languages=GERMAN_TO_ENGLISH,
         settings=settings,
         arms=named_arms(arms),
-        analyses=_analyze([one], [(None, of_system) for of_system in lines], languages) if analyze_attention else None,
+        analyses=_analyze([one], [(None, of_system) for of_system in lines], GERMAN_TO_ENGLISH),
     )
     _write(files, report, [one], [RunTexts(of_system) for of_system in lines])
     return report

@@ -66,7 +66,7 @@ class PlannedRun:
         Raises:
             UsageError: the run exists but was started with other settings.
         """
-        if not (self.run.path / "config.yaml").is_file():
+        if not self.run.config_path.is_file():
             return False
         for key, (there, planned) in different_settings(self.run.config(), self.config).items():
             raise UsageError(

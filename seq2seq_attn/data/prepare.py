@@ -45,7 +45,8 @@ from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
-Log = Callable[[str], None]
+log = logging.getLogger(__name__)
+
 SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which is done before others would have started."""
 MAX_TRAINING_LINES = 100_000
@@ -60,7 +61,6 @@ def prepare_corpus(
     also_in: Sequence[Path] = (),
     may_prepare: Callable[[], None] = lambda: None,
     show_progress: bool = False,
-    log: Log | None = None,
 ) -> PreparedCorpus:
     """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same text was prepared the
     same way before.
@@ -68,31 +68,29 @@ def prepare_corpus(
     Args:
         config: its `data` section is read.
         also_in: other data folders to look in.
-        may_prepare: called before anything is read or written; raises an error to forbid it.
+        may_prepare: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
-        log: receives one-line notices; None: the package's log.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    log = log or logging.getLogger(__name__).info
     raw = find_raw_corpus(config.data, show_progress=show_progress)
     identity = _identity(config.data, raw)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     name = f"{config.data.corpus}-{digest[:12]}"
     folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-    prepared = next(filter(None, (_reusable(folder, digest, log) for folder in folders)), None)
+    prepared = next(filter(None, (_reusable(folder, digest) for folder in folders)), None)
     if prepared is not None:
-        log(f"{prepared.directory}: prepared before, reused")
+        log.info("%s: prepared before, reused", prepared.directory)
     else:
         may_prepare()
         started = time.monotonic()
         _build(folders[0], config.data, raw, {"hash": digest, **identity, "format": FORMAT_VERSION}, show_progress)
-        log(f"{folders[0]}: prepared in {time.monotonic() - started:.1f} s")
+        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
     for note in _notes(prepared):
-        log(note)
+        log.info("%s", note)
     return prepared
 
 
@@ -157,13 +155,13 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     }
 
 
-def _reusable(directory: Path, digest: str, log: Log) -> PreparedCorpus | None:
+def _reusable(directory: Path, digest: str) -> PreparedCorpus | None:
     if not directory.exists():
         return None
     try:
         return _open(directory, digest)
     except UserError as error:
-        log(f"{str(error).removesuffix('; prepare the data again')}; preparing the data again")
+        log.info("%s; preparing the data again", str(error).removesuffix("; prepare the data again"))
         return None
 
 

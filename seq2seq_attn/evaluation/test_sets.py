@@ -54,7 +54,7 @@ def find_sets(
     return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
 
 
-def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> EvaluationSet:
+def stitched(one: EvaluationSet, k: int) -> EvaluationSet:
     """Disjoint groups of K pairs of a set, each joined to one; pairs left over are dropped. K = 1: the set itself.
 
     Raises:
@@ -64,7 +64,7 @@ def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> Evaluati
         raise UsageError(f"--stitch {k}: {one.name} has {len(one.source)} sentence pairs; join 1 to that many")
     if k == 1:
         return one
-    groups = equal_groups(len(one.source), k, seed=seed)
+    groups = equal_groups(len(one.source), k, seed=STITCH_SEED)
     source, references = concatenate_lines(one.source, groups), concatenate_lines(one.references, groups)
     gold = None if one.gold is None else _stitched_gold(one.gold, groups)
     return EvaluationSet(stitched_name(one.name, k), source, references, gold, k, one.is_file)
