@@ -41,9 +41,9 @@ def train_model(
     Raises:
         UsageError, UserError: what the command would say.
     """
-    sources = [config] if isinstance(config, str) else list(config)
+    config_names = [config] if isinstance(config, str) else list(config)
     where = None if run_dir is None else Path(run_dir)
-    resolved, where = load_settings(sources, as_settings(settings or {}), run_dir=where, resume=resume)
+    resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
     return train(resolved, run_dir=where, resume=resume, overwrite=overwrite)
 
 

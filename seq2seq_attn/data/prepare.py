@@ -102,10 +102,12 @@ def audit_report(prepared: PreparedCorpus) -> str:
     lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
     train = prepared.audit["train"]
     dropped = train["dropped"]
+    # corpora that earlier versions prepared name this fault "ratio"
+    num_outliers = dropped["ratio_outliers" if "ratio_outliers" in dropped else "ratio"]
     reasons = {
         "a side is blank": dropped["blank"],
         f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
-        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": dropped["ratio"],
+        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": num_outliers,
     }
     sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
     joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""

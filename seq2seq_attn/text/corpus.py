@@ -154,8 +154,12 @@ class PairFilter:
     def first(self) -> dict[str, int]:
         """Number of pairs by their first fault, the reason for dropping them."""
         over_long = self.is_over_long & ~self.is_blank
-        ratio = self.is_ratio_outlier & ~over_long
-        return {"blank": int(self.is_blank.sum()), "over_long": int(over_long.sum()), "ratio": int(ratio.sum())}
+        outliers = self.is_ratio_outlier & ~over_long
+        return {
+            "blank": int(self.is_blank.sum()),
+            "over_long": int(over_long.sum()),
+            "ratio_outliers": int(outliers.sum()),
+        }
 
 
 def check_pairs(

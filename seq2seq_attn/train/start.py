@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 
 def load_settings(
-    sources: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
+    config_names: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
 ) -> tuple[Config, Path | None]:
     """The configuration of a command line (default `multi30k`), and the run directory if that is decided. A resumed run
-    has its own configuration, with `sources` and `overrides` on top.
+    has its own configuration, with `config_names` and `overrides` on top.
 
     Raises:
         UsageError: as `load_config`, or there is nothing to resume.
@@ -50,12 +50,12 @@ def load_settings(
         own = RunDir(run_dir)
         if own.config_path.exists():
             name = own.config().name  # changed settings do not rename the run
-            return load_config([str(own.config_path), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
-        if not sources:
+            return load_config([str(own.config_path), *config_names], [f"name={json.dumps(name)}", *overrides]), run_dir
+        if not config_names:
             raise UsageError(
                 f"{run_dir}: nothing to resume (no {own.config_path.name}); name a run, or use -c to start one"
             )
-    return load_config(with_default(sources), overrides), run_dir
+    return load_config(with_default(config_names), overrides), run_dir
 
 
 def newest_unfinished(runs_dir: Path) -> Path:

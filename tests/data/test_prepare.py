@@ -97,7 +97,7 @@ def test_the_audit(make_config):
     train, valid = prepared.audit["train"], prepared.audit["valid"]
     assert (train["pairs_read"], train["pairs_kept"], train["duplicates"]) == (8, 3, 1)
     assert (train["blank"], train["over_long"], train["ratio_outliers"]) == (2, 2, 1)
-    assert train["dropped"] == {"blank": 2, "over_long": 2, "ratio": 1}
+    assert train["dropped"] == {"blank": 2, "over_long": 2, "ratio_outliers": 1}
     assert (valid["pairs_kept"], valid["blank"], valid["overlap_pairs"], valid["overlap_sources"]) == (3, 1, 1, 1)
     assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (8, 7, 1)
     assert valid["source"]["oov_rate"] == 1 / 8
@@ -106,6 +106,12 @@ def test_the_audit(make_config):
     assert "12.50 %" in report
     assert "target tokens per source token, pairs kept in train: " in report
     assert "vocabulary: 11 and 10 ids, source and target" in report
+    path = prepared.directory / "meta.json"
+    meta = read_checked_json(path)
+    dropped = meta["audit"]["train"]["dropped"]
+    dropped["ratio"] = dropped.pop("ratio_outliers")  # as earlier versions wrote it
+    write_checked_json(path, meta)
+    assert audit_report(prepare_corpus(make_config())) == report
 
 
 def test_one_vocabulary_for_both_sides(make_config):
@@ -414,7 +420,7 @@ def test_an_empty_test_set(make_config, tmp_path):
     prepared = prepare_corpus(make_config(test={"none": str(tmp_path / "none")}))
     assert len(prepared.pairs("none")) == 0
     assert prepared.text("none") == ([], [])
-    assert prepared.audit["none"]["dropped"] == {"blank": 0, "over_long": 0, "ratio": 0}
+    assert prepared.audit["none"]["dropped"] == {"blank": 0, "over_long": 0, "ratio_outliers": 0}
 
 
 def test_nothing_left_to_train_on(make_config):
