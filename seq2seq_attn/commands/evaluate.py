@@ -59,7 +59,7 @@ class EvaluationRequest:
     ensemble: bool = False
     """also score all runs as one model, by the mean of their probabilities"""
     analyze_attention: bool = True
-    """have the runs read their hypotheses, and references with gold links: entropy, coverage, alignment"""
+    """analyze attention by forced decoding of hypotheses, and of references with gold links"""
 
 
 def evaluate(request: EvaluationRequest) -> Report:
@@ -239,6 +239,6 @@ def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], ru
 
 
 def _report_name(num_runs: int, source: Path | None) -> str:
-    """The scores of a run's own test sets are not to be lost to those of some file."""
+    """The report of a file has a name of its own, so that it does not overwrite `report.json`."""
     parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
     return ".".join(parts)

@@ -63,7 +63,7 @@ def _check_text(values: object, key: str = "") -> None:
         for value in values:
             _check_text(value, key)
     elif isinstance(values, str) and ("\0" in values or not _is_unicode(values)):
-        raise UsageError(f"{key}={shorten(values)}: not UTF-8 text; rename what it names")
+        raise UsageError(f"{key}={shorten(values)}: not valid text (NUL or not UTF-8); rename the file or folder")
 
 
 def _is_unicode(text: str) -> bool:

@@ -145,7 +145,7 @@ class Validator:
         size = self._config.search.batch_size
         batches = self._group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
-        # longer pairs than in training are scored whole, in batches no larger than in training
+        # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._look()
             batch = self._pairs.batch(indices).to(self._device)

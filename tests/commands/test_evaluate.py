@@ -91,7 +91,7 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", reference=tmp_path / "ref")
     assert [(scores.name, scores.num_pairs) for scores in report.sets] == [("src", 5)]
     assert (workshop / "other/hyps/files/src.txt").read_text(encoding="utf-8").count("\n") == 5
-    assert "other lower-cases: every capital counts against" in report.text
+    assert "other lower-cases its output, so its cased scores are too low" in report.text
 
 
 def test_length_of_the_reference(workshop):
