@@ -124,11 +124,15 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
 def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:
     """Exit code 0 if the reader of stdout closed the pipe. (Stdout then goes to /dev/null, so that the interpreter's
     last flush succeeds.) Any other broken pipe is an error."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):  # stdout was closed by the caller, or is no file
+        return _complain(error, arguments)
     stdout = select.poll()
-    stdout.register(sys.stdout.fileno(), 0)  # POLLERR alone, which is always reported
+    stdout.register(descriptor, 0)  # POLLERR alone, which is always reported
     if not stdout.poll(0):
         return _complain(error, arguments)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     return 0
 
 

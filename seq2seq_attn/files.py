@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,11 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def temporary_name(path: Path) -> Path:
+    """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's umask."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Write a file atomically: readers see the old file or the new one, never a part of it.
@@ -38,15 +44,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
     Yields a temporary path next to `path`. On success it is synced and renamed to `path`, on failure removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = temporary_name(path)
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less the user's umask
     try:
         with naming(path):
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-        temporary.chmod(0o644)  # mkstemp makes 0600: a run directory is meant to be shared
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -70,6 +74,21 @@ def check_writable(path: Path) -> None:
             pass
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def file_identity(path: Path) -> object:
+    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
+    input and output) the path; for a file that does not exist, the resolved path."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return Path(os.path.realpath(path))
+    return regular_identity(found) or path
+
+
+def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
+    """The identity of a regular file; None for anything else."""
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,12 +22,7 @@ from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.config.sealed import read_sealed_config, write_sealed_config
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import (
-    open_regular,
-    read_checked_json,
-    sha256_of,
-    write_checked_json,
-)
+from seq2seq_attn.files import open_regular, read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.model.weights import WeightsInfo, read_info, read_tensors, write_weights
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Side, Tokenizer
@@ -42,20 +37,21 @@ if TYPE_CHECKING:
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
+_LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
 """Part of the model: the same weights with other files would translate differently."""
-_APPENDED = ("train.log", "metrics.jsonl", LOCK, "last", REVERSE)
+_APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
 """Training appends to these, or writes in them; every other file is replaced as a whole."""
 _CLOCKS_DIFFER_BY_S = 24 * 3600.0
 """A run that finished more than this far in the future has a wrong date."""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
-    *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, "train.log", "metrics.jsonl", "report.*"),
-    *("*.png", "*-by-length*.svg", "*-by-length*.pdf"),
-    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", "last", "hyps", REVERSE),
+    *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _LOG, _METRICS, "report.*"),
+    *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
+    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", _LAST, "hyps", REVERSE),
 )
 
 log = logging.getLogger(__name__)
@@ -85,7 +81,7 @@ class RunDir:
                 raise UserError(
                     f"{path}: not empty; use --resume to continue, --overwrite to start over, or another --run-dir"
                 )
-            if not (run.path / _CONFIG).exists():
+            if not run.config_path.exists():
                 raise UserError(
                     f"{path}: not empty and not a run directory, so --overwrite keeps it; choose another --run-dir"
                 )
@@ -99,9 +95,14 @@ class RunDir:
         return all(path.name == LOCK for path in self.path.iterdir())
 
     @property
+    def config_path(self) -> Path:
+        """The full configuration, with a checksum."""
+        return self.path / _CONFIG
+
+    @property
     def last_dir(self) -> Path:
         """The state that `--resume` needs."""
-        return self.path / "last"
+        return self.path / _LAST
 
     @property
     def reverse(self) -> RunDir:
@@ -116,7 +117,12 @@ class RunDir:
     @property
     def metrics_path(self) -> Path:
         """The training history, one JSON object per line."""
-        return self.path / "metrics.jsonl"
+        return self.path / _METRICS
+
+    @property
+    def log_path(self) -> Path:
+        """The log of training, in words."""
+        return self.path / _LOG
 
     @property
     def report_path(self) -> Path:
@@ -140,14 +146,13 @@ class RunDir:
         Raises:
             UserError: this is not a run directory, or its configuration is damaged or of another version.
         """
-        path = self.path / _CONFIG
-        if not path.is_file():
+        if not self.config_path.is_file():
             raise UserError(f"{self.path}: not a run directory (no {_CONFIG}); name one that `seq2seq train` wrote")
-        return read_sealed_config(path)
+        return read_sealed_config(self.config_path)
 
     def save_config(self, config: Config) -> None:
         """Write the full configuration, with a checksum."""
-        write_sealed_config(self.path / _CONFIG, config)
+        write_sealed_config(self.config_path, config)
 
     def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
         """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained. `is_reverse`:
@@ -224,7 +229,7 @@ class RunDir:
     def _best_info(self) -> WeightsInfo:
         path = self.model_path
         if not path.exists():
-            reason = "training has saved no model yet" if (self.path / _CONFIG).is_file() else "not a run directory"
+            reason = "training has saved no model yet" if self.config_path.is_file() else "not a run directory"
             raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
         return read_info(path)
 

@@ -117,12 +117,16 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
         "report.md",
         "train.log",
         "metrics.jsonl",
+        "bleu-by-length.test.png",
+        "retention-by-length.svg",
     ):
         (run.path / name).parent.mkdir(exist_ok=True)
         (run.path / name).touch()
-    (run.path / "notes.txt").write_text("mine")
+    own = {"notes.txt", "figure.png"}
+    for name in own:
+        (run.path / name).write_text("mine")
     RunDir.create(run.path, overwrite=True)
-    assert [path.name for path in run.path.iterdir()] == ["notes.txt"]
+    assert {path.name for path in run.path.iterdir()} == own
 
 
 def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:

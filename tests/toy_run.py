@@ -54,12 +54,9 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     source_tokenizer, target_tokenizer = build_tokenizers(
         SOURCE,
         TARGET,
-        name=tokenizer.name,
         source_languages=["de"],
         target_language="en",
-        lowercase=tokenizer.lowercase,
-        vocab_size=tokenizer.vocab_size,
-        joint=tokenizer.joint,
+        **tokenizer.model_dump(),
     )
     vocabs = [
         build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))

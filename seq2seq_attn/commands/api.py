@@ -39,11 +39,11 @@ def train_model(
         overwrite: replace the run in `run_dir`.
 
     Raises:
-        UsageError, UserError: what the command would say.
+        UsageError, UserError: as the command.
     """
-    sources = [config] if isinstance(config, str) else list(config)
+    config_names = [config] if isinstance(config, str) else list(config)
     where = None if run_dir is None else Path(run_dir)
-    resolved, where = load_settings(sources, as_settings(settings or {}), run_dir=where, resume=resume)
+    resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
     return train(resolved, run_dir=where, resume=resume, overwrite=overwrite)
 
 
@@ -81,7 +81,7 @@ def evaluate(
         The scores: `summary` and `text` for the terminal, `data` as plain values.
 
     Raises:
-        UsageError, UserError: what the command would say.
+        UsageError, UserError: as the command.
     """
     if runs is None:
         runs = newest_run().path

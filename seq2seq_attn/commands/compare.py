@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def compare(
-    sources: Sequence[str] = (),
+    config_names: Sequence[str] = (),
     *,
     vary: Sequence[str] = (),
     seeds: str = "1-3",
@@ -46,7 +46,7 @@ def compare(
     """Train, evaluate and compare. Returns the path of the report. The same call continues where it was stopped.
 
     Args:
-        sources: packaged configurations or YAML files; none: `multi30k`.
+        config_names: packaged configurations or YAML files; none: `multi30k`.
         vary: `KEY=VALUE,VALUE,...`: each value is an arm; with several keys, each combination.
         seeds: the seeds of every arm, `1-3` or `1,2,5`.
         settings: `KEY=VALUE` for all arms.
@@ -58,8 +58,8 @@ def compare(
         UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
         UserError: data cannot be prepared, or some runs failed (the report then covers the others).
     """
-    sources = with_default(sources)
-    planned = plan_runs(sources, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
+    config_names = with_default(config_names)
+    planned = plan_runs(config_names, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
     for one in planned:
         check_config(one.config)
         one.is_finished()
@@ -123,7 +123,7 @@ class Variation:
 
 
 def plan_runs(
-    sources: Sequence[str],
+    config_names: Sequence[str],
     vary: Sequence[str],
     seeds: Sequence[int],
     *,
@@ -137,7 +137,7 @@ def plan_runs(
         UsageError: as `load_config`, or two arms are the same.
     """
     variations = [Variation.parse(text) for text in vary]
-    base = load_config(sources, settings)
+    base = load_config(config_names, settings)
     folder = output or RUNS_DIR / f"compare-{base.name.replace('/', '-')}"
     arms: dict[str, tuple[str, ...]] = {}
     for values in itertools.product(*(one.values for one in variations)):
@@ -150,7 +150,7 @@ def plan_runs(
     planned = []
     for seed, (label, own) in itertools.product(seeds, arms.items()):
         run = RunDir(folder / f"{label}-s{seed}")
-        planned.append(PlannedRun.of(run, sources, [*settings, *own, f"seed={seed}"], imports))
+        planned.append(PlannedRun.of(run, config_names, [*settings, *own, f"seed={seed}"], imports))
     _check_different(planned[: len(arms)])
     return planned
 

@@ -59,7 +59,7 @@ class EvaluationRequest:
     ensemble: bool = False
     """also score all runs as one model, by the mean of their probabilities"""
     analyze_attention: bool = True
-    """have the runs read their hypotheses, and references with gold links: entropy, coverage, alignment"""
+    """analyze attention by forced decoding of hypotheses, and of references with gold links"""
 
 
 def evaluate(request: EvaluationRequest) -> Report:
@@ -119,18 +119,15 @@ def score_files(
     reference: Path,
     *,
     source: Path | None = None,
-    languages: Languages = GERMAN_TO_ENGLISH,
     arms: Sequence[str] = (),
     settings: Settings = DEFAULT_SETTINGS,
-    analyze_attention: bool = True,
     files: ReportFiles = NO_FILES,
 ) -> Report:
-    """Score saved hypotheses, one sentence per line, without any model; the other files are compared with the first.
-    Without a source, lengths are those of the reference.
+    """Score saved translations from German to English, one sentence per line, without any model; the other files are
+    compared with the first. Without a source, lengths are those of the reference.
 
     Args:
         arms: for each file the name of its arm; files of one arm are its seeds. Empty: each file is an arm of its own.
-        analyze_attention: count the words that hypotheses lack and have in excess, which needs no attention.
 
     Raises:
         UsageError: as `evaluate`, or not one arm for each file.
@@ -138,7 +135,7 @@ def score_files(
     """
     if not hypotheses:
         raise UsageError("no hypotheses to score: name at least one file")
-    files.check()
+    files.check([*hypotheses, reference, *([source] if source is not None else [])])
     one = set_of_files(source, reference)
     if source is None:
         settings = replace(settings, length_of="reference")
@@ -150,10 +147,10 @@ def score_files(
         [one],
         dict(zip(names, lines, strict=True)),
         [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
-        languages=languages,
+        languages=GERMAN_TO_ENGLISH,
         settings=settings,
         arms=named_arms(arms),
-        analyses=_analyze([one], [(None, of_system) for of_system in lines], languages) if analyze_attention else None,
+        analyses=_analyze([one], [(None, of_system) for of_system in lines], GERMAN_TO_ENGLISH),
     )
     _write(files, report, [one], [RunTexts(of_system) for of_system in lines])
     return report
@@ -178,7 +175,7 @@ def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
     """Those that were named, else those of the first run; none where that cannot be written to."""
     files = request.files
     if files.is_named:
-        files.check()
+        files.check([path for path in (request.source, request.reference) if path is not None])
         return files
     path = first.path / _report_name(len(request.runs), request.source)
     try:
@@ -242,6 +239,6 @@ def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], ru
 
 
 def _report_name(num_runs: int, source: Path | None) -> str:
-    """The scores of a run's own test sets are not to be lost to those of some file."""
+    """The report of a file has a name of its own, so that it does not overwrite `report.json`."""
     parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
     return ".".join(parts)

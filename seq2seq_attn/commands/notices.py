@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -125,6 +126,6 @@ def count_lines(path: Path) -> int | None:
             while block := stream.read(_BLOCK_BYTES):
                 num_lines += block.count(b"\n")
                 last = block[-1:]
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return None
     return num_lines + (last not in (b"", b"\n"))

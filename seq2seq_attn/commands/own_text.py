@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.config.sources import read_source
+from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.parallel import Spec, Text, find_languages, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -30,9 +30,9 @@ class OwnText:
     target_language: str | None = None
 
 
-def with_own_text(text: OwnText, sources: Sequence[str], overrides: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Add the options to the `sources` and `overrides` of `load_config`: corpus, languages, a name such as `own-en-fr`,
-    and, unless a source sets a name, the configuration for a corpus of this size.
+def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Add the options to the `config_names` and `overrides` of `load_config`: corpus, languages, a name such as
+    `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size.
 
     Raises:
         UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell, or a
@@ -46,25 +46,25 @@ def with_own_text(text: OwnText, sources: Sequence[str], overrides: Sequence[str
                 raise UsageError(
                     f"{option} {value[0]}: needs --train TEXT; with a configuration, set data.valid or data.test"
                 )
-        return list(sources), [*overrides, *_settings(languages)]
-    config = load_config(sources, overrides)
+        return list(config_names), [*overrides, *_settings(languages)]
+    config = load_config(config_names, overrides)
     given = {"train": text.train, "valid": text.valid, "test": text.test}
     specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in given.items() if value}
     *source_languages, target = _languages(specs["train"], text, config)
     found = [find_text(spec, *source_languages, target) for spec in specs.values()]
-    sources = list(sources)
+    config_names = list(config_names)
     fallback: list[str] = []
-    if not any("name" in read_source(one) for one in sources):
-        sources.insert(0, _suitable_config(found[0]))
-        fallback = _settings(_tokenizer_for(load_config(sources), *source_languages, target))
-    head, *overlays = load_config(sources).name.split("+")
+    if not any("name" in read_config(one) for one in config_names):
+        config_names.insert(0, _suitable_config(found[0]))
+        fallback = _settings(_tokenizer_for(load_config(config_names), *source_languages, target))
+    head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
     tests = {"data.test": {"test": specs["test"]}} if "test" in specs else {}
     source = "+".join(source_languages)
     languages = {"data.target_language": target}
     languages |= {"data.source_language": source} if not config.data.source_languages else {}
     name = _settings({"name": "+".join([f"{head}-{source}-{target}", *overlays])})
-    return sources, [*name, *fallback, *overrides, *_settings({**corpus, **tests, **languages})]
+    return config_names, [*name, *fallback, *overrides, *_settings({**corpus, **tests, **languages})]
 
 
 def _spec(option: str, values: Sequence[str], num_sources: int) -> Spec:

@@ -14,16 +14,20 @@ from typing import BinaryIO
 from seq2seq_attn.commands.streams import check_files, open_output
 from seq2seq_attn.commands.translate import check_has_attention
 from seq2seq_attn.commands.writers import Format, check_attention_name, open_attention_writers
+from seq2seq_attn.data.links import parse_links
+from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.metrics.alignment import Weights
+from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.links import Link, parse_pharaoh
+from seq2seq_attn.text.links import Link
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.vocab import UNK
+from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator, load
@@ -84,6 +88,7 @@ def score(request: ScoringRequest) -> None:
     with ExitStack() as stack:
         out = stack.enter_context(open_output(None))
         writers = [ScoreWriter(out, request.format), *open_attention_writers(stack, **request.attention_files)]
+        stack.enter_context(explained_batch_size(request.batch_size or translator.search.batch_size))
         weights: list[Weights] = []
         decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
@@ -146,8 +151,16 @@ class _Summary:
         """Count a pair."""
         self.log_probs.append(pair.log_prob)
         self.num_tokens += num_scored(pair)
-        self.num_unknown += self.translator.target_vocab.ids_of(pair.tokens).count(UNK)
+        self.num_unknown += self._num_unknown(pair)
         self.num_blank += not num_scored(pair)
+
+    def _num_unknown(self, pair: Translation) -> int:
+        """The number of target tokens that are scored as `<unk>`: not those of the source, if the output copies."""
+        vocab, model = self.translator.target_vocab, self.translator.model
+        if not (isinstance(model, Seq2Seq) and model.output.copies_source):
+            return vocab.ids_of(pair.tokens).count(UNK)
+        source = spell_source(pair.source_tokens[:-1], self.translator.target_tokenizer)
+        return list(surface_of_tokens(source, pair.tokens, vocab).target).count(UNK)
 
     def report(self) -> None:
         """Log the perplexity, with warnings about unknown tokens and blank sources."""
@@ -196,18 +209,8 @@ def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> l
     lines = read_lines(path)
     if len(lines) != len(sources):
         raise UserError(f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each pair")
-    found = []
-    for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
-        try:
-            links = parse_pharaoh(line)
-        except UserError as error:
-            raise UserError(f"{path}, line {number}: {error}") from None
-        num_source, num_target = len(source.split()), len(target.split())
-        for link in links:
-            if link[0] >= num_source or link[1] >= num_target:
-                raise UserError(
-                    f"{path}, line {number}: link {link[0]}-{link[1]} of a pair with {num_source} source words and "
-                    f"{num_target} target words; positions count from 0, source first"
-                )
-        found.append(links)
-    return found
+    numbered = enumerate(zip(lines, sources, targets, strict=True), 1)
+    return [
+        parse_links(path, number, line, len(source.split()), len(target.split()))
+        for number, (line, source, target) in numbered
+    ]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, check_writable, open_text_bytes
+from seq2seq_attn.files import atomic_path, check_writable, file_identity, open_text_bytes, regular_identity
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
 
@@ -118,21 +118,22 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
             raise UsageError(f"{option} {path}: this is the input file; name another one")
         taken[identity] = option
         if not is_stream:
-            check_writable(Path(path))
+            check_writable(_written(Path(path)))
+
+
+def _written(path: Path) -> Path:
+    """The file that an output goes to. A link that a user names is written through, and stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _identity(file: Path | TextIO | None) -> object:
-    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
-    input and output) the path, or None for a stream. For a file that does not exist, the resolved path."""
-    if file is None:
-        return None
+    """As `file_identity`; None for a stream that is no regular file."""
+    if isinstance(file, Path):
+        return file_identity(file)
     try:
-        found = file.stat() if isinstance(file, Path) else os.fstat(file.fileno())
+        return None if file is None else regular_identity(os.fstat(file.fileno()))
     except (OSError, ValueError):
-        return file.resolve() if isinstance(file, Path) else None
-    if stat.S_ISREG(found.st_mode):
-        return found.st_dev, found.st_ino
-    return file if isinstance(file, Path) else None
+        return None
 
 
 @contextmanager
@@ -171,7 +172,7 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
     try:
         is_plain = not path.exists() or stat.S_ISREG(path.stat().st_mode)
         with ExitStack() as stack:
-            target = stack.enter_context(atomic_path(path)) if is_plain else path
+            target = stack.enter_context(atomic_path(_written(path))) if is_plain else path
             stream: BinaryIO = stack.enter_context(target.open("wb"))
             if path.suffix == ".gz":
                 stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))

@@ -43,17 +43,17 @@ class PlannedRun:
 
     @classmethod
     def of(
-        cls, run: RunDir, sources: Sequence[str], overrides: Sequence[str], imports: Sequence[str] = ()
+        cls, run: RunDir, config_names: Sequence[str], overrides: Sequence[str], imports: Sequence[str] = ()
     ) -> PlannedRun:
-        """The run of `seq2seq train -c SOURCE... --set OVERRIDE... --import MODULE...`, with one thread.
+        """The run of `seq2seq train -c CONFIG... --set OVERRIDE... --import MODULE...`, with one thread.
 
         Raises:
             UsageError: as `load_config`.
         """
         settings = [*overrides, ONE_THREAD]
-        repeated = {"-c": sources, "--set": settings, "--import": imports}
+        repeated = {"-c": config_names, "--set": settings, "--import": imports}
         arguments = [word for option, values in repeated.items() for value in values for word in (option, value)]
-        return cls(run, load_config(sources, settings), tuple(arguments))
+        return cls(run, load_config(config_names, settings), tuple(arguments))
 
     @property
     def log_path(self) -> Path:
@@ -66,7 +66,7 @@ class PlannedRun:
         Raises:
             UsageError: the run exists but was started with other settings.
         """
-        if not (self.run.path / "config.yaml").is_file():
+        if not self.run.config_path.is_file():
             return False
         for key, (there, planned) in different_settings(self.run.config(), self.config).items():
             raise UsageError(
@@ -116,14 +116,14 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
     return failed
 
 
-def _start(one: PlannedRun) -> subprocess.Popen[bytes]:
+def _start(planned: PlannedRun) -> subprocess.Popen[bytes]:
     # `python -m` looks for modules in the current folder, the installed command does not
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
-    command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", *one.arguments]
-    one.log_path.parent.mkdir(parents=True, exist_ok=True)
-    with one.log_path.open("ab") as file:
+    command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", *planned.arguments]
+    planned.log_path.parent.mkdir(parents=True, exist_ok=True)
+    with planned.log_path.open("ab") as file:
         return subprocess.Popen(
-            [*command, "--run-dir", str(one.run.path), "--resume"],
+            [*command, "--run-dir", str(planned.run.path), "--resume"],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -147,9 +147,9 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         process.wait()
 
 
-def _how_it_ended(one: PlannedRun, code: int, seconds: float) -> str:
+def _how_it_ended(planned: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
-        return f"validation BLEU {float(one.run.best_metadata()['bleu']):.1f}, {seconds / 60:.1f} minutes"
-    lines = one.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
+        return f"validation BLEU {float(planned.run.best_metadata()['bleu']):.1f}, {seconds / 60:.1f} minutes"
+    lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
-    return f"failed with exit code {code}, log in {one.log_path}: {last}"
+    return f"failed with exit code {code}, log in {planned.log_path}: {last}"

@@ -30,6 +30,7 @@ from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes
 from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)
@@ -108,11 +109,8 @@ def translate(request: TranslationRequest) -> None:
             read_lines(readers) if readers else iter([_lines(request.texts, num_sources(translator.source_tokenizer))])
         )
         progress = stack.enter_context(_progress(request))
-        try:
+        with explained_batch_size(search.batch_size):
             _translate_chunks(translator, chunks, writers, progress, search)
-        except BrokenPipeError:  # the reader closed the pipe
-            _forget_stdout()
-            return
     notices.report()
     for reader in readers:
         _report_invalid(reader)
@@ -235,13 +233,3 @@ def _translate_chunks(
         for writer in writers:
             writer.flush()
         progress.add(len(chunk))
-
-
-def _forget_stdout() -> None:
-    """Redirect standard output to nowhere, so that Python's flush at exit does not fail."""
-    try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
-    except (OSError, ValueError):
-        pass  # standard output has no file descriptor

@@ -18,12 +18,11 @@ import numpy as np
 
 from seq2seq_attn.commands.streams import open_output
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_text
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.figure import PLOT_SUFFIXES
+from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.packed_map import pack_map
 from seq2seq_attn.translate.translator import Translation
 
@@ -178,10 +177,12 @@ class HeatMapWriter:
 
     def draw(self) -> None:
         """Write the picture."""
-        from seq2seq_attn.translate.heat_maps import plot_attention
+        from seq2seq_attn.translate.heat_maps import attention_figure
 
         if self._maps:
-            plot_attention(self._path, self._maps, self._titles)
+            figure = attention_figure(self._maps, self._titles)
+            with open_output(self._path) as out:
+                write_figure(figure, out, _kind(self._path))
         else:
             log.warning("%s: not written, no line had anything to translate", self._path)
 
@@ -212,7 +213,8 @@ class PageWriter:
     def save(self) -> None:
         """Write the page."""
         if self._lines:
-            write_text(self._path, html_maps(self._lines))
+            with open_output(self._path) as out:
+                out.write(html_maps(self._lines).encode())
         else:
             log.warning("%s: not written, no line had anything to translate", self._path)
 

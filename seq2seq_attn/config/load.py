@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from seq2seq_attn.config.explain import explain, shorten
 from seq2seq_attn.config.run import Config
-from seq2seq_attn.config.sources import merge, parse_override, read_source
+from seq2seq_attn.config.sources import merge, parse_override, read_config
 from seq2seq_attn.errors import UsageError
 
 
-def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
+def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
     """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
 
     The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
@@ -24,10 +24,11 @@ def load_config(sources: Sequence[str] = (), overrides: Sequence[str] = ()) -> C
         UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
     """
     merged: dict[str, Any] = {}
-    for source in sources:
-        values = read_source(source)
+    for config_name in config_names:
+        values = read_config(config_name)
         if "name" not in values:
-            values["name"] = f"{merged['name']}+{Path(source).stem}" if "name" in merged else Path(source).stem
+            stem = Path(config_name).stem
+            values["name"] = f"{merged['name']}+{stem}" if "name" in merged else stem
         merged = merge(merged, values)
     given: dict[str, Any] = {}
     for override in overrides:
@@ -62,7 +63,7 @@ def _check_text(values: object, key: str = "") -> None:
         for value in values:
             _check_text(value, key)
     elif isinstance(values, str) and ("\0" in values or not _is_unicode(values)):
-        raise UsageError(f"{key}={shorten(values)}: not UTF-8 text; rename what it names")
+        raise UsageError(f"{key}={shorten(values)}: not valid text (NUL or not UTF-8); rename the file or folder")
 
 
 def _is_unicode(text: str) -> bool:

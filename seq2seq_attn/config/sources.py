@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config.explain import shorten, shorten_key, unknown_key
+from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
@@ -17,6 +18,11 @@ _MAX_NAME = 300
 _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
+_DEFAULT_VARIANTS: dict[str, str] = {
+    axis: section["name"]
+    for axis, section in ModelConfig().model_dump().items()
+    if isinstance(section, dict) and "options" in section
+}
 
 
 def packaged_config_names() -> list[str]:
@@ -25,39 +31,42 @@ def packaged_config_names() -> list[str]:
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
 
 
-def with_default(sources: Sequence[str]) -> list[str]:
-    """`sources`, after the configuration `multi30k` if they are packaged overlays alone, or none.
+def with_default(config_names: Sequence[str]) -> list[str]:
+    """`config_names`, after the configuration `multi30k` if they are packaged overlays alone, or none.
 
     Raises:
-        UsageError: as `read_source`.
+        UsageError: as `read_config`.
     """
-    is_complete = any(_is_file_name(source) or "name" in read_source(source) for source in sources)
-    return [*sources] if is_complete else [_DEFAULT, *sources]
+    is_complete = any(_is_file_name(config_name) or "name" in read_config(config_name) for config_name in config_names)
+    return [*config_names] if is_complete else [_DEFAULT, *config_names]
 
 
-def read_source(source: str) -> dict[str, Any]:
+def read_config(config_name: str) -> dict[str, Any]:
     """Read a packaged configuration or a YAML file, merged over those that it `extends`.
 
     Raises:
         UsageError: there is no such file, or it is not a mapping in YAML.
     """
-    return _read(source, seen=(), read={})
+    return _read(config_name, seen=(), read={})
 
 
-def merge(base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True) -> dict[str, Any]:
+def merge(
+    base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True, default: str | None = None
+) -> dict[str, Any]:
     """`base` overlaid with `overlay`, section by section.
 
     Options belong to their variant, so another variant's name drops the options of `base`. Where `base` gives options
-    without a name, they are those of the default variant; or, if it is not complete, of the variant of `overlay`.
+    without a name, they are those of the `default` variant; or, if it is not complete, of the variant of `overlay`.
     """
     merged = dict(base)
     for key, value in overlay.items():
         old = merged.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            value = merge(old, value, is_complete=is_complete)
+            value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
         merged[key] = value
+    former = base.get("name", default)
     has_variant = "options" in base and (is_complete or "name" in base)
-    if has_variant and overlay.get("name", base.get("name")) != base.get("name"):
+    if has_variant and overlay.get("name", former) != former:
         merged["options"] = overlay.get("options", {})
     return merged
 
@@ -114,40 +123,40 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
     return values
 
 
-def _read(source: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _read(config_name: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """`seen`: the chain of files that extend this one. `read`: a cache of files read before."""
-    what = f"config {source!r}" if len(source) <= _MAX_NAME else f"config {shorten(source)}"
-    if source in seen:
-        raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, source))}")
+    what = f"config {config_name!r}" if len(config_name) <= _MAX_NAME else f"config {shorten(config_name)}"
+    if config_name in seen:
+        raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, config_name))}")
     if len(seen) > MAX_DEPTH:
         raise UsageError(f"{what}: a chain of more than {MAX_DEPTH} configurations that extend each other")
-    if source in read:
-        return read[source]
-    path = _path_of(source, what)
+    if config_name in read:
+        return read[config_name]
+    path = _path_of(config_name, what)
     values = read_mapping(path, what)
     base: dict[str, Any] = {}
     for parent in _parents(values.pop("extends", []), what):
         # a file next to this one, or a packaged name
         beside = path.parent / parent
-        resolved = str(beside) if _is_file_name(source) and _is_file_name(parent) else parent
-        base = merge(base, _read(resolved, (*seen, source), read))
+        resolved = str(beside) if _is_file_name(config_name) and _is_file_name(parent) else parent
+        base = merge(base, _read(resolved, (*seen, config_name), read))
     if "name" in base:
         base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
-    read[source] = merge(base, values)
-    return read[source]
+    read[config_name] = merge(base, values)
+    return read[config_name]
 
 
-def _is_file_name(source: str) -> bool:
-    return source.endswith((".yaml", ".yml"))
+def _is_file_name(config_name: str) -> bool:
+    return config_name.endswith((".yaml", ".yml"))
 
 
-def _path_of(source: str, what: str) -> Path:
-    if _is_file_name(source):
-        return Path(source)
+def _path_of(config_name: str, what: str) -> Path:
+    if _is_file_name(config_name):
+        return Path(config_name)
     names = packaged_config_names()
-    if source in names:
-        return packaged("configs") / f"{source}.yaml"
-    nearest = difflib.get_close_matches(source, names, n=1) if len(source) <= _MAX_NAME else []
+    if config_name in names:
+        return packaged("configs") / f"{config_name}.yaml"
+    nearest = difflib.get_close_matches(config_name, names, n=1) if len(config_name) <= _MAX_NAME else []
     whole = [name for name in names if "/" not in name and name != _BASE]
     folders = sorted({name.partition("/")[0] for name in names if "/" in name})
     known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{folder}/' for folder in folders)}"

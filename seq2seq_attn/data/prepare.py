@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,14 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, P
 from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, sha256_of, write_checked_json
+from seq2seq_attn.files import naming, sha256_of, temporary_name, write_checked_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
-Log = Callable[[str], None]
+log = logging.getLogger(__name__)
+
 SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which is done before others would have started."""
 MAX_TRAINING_LINES = 100_000
@@ -60,7 +61,6 @@ def prepare_corpus(
     also_in: Sequence[Path] = (),
     may_prepare: Callable[[], None] = lambda: None,
     show_progress: bool = False,
-    log: Log | None = None,
 ) -> PreparedCorpus:
     """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same text was prepared the
     same way before.
@@ -68,31 +68,29 @@ def prepare_corpus(
     Args:
         config: its `data` section is read.
         also_in: other data folders to look in.
-        may_prepare: called before anything is read or written; raises an error to forbid it.
+        may_prepare: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
-        log: receives one-line notices; None: the package's log.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    log = log or logging.getLogger(__name__).info
     raw = find_raw_corpus(config.data, show_progress=show_progress)
     identity = _identity(config.data, raw)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     name = f"{config.data.corpus}-{digest[:12]}"
     folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-    prepared = next(filter(None, (_reusable(folder, digest, log) for folder in folders)), None)
+    prepared = next(filter(None, (_reusable(folder, digest) for folder in folders)), None)
     if prepared is not None:
-        log(f"{prepared.directory}: prepared before, reused")
+        log.info("%s: prepared before, reused", prepared.directory)
     else:
         may_prepare()
         started = time.monotonic()
         _build(folders[0], config.data, raw, {"hash": digest, **identity, "format": FORMAT_VERSION}, show_progress)
-        log(f"{folders[0]}: prepared in {time.monotonic() - started:.1f} s")
+        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
     for note in _notes(prepared):
-        log(note)
+        log.info("%s", note)
     return prepared
 
 
@@ -104,10 +102,12 @@ def audit_report(prepared: PreparedCorpus) -> str:
     lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
     train = prepared.audit["train"]
     dropped = train["dropped"]
+    # corpora that earlier versions prepared name this fault "ratio"
+    num_outliers = dropped["ratio_outliers" if "ratio_outliers" in dropped else "ratio"]
     reasons = {
         "a side is blank": dropped["blank"],
         f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
-        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": dropped["ratio"],
+        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": num_outliers,
     }
     sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
     joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
@@ -157,13 +157,13 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     }
 
 
-def _reusable(directory: Path, digest: str, log: Log) -> PreparedCorpus | None:
+def _reusable(directory: Path, digest: str) -> PreparedCorpus | None:
     if not directory.exists():
         return None
     try:
         return _open(directory, digest)
     except UserError as error:
-        log(f"{str(error).removesuffix('; prepare the data again')}; preparing the data again")
+        log.info("%s; preparing the data again", str(error).removesuffix("; prepare the data again"))
         return None
 
 
@@ -285,13 +285,14 @@ def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
     """A temporary folder that replaces `directory` once it is complete."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):
-        if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
-            shutil.rmtree(left_over, ignore_errors=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".tmp", dir=directory.parent))
+        with suppress(FileNotFoundError):  # another process may have finished with it
+            if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
+                shutil.rmtree(left_over, ignore_errors=True)
+    temporary = temporary_name(directory)
+    temporary.mkdir()
     try:
         with naming(directory):
             yield temporary
-        temporary.chmod(0o755)  # mkdtemp makes 0700: prepared data may be shared
         if directory.exists():
             try:
                 _open(directory, digest)

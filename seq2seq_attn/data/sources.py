@@ -134,15 +134,17 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
             target_language=target_language,
             show_progress=show_progress,
         )
-        if source_language != data.source_name:
-            for path in gold.values():
-                _exchange_sides(path)
+        for split, path in gold.items() if is_exchanged else ():
+            _write_exchanged(path, directory / f"{split}.links")
         return {
             split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
             for split in CAPTIONS_SPLITS
         }
 
-    gold = {split: directory / f"{split}.links" for split in CAPTIONS_SPLITS}
+    # never written over those of the generator, which another process may write or exchange at the same time
+    is_exchanged = source_language != data.source_name
+    direction = f".{data.source_name}-{data.target_language}" if is_exchanged else ""
+    gold = {split: directory / f"{split}{direction}.links" for split in CAPTIONS_SPLITS}
     return RawCorpus(
         identity, files, lambda: gold, train_links=gold["train"] if data.links == GOLD else links_file(data)
     )
@@ -155,9 +157,9 @@ def _as_generated(data: DataConfig) -> tuple[str, str]:
     return ("de", "en") if languages == ("en", "de") else languages
 
 
-def _exchange_sides(path: Path) -> None:
-    """Let each link of a file name the target position first."""
-    lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(path)]
+def _write_exchanged(path: Path, generated: Path) -> None:
+    """Write the links of a generated file with the target position first."""
+    lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(generated)]
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 

@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 class AttentionAnalyzer:
     """Analyze what runs did on one set, whose own words are tokenized once."""
 
-    def __init__(self, one: EvaluationSet, languages: Languages) -> None:
-        self._set = one
+    def __init__(self, test_set: EvaluationSet, languages: Languages) -> None:
+        self._set = test_set
         self._tokenize_target = word_tokenizer(languages.target).tokenize_many
-        self._source_words = word_tokenizer(languages.source).tokenize_many(one.source)
-        self._reference_words = self._tokenize_target(one.references)
+        self._source_words = word_tokenizer(languages.source).tokenize_many(test_set.source)
+        self._reference_words = self._tokenize_target(test_set.references)
 
     def analyze(
         self, hypotheses: Sequence[str], translator: Translator | None = None, *, batch_size: int | None = None
@@ -62,10 +62,10 @@ class AttentionAnalyzer:
         return AttentionAnalysis(statistics, self._gold(translator, batch_size))
 
     def _gold(self, translator: Translator, batch_size: int | None) -> GoldAttention | None:
-        one = self._set
-        if one.gold is None:
+        test_set = self._set
+        if test_set.gold is None:
             return None
-        return decode_gold(translator, one.source, one.references, one.gold, batch_size=batch_size)
+        return decode_gold(translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size)
 
 
 def decode_gold(

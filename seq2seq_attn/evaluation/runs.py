@@ -28,6 +28,7 @@ from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
+from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 from seq2seq_attn.translate.scoring import FloatArray, summaries
 from seq2seq_attn.translate.translator import Translator, load
@@ -35,6 +36,8 @@ from seq2seq_attn.translate.translator import Translator, load
 log = logging.getLogger(__name__)
 
 _LINES_HASH = "hypotheses_sha256"
+_WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
+"""search options that do not decide the best translation"""
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,17 @@ class EvaluatedRun:
             validations=read_validations(self._run.metrics_path),
         )
 
-    def translate(self, one: EvaluationSet) -> list[str]:
+    def translate(self, test_set: EvaluationSet) -> list[str]:
         """Translate each source line, and save the lines (of files under `files/`) with a note of how they were made.
         Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`."""
-        self._hypotheses.append(self._translate(one))
+        with explained_batch_size(self._search.batch_size):
+            self._hypotheses.append(self._translate(test_set))
         return self._hypotheses[-1]
 
     def analyze(self, analyzer: AttentionAnalyzer, hypotheses: Sequence[str]) -> AttentionAnalysis:
         """The attention analysis of these translations; of fixed-vector runs, from the texts alone."""
-        return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
+        with explained_batch_size(self._search.batch_size):
+            return analyzer.analyze(hypotheses, self._translator, batch_size=self._search.batch_size)
 
     @property
     def _own_hyps_dir(self) -> Path:
@@ -143,10 +148,10 @@ class EvaluatedRun:
         """The encoder's summary of each line; None: there is no single one."""
         return summaries(self._translator, lines, batch_size=self._search.batch_size)
 
-    def _translate(self, one: EvaluationSet) -> list[str]:
-        name = f"{f'files/{one.name}' if one.is_file else one.name}{self._variation}.txt"
-        made_by = self._how_made(one)
-        if self._decoding.reuse_hypotheses and (saved := self._saved(name, made_by, len(one.source))) is not None:
+    def _translate(self, test_set: EvaluationSet) -> list[str]:
+        name = f"{f'files/{test_set.name}' if test_set.is_file else test_set.name}{self._variation}.txt"
+        made_by = self._how_made(test_set)
+        if self._decoding.reuse_hypotheses and (saved := self._saved(name, made_by, len(test_set.source))) is not None:
             lines, counted = saved
             self._counts.append(counted)
             self._maps.append([None] * len(lines))
@@ -155,20 +160,20 @@ class EvaluatedRun:
             return lines
         self._is_reused = False
         translator = self._translator
-        if one.stitch > 1:
-            translator = translator.with_max_source_length(self._max_source_length(one))
+        if test_set.stitch > 1:
+            translator = translator.with_max_source_length(self._max_source_length(test_set))
         started = time.monotonic()
-        translations = translator.translate_lines(one.source, self._search)
+        translations = translator.translate_lines(test_set.source, self._search)
         lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
         self._unknown.append([])
-        for best, *_ in self._with_bar(translations, one):
+        for best, *_ in self._with_bar(translations, test_set):
             lines.append(best.text)
             counts += LineCounts(int(best.is_cut), len(best.unknown))
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
             self._unknown[-1].append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
         self._seconds += time.monotonic() - started
-        if self._keep_maps and (vectors := self._summaries(one.source)) is not None:
+        if self._keep_maps and (vectors := self._summaries(test_set.source)) is not None:
             self._vectors.append(vectors)
         if self._hyps_dir is not None:
             self._save(self._hyps_dir / name, lines, {**made_by, **counts.to_dict()})
@@ -189,13 +194,14 @@ class EvaluatedRun:
             "beam_size": "beam",
             "length_penalty": "penalty",
             "max_length_ratio": "ratio",
+            "max_length_extra": "extra",
             "coverage_penalty": "coverage",
             "no_repeat_ngram": "ngram",
         }
         parts = [
             f".{words[key]}{value:g}"
-            for key, value in self._search_values.items()
-            if value != getattr(self._config.search, key)
+            for key in words
+            if (value := getattr(self._search, key)) != getattr(self._config.search, key)
         ]
         return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
 
@@ -218,33 +224,33 @@ class EvaluatedRun:
         except OSError as error:
             log.warning("%s: not saved (%s)", path, error.strerror)
 
-    def _with_bar(self, translations: Any, one: EvaluationSet) -> Any:
+    def _with_bar(self, translations: Any, test_set: EvaluationSet) -> Any:
         from tqdm import tqdm
 
-        label = f"{self._label}, {one.name}"
+        label = f"{self._label}, {test_set.name}"
         is_off = not self._decoding.show_progress
-        return tqdm(translations, desc=label, total=len(one.source), unit="line", disable=is_off)
+        return tqdm(translations, desc=label, total=len(test_set.source), unit="line", disable=is_off)
 
-    def _max_source_length(self, one: EvaluationSet) -> int:
+    def _max_source_length(self, test_set: EvaluationSet) -> int:
         """Joined pairs are translated in one piece: cut at the sentence ends they would be single ones again."""
-        return one.stitch * self._config.data.max_length
+        return test_set.stitch * self._config.data.max_length
 
-    def _how_made(self, one: EvaluationSet) -> dict[str, Any]:
+    def _how_made(self, test_set: EvaluationSet) -> dict[str, Any]:
         return {
-            **self._search_values,
-            **({"max_source_length": self._max_source_length(one)} if one.stitch > 1 else {}),
+            **self._search.model_dump(exclude=_WITHOUT_EFFECT),
+            **({"max_source_length": self._max_source_length(test_set)} if test_set.stitch > 1 else {}),
             "precision": self._precision,
             "model_sha256": self._model_hash,
-            "source_sha256": hashlib.sha256("\n".join(one.source).encode()).hexdigest(),
-            **self._vectors_hash(one),
+            "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
+            **self._vectors_hash(test_set),
             "version": __version__,
         }
 
-    def _vectors_hash(self, one: EvaluationSet) -> dict[str, str]:
+    def _vectors_hash(self, test_set: EvaluationSet) -> dict[str, str]:
         sources = self._config.data.sources
         if VECTORS not in sources:
             return {}
-        files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in one.source if line.strip())
+        files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
         return {"vectors_sha256": hash_vectors(files)}
 
 
@@ -273,11 +279,10 @@ def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
     try:
         note = read_checked_json(path.with_suffix(".json"))
-        if {key: note.get(key) for key in made_by} != made_by:
+        counts, digest = LineCounts.from_dict(note), note.pop(_LINES_HASH)
+        if note != {**made_by, **counts.to_dict()} or sha256_of(path) != digest:
             return None
-        if sha256_of(path) != note[_LINES_HASH]:
-            return None
-        lines, counts = read_lines(path), LineCounts.from_dict(note)
+        lines = read_lines(path)
     except (KeyError, OSError, UserError):  # damaged, or written before notes had counts
         return None
     return (lines, counts) if len(lines) == num_lines else None

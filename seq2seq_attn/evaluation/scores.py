@@ -113,7 +113,7 @@ class SetScores:
     """sentence pairs of the corpus that are joined to one of this set"""
     attention: AttentionScores | None = None
     counts: list[LineCounts] = field(default_factory=list)
-    """in the order of the runs; None: not known; empty: no model translated"""
+    """in the order of the runs; empty: no model translated"""
 
     @property
     def is_grouped(self) -> bool:

@@ -54,20 +54,22 @@ def find_sets(
     return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
 
 
-def stitched(one: EvaluationSet, k: int, *, seed: int = STITCH_SEED) -> EvaluationSet:
+def stitched(test_set: EvaluationSet, k: int) -> EvaluationSet:
     """Disjoint groups of K pairs of a set, each joined to one; pairs left over are dropped. K = 1: the set itself.
 
     Raises:
         UsageError: K is not positive, or more than the set has pairs.
     """
-    if not 1 <= k <= len(one.source):
-        raise UsageError(f"--stitch {k}: {one.name} has {len(one.source)} sentence pairs; join 1 to that many")
+    if not 1 <= k <= len(test_set.source):
+        raise UsageError(
+            f"--stitch {k}: {test_set.name} has {len(test_set.source)} sentence pairs; join 1 to that many"
+        )
     if k == 1:
-        return one
-    groups = equal_groups(len(one.source), k, seed=seed)
-    source, references = concatenate_lines(one.source, groups), concatenate_lines(one.references, groups)
-    gold = None if one.gold is None else _stitched_gold(one.gold, groups)
-    return EvaluationSet(stitched_name(one.name, k), source, references, gold, k, one.is_file)
+        return test_set
+    groups = equal_groups(len(test_set.source), k, seed=STITCH_SEED)
+    source, references = concatenate_lines(test_set.source, groups), concatenate_lines(test_set.references, groups)
+    gold = None if test_set.gold is None else _stitched_gold(test_set.gold, groups)
+    return EvaluationSet(stitched_name(test_set.name, k), source, references, gold, k, test_set.is_file)
 
 
 def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:

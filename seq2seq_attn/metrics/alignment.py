@@ -88,29 +88,23 @@ def words_from_tokens(
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
 
 
-def score_links(
-    predicted: Sequence[Iterable[Link]],
-    sure: Sequence[Iterable[Link]],
-    possible: Sequence[Iterable[Link]] | None = None,
-) -> AlignmentScore:
-    """Corpus-level error rate, precision and recall; `possible` None: the sure links are all that is possible.
+def score_links(predicted: Sequence[Iterable[Link]], gold: Sequence[Iterable[Link]]) -> AlignmentScore:
+    """Corpus-level error rate, precision and recall, where all gold links are sure and no others are possible.
 
-    Sure links count as possible too. No predicted link: precision 0; nothing predicted and nothing sure: no error.
+    No predicted link: precision 0; nothing predicted and no gold link: no error.
     """
-    _check_lengths(len(predicted), len(sure), len(possible) if possible is not None else len(sure))
-    num_predicted = num_sure = num_in_sure = num_in_possible = 0
-    for position, (predicted_links, sure_links) in enumerate(zip(predicted, sure, strict=True)):
-        links, gold = set(predicted_links), set(sure_links)
-        allowed = gold | set(possible[position]) if possible is not None else gold
+    _check_lengths(len(predicted), len(gold))
+    num_predicted = num_gold = num_common = 0
+    for predicted_links, gold_links in zip(predicted, gold, strict=True):
+        links, wanted = set(predicted_links), set(gold_links)
         num_predicted += len(links)
-        num_sure += len(gold)
-        num_in_sure += len(links & gold)
-        num_in_possible += len(links & allowed)
-    total = num_predicted + num_sure
+        num_gold += len(wanted)
+        num_common += len(links & wanted)
+    total = num_predicted + num_gold
     return AlignmentScore(
-        error_rate=1.0 - (num_in_sure + num_in_possible) / total if total else 0.0,
-        precision=num_in_possible / num_predicted if num_predicted else 0.0,
-        recall=num_in_sure / num_sure if num_sure else 0.0,
+        error_rate=1.0 - 2 * num_common / total if total else 0.0,
+        precision=num_common / num_predicted if num_predicted else 0.0,
+        recall=num_common / num_gold if num_gold else 0.0,
         mass=float("nan"),
         num_pairs=len(predicted),
     )

@@ -71,7 +71,7 @@ def check_edges(text: str) -> tuple[int, ...] | int:
     """The edges that a text names, or how many quantiles.
 
     Raises:
-        UsageError: neither of the two, edges that do not rise, or more buckets than anybody reads.
+        UsageError: not edges or quantiles, edges that do not rise, or more than `MAX_BUCKETS` buckets.
     """
     kind, colon, number = text.partition(":")
     parts = [part.strip() for part in (number if colon else text).split(",")]

@@ -13,9 +13,9 @@ from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, 
 from seq2seq_attn.report.tables import THIN_MARK, Table
 
 ATTENTION_NOTE = (
-    "entropy: of the attention, nats per target token; dropped, repeated: source words that all target words together "
-    f"looked at for less than {DROPPED_BELOW:g}, more than {REPEATED_ABOVE:g} of a word; missing, excess: words of the "
-    "reference that the hypothesis lacks, and the other way round"
+    "entropy: of the attention, nats per target token; dropped, repeated: source words whose attention, summed over "
+    f"the target words, is below {DROPPED_BELOW:g}, above {REPEATED_ABOVE:g}; missing, excess: words of the reference "
+    "that the hypothesis lacks, and the other way round"
 )
 GOLD_NOTE = (
     "gold links: forced decoding of the references; shift +1: the attention of the next target word, -1: of the one "

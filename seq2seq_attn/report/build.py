@@ -303,10 +303,7 @@ def _search_lines(description: Mapping[str, Any]) -> list[str]:
 def _caution_lines(description: Mapping[str, Any]) -> list[str]:
     if not description.get("lowercases"):
         return []
-    return [
-        f"{description['name']} lower-cases: every capital counts against its cased scores; "
-        "the lower-cased ones are its own"
-    ]
+    return [f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"]
 
 
 def _provenance(environment: Mapping[str, Any]) -> str:

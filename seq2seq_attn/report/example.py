@@ -44,13 +44,13 @@ def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Se
     return None
 
 
-def _is_of_middle_length(one: PackedMap) -> bool:
-    return all(MIN_TOKENS < len(tokens) <= MAX_TOKENS + 1 for tokens in (one.source_tokens, one.target_tokens))
+def _is_of_middle_length(packed: PackedMap) -> bool:
+    return all(MIN_TOKENS < len(tokens) <= MAX_TOKENS + 1 for tokens in (packed.source_tokens, packed.target_tokens))
 
 
-def _shape(one: PackedMap) -> tuple[bool, float]:
+def _shape(packed: PackedMap) -> tuple[bool, float]:
     """Whether words are reordered, and the mean of the largest weights of all rows."""
-    levels_TS = one.levels_TS()
+    levels_TS = packed.levels_TS()
     largest_T = levels_TS.max(axis=1)
     looked_at = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]
     furthest = np.maximum.accumulate(looked_at)

@@ -12,7 +12,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.files import check_writable, write_json, write_text
+from seq2seq_attn.files import check_writable, file_identity, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
@@ -46,18 +46,29 @@ class ReportFiles:
         """Whether sentences and attention are wanted."""
         return self.page is not None and self.page.suffix == ".html"
 
-    def check(self) -> None:
-        """See to it that everything can be written, before the work for it begins.
+    def check(self, inputs: Sequence[Path] = ()) -> None:
+        """Check that every file can be written, before the evaluation starts.
+
+        Args:
+            inputs: files that are read, and must not be replaced.
 
         Raises:
-            UsageError: a page that ends neither in .md nor in .html.
+            UsageError: a page that ends neither in .md nor in .html, two parts in one file, or a part in an input.
             UserError: a file that cannot be written.
         """
         if self.page is not None and self.page.suffix not in (".md", ".html"):
             raise UsageError(
                 f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
             )
-        for path in self._paths:
+        read = {file_identity(path) for path in inputs}
+        taken: dict[object, str] = {}
+        for option, path in self._named.items():
+            identity = file_identity(path)
+            if identity in taken:
+                raise UsageError(f"{taken[identity]} and {option}: both to {path}; name two")
+            if identity in read:
+                raise UsageError(f"{option} {path}: this is an input file; name another one")
+            taken[identity] = option
             check_writable(path)
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[Path]:
@@ -77,9 +88,14 @@ class ReportFiles:
         return [*self._paths, *written]
 
     @property
+    def _named(self) -> dict[str, Path]:
+        """The files by the options that name them."""
+        named = {"--json": self.json, "--report": self.page, "--csv": self.csv, "--latex": self.latex}
+        return {option: path for option, path in named.items() if path is not None}
+
+    @property
     def _paths(self) -> list[Path]:
-        named = (self.json, self.page, self.csv, self.latex)
-        return [path for path in named if path is not None]
+        return list(self._named.values())
 
     def _write_plots(self, report: Report) -> list[Path]:
         """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets

@@ -143,12 +143,17 @@ class _Interned:
         self.lists: list[tuple[str, ...]] = []
         self._indices: dict[tuple[str, ...], int] = {}
 
-    def add(self, one: PackedMap | None) -> list[Any] | None:
+    def add(self, packed: PackedMap | None) -> list[Any] | None:
         """The map as the page wants it: indices of its source and target token lists, its weights, and the positions of
         unknown source tokens."""
-        if one is None:
+        if packed is None:
             return None
-        return [self.index(one.source_tokens), self.index(one.target_tokens), one.to_base64(), list(one.unknown)]
+        return [
+            self.index(packed.source_tokens),
+            self.index(packed.target_tokens),
+            packed.to_base64(),
+            list(packed.unknown),
+        ]
 
     def index(self, tokens: tuple[str, ...]) -> int:
         if tokens not in self._indices:
@@ -176,8 +181,8 @@ def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None
     return kept, FLOORS[-1]
 
 
-def _size(one: PackedMap | None) -> int:
-    return 0 if one is None else len(one.packed) * 4 // 3
+def _size(packed: PackedMap | None) -> int:
+    return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
 def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:

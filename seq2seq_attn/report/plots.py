@@ -34,7 +34,7 @@ class _Point(NamedTuple):
 
 
 def plot_by_length(
-    path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens", title: str = ""
+    path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens"
 ) -> None:
     """Write the score by length: a line per arm with its 95 % band, n under each bucket.
 
@@ -48,7 +48,7 @@ def plot_by_length(
         _draw_band(axes, position, arm.name, [_point(x, score.interval, score) for x, score in enumerate(of_arm)])
     axes.set_ylabel(f"{TITLES[measure]} (sacreBLEU, 95 % bootstrap band{_bars_note(scores)})")
     axes.set_ylim(bottom=0)
-    _finish(axes, scores, unit, title or f"{TITLES[measure]} by sentence length, {scores.name}")
+    _finish(axes, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
     save_figure(figure, path)
 
 

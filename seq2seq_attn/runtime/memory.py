@@ -1,4 +1,4 @@
-"""Tune glibc's allocator and oneDNN's cache of compiled primitives."""
+"""Tune glibc's allocator and oneDNN's cache of compiled primitives; explain a lack of memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import ctypes
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from seq2seq_attn.errors import UserError
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _TRIM_BYTES = 64 << 20
@@ -84,3 +88,17 @@ def keep_primitives(most: int) -> None:
     (and evicting one frees only half of its memory). This matters in half precision; MKL does the float32 products.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
+
+
+@contextmanager
+def explained_out_of_memory(setting: str, advice: str) -> Iterator[None]:
+    """Turn an out-of-memory error of torch or Python into a UserError: "out of memory with <setting>; <advice>"."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        import torch
+
+        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+        if not is_memory:
+            raise
+        raise UserError(f"out of memory with {setting}; {advice}") from error

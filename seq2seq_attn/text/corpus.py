@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ _BLOCK_BYTES = 1 << 20
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 text file, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also split at
     U+2028 and others). A '\\r' before it is dropped, and the last line needs no '\\n'.
+    A byte-order mark at the start of the file is dropped too.
 
     Raises:
         UserError: the file is missing, is named `.gz` but not gzipped, or is not UTF-8.
@@ -76,6 +78,8 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
     try:
         # much faster than iterating over the GzipFile, which splits lines in Python
         with open_text_bytes(path) as stream, io.BufferedReader(stream, _BLOCK_BYTES) as buffered:  # type: ignore[type-var]
+            if buffered.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+                buffered.read(len(BOM_UTF8))
             yield buffered
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
@@ -150,8 +154,12 @@ class PairFilter:
     def first(self) -> dict[str, int]:
         """Number of pairs by their first fault, the reason for dropping them."""
         over_long = self.is_over_long & ~self.is_blank
-        ratio = self.is_ratio_outlier & ~over_long
-        return {"blank": int(self.is_blank.sum()), "over_long": int(over_long.sum()), "ratio": int(ratio.sum())}
+        outliers = self.is_ratio_outlier & ~over_long
+        return {
+            "blank": int(self.is_blank.sum()),
+            "over_long": int(over_long.sum()),
+            "ratio_outliers": int(outliers.sum()),
+        }
 
 
 def check_pairs(

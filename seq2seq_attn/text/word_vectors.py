@@ -39,7 +39,7 @@ def vector_size(path: Path) -> int:
         return int(fields[1])
     if len(fields) < 2 or _numbers(fields[1:]) is None:
         raise UserError(
-            f"{path}, line 1: expected a token and its numbers, or how many vectors there are of which size"
+            f"{path}, line 1: expected a token and its numbers, or a header with the number and the size of the vectors"
         )
     return len(fields) - 1
 

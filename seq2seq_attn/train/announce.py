@@ -41,8 +41,6 @@ def announce(
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     if speed.find("steps", model, "fp32") is None:
         log.info("no fast path for this decoder, attention and output; running step by step")
-    tokenizer = config.data.tokenizer
-    if tokenizer.name == "sentencepiece" and sum(sizes) < tokenizer.vocab_size:
-        log.warning("data.tokenizer.vocab_size=%d: the training text gives fewer subwords", tokenizer.vocab_size)
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
-        log.warning("train.validation.num_pairs=%d: there are %d, and all are translated", num_pairs, num_valid)
+        text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
+        log.warning(text, num_pairs, num_valid)

@@ -67,18 +67,18 @@ class Group:
         """The result of the first rank's call, broadcast to the others.
 
         Raises:
-            UserError: on the first rank, if its call raises it.
+            UserError, OSError: on the first rank, if its call raises it.
             SystemExit: then on the others, with the same exit code, so that the error is printed once.
         """
         if self.size == 1:
             return call()
         held: list[Any] = [None, None]
-        error: UserError | None = None
+        error: UserError | OSError | None = None
         if self.is_first:
             try:
                 held[0] = call()
-            except UserError as raised:
-                error, held[1] = raised, raised.exit_code
+            except (UserError, OSError) as raised:
+                error, held[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
         torch.distributed.broadcast_object_list(held, src=0)
         if error is not None:
             raise error

@@ -104,9 +104,9 @@ class WeightAverage:
         self.average = [weight.detach().clone() for weight in self._weights]
 
     @torch.no_grad()
-    def update(self, num_updates: int) -> None:
-        """Move the average toward the weights after `num_updates` updates."""
-        decay = min(self.decay, (1 + num_updates) / (10 + num_updates))
+    def update(self, update: int) -> None:
+        """Move the average toward the weights after the update of this index (0 = first)."""
+        decay = min(self.decay, (1 + update) / (10 + update))
         torch._foreach_lerp_(self.average, [weight.detach() for weight in self._weights], 1.0 - decay)
 
     @contextmanager

@@ -59,7 +59,7 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
                 "vocabularies as they are"
             )
     if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
-        raise UsageError(f"train.start_from={run.path}: its vectors have another size than those of this corpus")
+        raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")
     notes = [_set_weights(model, run)]
     if updater.reverse is not None:
         has_reverse = run.reverse.model_path.exists()
@@ -76,6 +76,5 @@ def _set_weights(model: Seq2Seq, run: RunDir) -> str:
 
 def _other_settings(run: RunDir, section: str) -> UsageError:
     return UsageError(
-        f"train.start_from={run.path}: its settings of {section} are others; repeat them, they are in "
-        f"{run.path}/config.yaml"
+        f"train.start_from={run.path}: its {section} settings differ from this run's; copy them from {run.config_path}"
     )

@@ -17,10 +17,9 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.files import naming
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
 
-METRICS = "metrics.jsonl"
-TRAIN_LOG = "train.log"
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
     "validation": ("perplexity", "bleu", "exact", "cer", "wer", "num_cut"),
@@ -42,14 +41,15 @@ class RunLog:
     def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
         from torch.utils.tensorboard import SummaryWriter  # slow to import
 
-        self._directory = directory
-        path = directory / METRICS
+        self._run = RunDir(directory)
+        path = self._run.metrics_path
         self._stream = path.open("wb" if position is None else "ab")
         if position is not None:
-            self._stream.truncate(position)
-            self._stream.seek(position)
+            kept = min(position, path.stat().st_size)  # beyond the end, `truncate` would add zeros
+            self._stream.truncate(kept)
+            self._stream.seek(kept)
         self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)
-        self._handler = _LogFile(directory / TRAIN_LOG, mode="w" if position is None else "a", encoding="utf-8")
+        self._handler = _LogFile(self._run.log_path, mode="w" if position is None else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self._package_log = logging.getLogger("seq2seq_attn")
         self._former_level = self._package_log.level
@@ -79,16 +79,16 @@ class RunLog:
     def _close(self) -> None:
         self._handler.close()
         self._stream.close()
-        with naming(self._directory):
+        with naming(self._run.path):
             self._writer.close()
 
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
         """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
         line = {"event": event, "update": update, "epoch": epoch, **values}
-        with naming(self._directory / METRICS):
+        with naming(self._run.metrics_path):
             self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
-        with naming(self._directory):
+        with naming(self._run.path):
             curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
             curves |= {f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()}
             for name, value in curves.items():
@@ -102,7 +102,7 @@ class RunLog:
             texts = {"source": sample.source, "reference": sample.reference, "hypothesis": sample.hypothesis}
             # indented by four spaces, so that Markdown takes sentences as code
             shown = "\n".join(f"    {name:10}  {text}" for name, text in texts.items())
-            with naming(self._directory):
+            with naming(self._run.path):
                 self._writer.add_text(f"sample {number}", shown, update)
                 if sample.attention is not None:
                     picture = draw_attention(sample.attention)
@@ -110,7 +110,7 @@ class RunLog:
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk."""
-        with naming(self._directory / METRICS):
+        with naming(self._run.metrics_path):
             self._stream.flush()
             os.fsync(self._stream.fileno())
         return self._stream.tell()

@@ -57,17 +57,19 @@ class Schedules:
             name for name, one in objectives if one.weight and 0 < one.start and num_updates - 1 < one.start * total
         ]
 
-    def _acts(self, name: str, one: ObjectiveConfig, update: int) -> bool:
-        if (one.start, one.end) == (0.0, 1.0):
+    def _acts(self, name: str, objective: ObjectiveConfig, update: int) -> bool:
+        if (objective.start, objective.end) == (0.0, 1.0):
             return True
-        if one.start >= one.end:
-            raise UsageError(f"train.objectives.{name}.start={one.start}: expected less than its end, {one.end}")
+        if objective.start >= objective.end:
+            raise UsageError(
+                f"train.objectives.{name}.start={objective.start}: expected less than its end, {objective.end}"
+            )
         if self.total_updates is None:
             raise UsageError(
-                f"train.objectives.{name}: start={one.start} and end={one.end} are shares of the training, whose end "
-                "is not set; set train.max_epochs or train.max_updates"
+                f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the training, "
+                "whose end is not set; set train.max_epochs or train.max_updates"
             )
-        return one.start * self.total_updates <= update < one.end * self.total_updates
+        return objective.start * self.total_updates <= update < objective.end * self.total_updates
 
 
 def always_forces(config: TrainConfig) -> bool:

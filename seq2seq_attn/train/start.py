@@ -18,11 +18,9 @@ from seq2seq_attn.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
+    from seq2seq_attn.run_dir import RunDir
 
 RUNS_DIR = Path("runs")
-CONFIG = "config.yaml"
-MODEL = "model.safetensors"
-LAST = "last"
 
 DECIDES_THE_RUN = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
@@ -35,10 +33,10 @@ log = logging.getLogger(__name__)
 
 
 def load_settings(
-    sources: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
+    config_names: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
 ) -> tuple[Config, Path | None]:
     """The configuration of a command line (default `multi30k`), and the run directory if that is decided. A resumed run
-    has its own configuration, with `sources` and `overrides` on top.
+    has its own configuration, with `config_names` and `overrides` on top.
 
     Raises:
         UsageError: as `load_config`, or there is nothing to resume.
@@ -46,15 +44,18 @@ def load_settings(
     """
     if resume and run_dir is None:
         run_dir = newest_unfinished(RUNS_DIR)
-    own = run_dir / CONFIG if resume and run_dir is not None else None
-    if own is not None and own.exists():
+    if resume and run_dir is not None:
         from seq2seq_attn.run_dir import RunDir
 
-        name = RunDir(own.parent).config().name  # changed settings do not rename the run
-        return load_config([str(own), *sources], [f"name={json.dumps(name)}", *overrides]), run_dir
-    if resume and not sources:
-        raise UsageError(f"{run_dir}: nothing to resume (no {CONFIG}); name a run, or use -c to start one")
-    return load_config(with_default(sources), overrides), run_dir
+        own = RunDir(run_dir)
+        if own.config_path.exists():
+            name = own.config().name  # changed settings do not rename the run
+            return load_config([str(own.config_path), *config_names], [f"name={json.dumps(name)}", *overrides]), run_dir
+        if not config_names:
+            raise UsageError(
+                f"{run_dir}: nothing to resume (no {own.config_path.name}); name a run, or use -c to start one"
+            )
+    return load_config(with_default(config_names), overrides), run_dir
 
 
 def newest_unfinished(runs_dir: Path) -> Path:
@@ -65,10 +66,10 @@ def newest_unfinished(runs_dir: Path) -> Path:
     """
     from seq2seq_attn.run_dir import RunDir
 
-    runs = [path.parent for path in runs_dir.glob(f"*/{CONFIG}") if not RunDir(path.parent).is_finished()]
+    runs = [run for run in map(RunDir, runs_dir.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run in {runs_dir}/; name one with --run-dir")
-    return max(runs, key=_last_written_at)
+    return max(runs, key=_last_written_at).path
 
 
 def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
@@ -94,19 +95,24 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         raise UsageError(f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it") from None
     if run_dir.exists() and not run_dir.is_dir():
         raise UsageError(f"{run_dir}: a file; --run-dir expects a directory")
-    if resume and not (run_dir / CONFIG).exists():
-        _clear_leftovers(run_dir)
+    run = RunDir(run_dir)
+    has_config = run.config_path.exists()
+    if resume and not has_config:
+        _clear_leftovers(run)
     if resume:
-        RunDir(run_dir).check_no_links()
-    if not run_dir.exists() or RunDir(run_dir).is_empty():
+        run.check_no_links()
+    if not run_dir.exists() or run.is_empty():
         return run_dir
-    if not (run_dir / CONFIG).exists():
-        raise UsageError(f"{run_dir}: not empty and not a run directory (it has no {CONFIG}); choose another --run-dir")
+    if not has_config:
+        raise UsageError(
+            f"{run_dir}: not empty and not a run directory (it has no {run.config_path.name}); choose another --run-dir"
+        )
     if not (resume or overwrite):
         raise UsageError(f"{run_dir}: already holds a run; --resume continues it, --overwrite replaces it")
-    if resume and (run_dir / MODEL).exists() and not has_state(run_dir / LAST):
+    if resume and run.model_path.exists() and not has_state(run.last_dir):
         raise UsageError(
-            f"{run_dir}: has a model, but no saved state to resume (no {LAST}/); --overwrite starts it over"
+            f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
+            "--overwrite starts it over"
         )
     with locked(run_dir):  # report another process before data is prepared
         return run_dir
@@ -119,6 +125,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
         UserError: the state to be resumed is damaged, or word vectors or the run to start from cannot be read.
     """
+    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
     from seq2seq_attn.train.pretrained import check_pretrained
@@ -126,8 +133,9 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     check_config(config)
     path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
-    if resume and checkpoint.has_state(path / LAST):
-        check_same_run(config_from_dict(checkpoint.read_values(path / LAST)["config"]), config)
+    last_dir = RunDir(path).last_dir
+    if resume and checkpoint.has_state(last_dir):
+        check_same_run(config_from_dict(checkpoint.read_values(last_dir)["config"]), config)
     else:
         check_vectors(config.model)
         check_pretrained(config)
@@ -172,14 +180,13 @@ def _new_name(config: Config) -> Path:
     return path
 
 
-def _last_written_at(run_dir: Path) -> tuple[float, str]:
-    last_dir = run_dir / LAST
-    return (last_dir if last_dir.exists() else run_dir).stat().st_mtime, run_dir.name
+def _last_written_at(run: RunDir) -> tuple[float, str]:
+    return (run.last_dir if run.last_dir.exists() else run.path).stat().st_mtime, run.path.name
 
 
-def _clear_leftovers(run_dir: Path) -> None:
+def _clear_leftovers(run: RunDir) -> None:
     """Remove the temporary file of a process that was killed while it wrote the first file."""
-    for leftover in run_dir.glob(f".{CONFIG}.*.tmp"):
+    for leftover in run.path.glob(f".{run.config_path.name}.*.tmp"):
         leftover.unlink()
 
 

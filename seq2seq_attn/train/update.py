@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import BatchConfig, TrainConfig
+from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
+from seq2seq_attn.runtime.memory import explained_out_of_memory
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
@@ -117,7 +117,7 @@ class Updater:
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
         self._choose_objectives({**self._configured, **(objective_weights or {})})
-        with explained_out_of_memory(self._config.batch):
+        with self._explained_out_of_memory():
             counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
             self._group.sum_gradients(_trained(self._trained))
@@ -135,6 +135,14 @@ class Updater:
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norms_found[0], terms)
+
+    def _explained_out_of_memory(self) -> AbstractContextManager[None]:
+        batch = self._config.batch
+        return explained_out_of_memory(
+            f"train.batch.size={batch.size} {batch.unit}",
+            f"try --set train.batch.size={max(1, batch.size // 2)} --set train.batch.accumulate={2 * batch.accumulate} "
+            "(the same update from smaller pieces)",
+        )
 
     def _choose_objectives(self, weights: Mapping[str, float]) -> None:
         """Those of an update: without a weight only if measuring them changes nothing else."""
@@ -221,19 +229,3 @@ class Updater:
 
 def _trained(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
-
-
-@contextmanager
-def explained_out_of_memory(config: BatchConfig) -> Iterator[None]:
-    """Turn an out-of-memory error into one that names the setting to lower."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-        if not is_memory:
-            raise
-        raise UserError(
-            f"out of memory with train.batch.size={config.size} {config.unit}; try"
-            f" --set train.batch.size={max(1, config.size // 2)} --set train.batch.accumulate={2 * config.accumulate}"
-            " (the same update from smaller pieces)"
-        ) from error

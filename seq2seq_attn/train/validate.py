@@ -16,6 +16,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.memory import explained_out_of_memory
 from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
@@ -105,7 +106,14 @@ class Validator:
 
         Raises:
             Interrupted: `should_stop` returned true on a rank.
+            UserError: memory runs out; the message names the setting to lower.
         """
+        size = self._config.search.batch_size
+        setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
+        with explained_out_of_memory(f"{setting} (in a validation)", advice):
+            return self._validate(model)
+
+    def _validate(self, model: Seq2Seq) -> Validation:
         was_training = model.training
         model.eval()
         translator = self._translator(model)
@@ -137,7 +145,7 @@ class Validator:
         size = self._config.search.batch_size
         batches = self._group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
-        # longer pairs than in training are scored whole, in batches no larger than in training
+        # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._look()
             batch = self._pairs.batch(indices).to(self._device)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from torch import nn
 
 from seq2seq_attn.data.batch import SourceBatch, collate_source
 from seq2seq_attn.data.surface import Ids
+from seq2seq_attn.runtime.memory import explained_out_of_memory
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, VectorToken, vectors_of
@@ -19,6 +20,11 @@ _CHUNK_LINES = 2_048
 _CHUNK_CHARACTERS = 1 << 20
 # A batch has at most this many source positions per sentence of the batch size, so fewer long sentences fit.
 _POSITIONS_PER_SENTENCE = 40
+
+
+def explained_batch_size(batch_size: int) -> AbstractContextManager[None]:
+    """Turn an out-of-memory error into one that names the option to lower."""
+    return explained_out_of_memory(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from seq2seq_attn.files import atomic_path
 
@@ -39,6 +39,12 @@ def any_script() -> Iterator[None]:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure in the format of the file's suffix."""
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        write_figure(figure, file, path.suffix)
+
+
+def write_figure(figure: Figure, file: BinaryIO, suffix: str) -> None:
+    """Write the figure to an open file, in the format of a suffix such as `.png`."""
     width, height = figure.get_size_inches()
-    with atomic_path(path) as temporary, any_script():
-        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=min(_DPI, _MAX_PIXELS / max(width, height)))
+    with any_script():
+        figure.savefig(file, format=suffix[1:].lower(), dpi=min(_DPI, _MAX_PIXELS / max(width, height)))

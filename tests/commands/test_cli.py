@@ -403,6 +403,9 @@ def test_only_the_reader_of_stdout_ends_a_command_well(
     monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", fail)
     assert run(["prepare"]) == 1
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
+    monkeypatch.setattr(sys, "stdout", None)  # closed by the caller, so nobody read it
+    assert run(["prepare"]) == 1
+    assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 
 def test_ctrl_c_while_the_command_line_is_imported_is_quiet(

@@ -49,5 +49,13 @@ def test_train_resume_and_translate(folder: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert run(["translate", "--run", "whole", "Hund Zabra", "Katze Qux"]) == 0
     assert capsys.readouterr().out.splitlines() == ["dog Zabra", "cat Qux"]
+    for name, target, unknown in (
+        ("copied", "dog Zabra", ""),
+        ("other", "dog Qux", "1 of 3 target tokens are unknown"),
+    ):
+        (folder / f"{name}.tsv").write_text(f"Hund Zabra\t{target}\n")
+        assert run(["score", "--run", "whole", f"{name}.tsv"]) == 0
+        assert unknown in (said := capsys.readouterr().err)
+        assert ("unknown" in said) == bool(unknown)
     assert run(["evaluate", "whole", "--json", "scores.json"]) == 0
     assert json.loads((folder / "scores.json").read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ import logging
 
 import pytest
 import sacrebleu
+import torch
 
 from seq2seq_attn.commands.evaluate import evaluate, score_files
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -90,7 +91,7 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", reference=tmp_path / "ref")
     assert [(scores.name, scores.num_pairs) for scores in report.sets] == [("src", 5)]
     assert (workshop / "other/hyps/files/src.txt").read_text(encoding="utf-8").count("\n") == 5
-    assert "other lower-cases: every capital counts against" in report.text
+    assert "other lower-cases its output, so its cased scores are too low" in report.text
 
 
 def test_length_of_the_reference(workshop):
@@ -239,6 +240,12 @@ def test_usage_errors(workshop, tmp_path):
         (["additive", "other"], {}, "different test sets"),
         (["additive"], {"splits": ["short"], "stitch": [6]}, "--stitch 6: short has 5 sentence pairs"),
         (["additive"], {"page": tmp_path / "r.pdf"}, "ends in .md"),
+        (
+            ["additive"],
+            {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"},
+            "--csv and --latex: both to .*t; name two",
+        ),
+        (["additive"], {"source": file, "reference": file, "json": file}, "--json .*short.de: this is an input file"),
     ]
     for names, options, message in cases:
         with pytest.raises(UsageError, match=message):
@@ -255,6 +262,18 @@ def test_files_that_do_not_fit(workshop):
         run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
     with pytest.raises(UserError, match="empty: no lines to evaluate"):
         score_files([workshop / "empty"], workshop / "empty")
+
+
+@pytest.mark.parametrize(
+    "name", ["translate.translator.Translator.translate_lines", "evaluation.attention.force_decode"]
+)
+def test_out_of_memory_says_what_to_lower(workshop, monkeypatch, name):
+    def fail(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(f"seq2seq_attn.{name}", fail)
+    with pytest.raises(UserError, match="out of memory with --batch-size 10; try --batch-size 5"):
+        run_evaluate(workshop, "additive", splits=["short"], batch_size=10)
 
 
 def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
@@ -282,6 +301,16 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     score_files([paths["a"]], paths["ref"], source=paths["b"], settings=Settings(resampling=QUICK), files=to)
     assert "![bleu-by-length.out.png](bleu-by-length.out.png)" in (tmp_path / "out.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
+    before = {path: path.read_bytes() for path in paths.values()}
+    (tmp_path / "link.csv").symlink_to(paths["a"])
+    for output in (
+        ReportFiles(csv=tmp_path / "link.csv"),
+        ReportFiles(json=paths["ref"]),
+        ReportFiles(latex=paths["b"]),
+    ):
+        with pytest.raises(UsageError, match="this is an input file; name another one"):
+            score_files([paths["a"]], paths["ref"], source=paths["b"], files=output)
+    assert {path: path.read_bytes() for path in paths.values()} == before
     with pytest.raises(UsageError, match="no hypotheses to score"):
         score_files([], paths["ref"])
 

@@ -120,6 +120,27 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     assert "marked" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("key", "there", "now"), [("coverage_penalty", 0.2, 0.0), ("no_repeat_ngram", 2, 0), ("max_length_extra", 4, 9)]
+)
+def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path, key, there, now):
+    config = RunDir(workshop / "additive").config()
+    run = make_toy_run(tmp_path / "run", config)
+    for value, is_reused in ((there, False), (there, True), (now, False)):
+        setattr(config.search, key, value)
+        run.save_config(config)
+        report = run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
+        assert report.data["runs"][0]["is_reused"] is is_reused, value
+
+
+def test_a_penalty_switched_off_is_in_the_name(workshop, tmp_path):
+    config = RunDir(workshop / "additive").config()
+    config.search.coverage_penalty = 0.2
+    make_toy_run(tmp_path / "run", config)
+    run_evaluate(tmp_path, "run", splits=["short"], coverage_penalty=0.0, no_repeat_ngram=0)
+    assert {path.name for path in (tmp_path / "run/hyps").glob("*.txt")} == {"short.coverage0.txt"}
+
+
 def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
     captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
     config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -167,3 +168,10 @@ def test_lines_of_a_file_are_counted(tmp_path: Path, content: str, num_lines: in
     (tmp_path / "in").write_text(content)
     assert count_lines(tmp_path / "in") == num_lines
     assert count_lines(tmp_path) is None
+
+
+def test_lines_of_a_damaged_file_are_not_counted(tmp_path: Path) -> None:
+    damaged = bytearray(gzip.compress(b"".join(b"%d\n" % number for number in range(50_000))))
+    damaged[1_000:1_100] = b"\xff" * 100
+    (tmp_path / "in.gz").write_bytes(damaged)
+    assert count_lines(tmp_path / "in.gz") is None

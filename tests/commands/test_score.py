@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
@@ -79,6 +80,17 @@ def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: P
     assert json.loads(without[0])["links"] is None
 
 
+def test_out_of_memory_says_what_to_lower(
+    capsys: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("seq2seq_attn.commands.score.force_decode", fail)
+    assert run_command(["score", "--run", "additive", "--device", "cpu", *FILES]) == 1
+    assert "error: out of memory with --batch-size 16; try --batch-size 8\n" in capsys.readouterr().err
+
+
 def test_what_cannot_be_scored_as_it_is_is_counted(capsys: pytest.CaptureFixture[str], root: Path) -> None:
     (root / "odd.tsv").write_text("Ein Hund\tA qux\n \tA dog\nEin Hund\t\n", encoding="utf-8")
     lines, err = score(capsys, "odd.tsv")
@@ -126,7 +138,7 @@ def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root
         (["--source", "source", "--target", "empty"], 1, r"source has 5 lines and empty has 0"),
         ([*FILES, "--links", "empty"], 1, r"empty: 0 lines of links for 5 pairs"),
         ([*FILES, "--links", "target"], 1, r"target, line 1: alignment 'A': expected SOURCE-TARGET positions from 0"),
-        ([*FILES, "--links", "far"], 1, r"far, line 1: link 0-9 of a pair with 7 source words and 7 target words"),
+        ([*FILES, "--links", "far"], 1, r"far, line 1: link 0-9 lies outside a pair of 7 and 7 words"),
         ([*FILES, "--links", "links", "--run", "none"], 2, r"--links links: this run's model has no attention over"),
         ([*FILES, "--attention", "x.doc"], 2, r"--attention x.doc: expected a file name that ends in"),
         ([*FILES, "--format", "xml"], 2, r"--format xml: expected one of 'text', 'json'"),

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from scripts.harness.samples import hostile_lines
 from seq2seq_attn import load
 from seq2seq_attn.commands.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate
 
@@ -150,12 +152,13 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 
-def run_command(run: RunDir) -> subprocess.Popen[bytes]:
-    arguments = f"run={str(run.path)!r}, beam_size=1, device='cpu'"
-    code = f"from tests.translation_requests import translate; translate({arguments})"
+def run_command(run: RunDir, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "seq2seq_attn", "translate", "--run", str(run.path), "--beam-size", "1"]
     pipe = subprocess.PIPE
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+    return subprocess.Popen(
+        [*command, "--device", "cpu", *options], stdin=pipe, stdout=pipe, stderr=pipe, env=environment
+    )
 
 
 def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:
@@ -172,8 +175,8 @@ def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:
         assert process.wait(timeout=300) == 0
 
 
-def test_a_closed_pipe_is_quiet(run: RunDir) -> None:
-    with run_command(run) as process:
+def test_a_closed_pipe_is_quiet(run: RunDir, tmp_path: Path) -> None:
+    with run_command(run, "--alignment", str(tmp_path / "links")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -185,6 +188,7 @@ def test_a_closed_pipe_is_quiet(run: RunDir) -> None:
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=300) == 0
+    assert list(tmp_path.iterdir()) == []  # links of half of the lines are none
 
 
 # ---- what is written beside the text ----
@@ -256,6 +260,15 @@ def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monk
     with pytest.raises(UserError, match=r"-: cannot be read \(the disk is gone\)"):
         translate(run=run.path, output=tmp_path / "out", attention=tmp_path / "a.png", alignment=tmp_path / "links")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_out_of_memory_says_what_to_lower(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(Translator, "translate_lines", fail)
+    with pytest.raises(UserError, match="out of memory with --batch-size 10; try --batch-size 5"):
+        translate(["Hund"], run=run.path, batch_size=10)
 
 
 def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> None:
@@ -346,6 +359,28 @@ def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None
     for name in ("stdin", "stdout"):
         (tmp_path / name).symlink_to(os.devnull)
     translate(input=tmp_path / "stdin", output=tmp_path / "stdout", run=run.path)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("output", "out.txt"),
+        ("alignment", "out.txt"),
+        *(("attention", f"out{kind}") for kind in (".npz", ".html", ".png")),
+    ],
+)
+def test_an_output_that_is_a_link_is_written_through(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / name).write_text("old")
+    link = tmp_path / name
+    link.symlink_to(Path("real") / name)
+    translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
+    assert link.is_symlink()
+    assert (tmp_path / "real" / name).read_bytes() not in (b"", b"old")
+    link.unlink()
+    link.symlink_to(tmp_path / "absent" / name)
+    with pytest.raises(UserError, match=f"{name}: there is no folder {tmp_path}/absent"):
+        translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("option", ["output", "alignment", "attention"])

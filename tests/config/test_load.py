@@ -60,6 +60,14 @@ def test_another_attention_drops_the_options_of_the_former() -> None:
     assert load_config((), [*options, "model.attention.name=dot"]).model.attention.options == {}
 
 
+def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
+    mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
+    for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
+        assert load_config([mine], [f"model.attention.name={name}"]).model.attention.options == options
+        overlay = write(tmp_path, f"{name}.yaml", f"model: {{attention: {{name: {name}}}}}\n")
+        assert load_config([mine, overlay]).model.attention.options == options
+
+
 def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.data.buckets import bucketed_batches, ordered_batches, split_large
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -103,7 +104,7 @@ def test_little_padding_on_real_lengths(multi30k_dir, multi30k_lengths, size, un
 def multi30k_lengths(multi30k_dir):
     """Lengths of the training pairs in subwords and in words."""
     lines = read_pairs(multi30k_dir / "train.de.gz", multi30k_dir / "train.en.gz")
-    subword = build_tokenizers(*lines, name="sentencepiece", source_languages=["de"], target_language="en")
+    subword = build_tokenizers(*lines, source_languages=["de"], target_language="en", **TokenizerConfig().model_dump())
     subwords = [tokenizer.tokenize_many(side) for tokenizer, side in zip(subword, lines, strict=True)]
     words = [[line.split() for line in side] for side in lines]
     return [[np.array([len(tokens) for tokens in side]) for side in sides] for sides in (subwords, words)]

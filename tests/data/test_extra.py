@@ -101,11 +101,11 @@ def test_several_texts_of_any_format(make_config, write, tmp_path):
         ("ein  KIND lacht !", "other case, spaces and punctuation"),
     ],
 )
-def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_config, write, pair):
-    notices = []
-    prepared = prepare_corpus(make_config([write("extra", [pair, *EXTRA, pair])]), log=notices.append)
+def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_config, write, pair, caplog):
+    caplog.set_level("INFO")
+    prepared = prepare_corpus(make_config([write("extra", [pair, *EXTRA, pair])]))
     assert pairs_of(prepared) == [*TRAIN, *EXTRA]
-    [note] = [notice for notice in notices if notice.startswith("extra: ")]
+    [note] = [notice for notice in caplog.messages if notice.startswith("extra: ")]
     assert "extra.de, " in note
     assert note.endswith(": 2 pairs; 2 dropped, as a side is a sentence of a validation or test set")
     assert note in audit_report(prepared)

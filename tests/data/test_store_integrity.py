@@ -52,28 +52,32 @@ def test_damage_to_the_notes_is_refused(store: Path) -> None:
         PreparedCorpus(store)
 
 
-def test_a_damaged_store_is_prepared_again_with_a_notice(config: Config) -> None:
+def test_a_damaged_store_is_prepared_again_with_a_notice(config: Config, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     path = prepare_corpus(config).directory / "train.source.ids.npy"
     whole = path.read_bytes()
     flip(path, 200)
-    notices: list[str] = []
-    prepare_corpus(config, log=notices.append)
+    prepare_corpus(config)
     assert path.read_bytes() == whole
-    assert any("train.source.ids.npy: damaged" in notice and "preparing the data again" in notice for notice in notices)
+    assert any(
+        "train.source.ids.npy: damaged" in notice and "preparing the data again" in notice for notice in caplog.messages
+    )
 
 
-def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(config: Config) -> None:
+def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(
+    config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its content hash stays, so that a run that was begun with it can be resumed."""
+    caplog.set_level("INFO")
     prepared = prepare_corpus(config)
     meta_path = prepared.directory / "meta.json"
     meta = json.loads(meta_path.read_text())
     write_checked_json(meta_path, {**{key: meta[key] for key in meta if key != "sha256"}, "format": 1})
     (prepared.directory / "surfaces.npy").unlink()
-    notices: list[str] = []
-    again = prepare_corpus(config, log=notices.append)
+    again = prepare_corpus(config)
     assert again.directory == prepared.directory
     assert {**again.meta, "sha256": ""} == {**meta, "sha256": ""}
-    assert any("not a prepared corpus of format 2; preparing the data again" in notice for notice in notices)
+    assert any("not a prepared corpus of format 2; preparing the data again" in notice for notice in caplog.messages)
 
 
 @pytest.mark.parametrize("name", ["meta.json", "train.source.ids.npy", "target.vocab"])

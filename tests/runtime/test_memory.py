@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime import memory as allocator
-from seq2seq_attn.runtime.memory import RegularGiveBack, keep_primitives
+from seq2seq_attn.runtime.memory import RegularGiveBack, explained_out_of_memory, keep_primitives
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -86,3 +88,17 @@ def test_memory_is_given_back_once_in_a_while(monkeypatch):
     for now[0] in (130.0, 160.0, 170.0, 219.0, 230.0):
         give_back()
     assert given == [160.0, 230.0]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("x: can't allocate memory: y")]
+)
+def test_out_of_memory_names_what_to_lower(error: Exception) -> None:
+    with pytest.raises(UserError, match=r"^out of memory with size=64; try size=32$"):
+        with explained_out_of_memory("size=64", "try size=32"):
+            raise error
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), explained_out_of_memory("size=64", "try size=32"):
+        raise RuntimeError("shapes do not fit")

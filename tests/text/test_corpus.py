@@ -27,6 +27,17 @@ def write(path, content: bytes):
 
 
 @pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [("\ufeffeins\nzwei\n", ["eins", "zwei"]), ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]), ("\ufeff\n", [""])],
+)
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, content, lines):
+    path = write(tmp_path / name, content.encode())
+    assert read_lines(path) == lines
+    assert count_lines(path) == len(lines)
+
+
+@pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
 def test_only_a_newline_ends_a_line(tmp_path, name):
     # str.splitlines would cut at each of these
     content = "eins\u2028und\u0085so\x0b\x0c\x1c weiter\r\n\nzwei\rhalb\n ende ".encode()
@@ -93,13 +104,13 @@ def test_faults_by_length():
     assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]
     assert faults.is_good.tolist() == [False, False, False, True, False, True, False, False]
     assert faults.counts() == {"blank": 3, "over_long": 2, "ratio_outliers": 3}
-    assert faults.first() == {"blank": 3, "over_long": 2, "ratio": 1}
+    assert faults.first() == {"blank": 3, "over_long": 2, "ratio_outliers": 1}
 
 
 def test_the_audit_as_tables():
     sides = [SideAudit(3, 3, 1, 2), SideAudit(3, 3, 0, 1)]
-    train = SplitAudit(3, 1, 1, 1, 0, 0, {"blank": 1, "over_long": 1, "ratio": 0}, 0, 0, *sides)
-    valid = SplitAudit(3, 3, 1, 1, 0, 0, {"blank": 0, "over_long": 0, "ratio": 0}, 0, 1, *sides)
+    train = SplitAudit(3, 1, 1, 1, 0, 0, {"blank": 1, "over_long": 1, "ratio_outliers": 0}, 0, 0, *sides)
+    valid = SplitAudit(3, 3, 1, 1, 0, 0, {"blank": 0, "over_long": 0, "ratio_outliers": 0}, 0, 1, *sides)
     assert valid.to_dict()["source"]["oov_rate"] == pytest.approx(1 / 3)
     table = audit_lines({"train": train.to_dict(), "valid": valid.to_dict()})
     assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]

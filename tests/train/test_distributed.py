@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.train import distributed
 from seq2seq_attn.train.batches import EpochBatches
 from seq2seq_attn.train.checkpoint import joined_rng_states, rng_state, set_rng_state
@@ -72,6 +73,24 @@ def test_ranks_share_the_rows_of_every_batch() -> None:
             assert all(batches)
         rows = [row for batches, *_ in shares for indices in batches for row in indices]
         assert sorted(rows) == sorted(row for indices in whole for row in indices)
+
+
+@pytest.mark.parametrize("error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")])
+def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    sent: list[Any] = []
+
+    def broadcast(held: list[Any], src: int) -> None:
+        held[:] = sent or held
+        sent[:] = held
+
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", broadcast)
+    with pytest.raises(type(error)):
+        Group(0, 2).broadcast(fail)
+    with pytest.raises(SystemExit, match="1"):
+        Group(1, 2).broadcast(fail)
 
 
 def test_each_rank_has_a_seed_of_its_own() -> None:

@@ -433,12 +433,9 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
     assert warnings() == []
     assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in caplog.text
-    odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=90")
+    odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=30", "data.vocab.max_size=6")
     train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
-    assert warnings() == [
-        "data.tokenizer.vocab_size=90: the training text gives fewer subwords",
-        "train.validation.num_pairs=100: there are 24, and all are translated",
-    ]
+    assert warnings() == ["train.validation.num_pairs=100: the validation set has only 24 pairs; all are translated"]
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
@@ -464,6 +461,19 @@ def test_out_of_memory_says_what_to_lower(toy_config: ConfigMaker, tmp_path: Pat
 
     with pytest.raises(UserError, match=r"out of memory with train\.batch\.size=16 sentences; try --set"):
         train(toy_config(), run_dir=tmp_path / "run", parts=with_loss(fail))
+
+
+@pytest.mark.parametrize("name", ["batch_loss", "Translator"])
+def test_out_of_memory_in_a_validation_says_what_to_lower(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(validate, name, fail)
+    message = r"out of memory with search\.batch_size=8 \(in a validation\); try --set search\.batch_size=4"
+    with pytest.raises(UserError, match=message):
+        train(toy_config("search.batch_size=8", "train.max_updates=1"), run_dir=tmp_path / "run")
 
 
 def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path: Path) -> None:

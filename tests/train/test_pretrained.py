@@ -85,7 +85,7 @@ def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: 
         texts.append(f"data.test={{test: {tmp_path / f'test-{size}'}}}")
         configs.append(["data.source_language=vectors", *texts, "train.max_updates=1"])
     before = train(toy_config(*configs[0]), run_dir=tmp_path / "before")
-    with pytest.raises(UsageError, match=r"before: its vectors have another size than those of this corpus"):
+    with pytest.raises(UsageError, match=r"before: its vectors differ in size from this corpus's"):
         train(toy_config(*configs[1], f"train.start_from={before.path}"), run_dir=tmp_path / "run")
 
 
@@ -111,10 +111,10 @@ def test_a_resume_cannot_change_the_start(toy_config: ConfigMaker, tmp_path: Pat
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("model.hidden_size=29", "its settings of model are others; repeat them"),
-        ("model.decoder.name=luong", "its settings of model are others; repeat them"),
-        ("data.tokenizer.lowercase=true", r"its settings of data\.tokenizer are others"),
-        ("data.vocab.min_frequency=2", r"its settings of data\.vocab are others"),
+        ("model.hidden_size=29", "its model settings differ from this run's; copy them from .*config.yaml"),
+        ("model.decoder.name=luong", "its model settings differ from this run's; copy them from .*config.yaml"),
+        ("data.tokenizer.lowercase=true", r"its data\.tokenizer settings differ"),
+        ("data.vocab.min_frequency=2", r"its data\.vocab settings differ"),
     ],
 )
 def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(

@@ -50,6 +50,15 @@ def test_a_resume_drops_what_came_after_its_state(tmp_path: Path) -> None:
     assert "second session" in text
 
 
+@pytest.mark.parametrize("kept", ["", '{"event": "train"}\n'])
+def test_a_resume_without_its_former_lines_has_the_new_ones_alone(tmp_path: Path, kept: str) -> None:
+    (tmp_path / "metrics.jsonl").write_text(kept)
+    with RunLog(tmp_path, position=100, update=1) as run_log:
+        run_log.event("train", update=2, epoch=0)
+        assert run_log.position() == (tmp_path / "metrics.jsonl").stat().st_size
+    assert [line.get("update") for line in lines(tmp_path)] == [*([None] if kept else []), 2]
+
+
 def test_a_new_run_forgets_the_old_one(tmp_path: Path) -> None:
     for name in ("old", "new"):
         with RunLog(tmp_path) as run_log:

@@ -65,9 +65,9 @@ def compare(
 
     named = as_settings({"train.device": device, "train.precision": precision})
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
-    sources, overrides = with_own_text(text, config or [], [*(settings or []), *named])
+    config_names, overrides = with_own_text(text, config or [], [*(settings or []), *named])
     report = run_comparison(
-        sources,
+        config_names,
         vary=vary or [],
         seeds=seeds,
         settings=overrides,

@@ -62,8 +62,8 @@ def prepare(
     if corpus is not None and train_text:
         raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
-    sources, overrides = with_own_text(text, config or [], overrides)
-    resolved = load_config(_prepare_sources(corpus, sources), overrides)
+    config_names, overrides = with_own_text(text, config or [], overrides)
+    resolved = load_config(_prepare_configs(corpus, config_names), overrides)
     split_names(resolved.data)  # rejects an invalid corpus
     if source_dir is not None:
         if resolved.data.corpus != "multi30k":
@@ -73,7 +73,7 @@ def prepare(
     typer.echo(audit_report(prepared))
 
 
-def _prepare_sources(corpus: str | None, config: list[str] | None) -> list[str]:
+def _prepare_configs(corpus: str | None, config: list[str] | None) -> list[str]:
     if corpus is not None and config:
         raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
     if corpus is not None and corpus not in CORPUS_CONFIGS:

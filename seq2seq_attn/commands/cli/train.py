@@ -68,8 +68,8 @@ def train(
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(named)]
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
-    sources, overrides = with_own_text(text, config or [], overrides)
-    resolved, run_dir = load_settings(sources, overrides, run_dir=run_dir, resume=resume)
+    config_names, overrides = with_own_text(text, config or [], overrides)
+    resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if dump_config:
         check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
         typer.echo(dump(resolved), nl=False)

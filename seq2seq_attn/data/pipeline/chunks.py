@@ -44,7 +44,7 @@ class TokenizedSide(NamedTuple):
     """[tokens], occurrences in the kept pairs"""
     longest: int
     """number of tokens of the longest line"""
-    positions: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
     """the kept pairs, concatenated: each token's index in `tokens`"""
     lengths: npt.NDArray[np.int32]
     """number of tokens of each kept pair"""
@@ -109,15 +109,15 @@ def _side(
 ) -> TokenizedSide:
     flat = list(chain.from_iterable(tokenized))
     tokens = list(dict.fromkeys(flat))
-    position_of = dict(zip(tokens, range(len(tokens)), strict=True))
-    positions = np.fromiter(map(position_of.__getitem__, flat), dtype=np.int32, count=len(flat))
-    kept = positions if keep.all() else positions[np.repeat(keep, lengths)]
+    index_of = dict(zip(tokens, range(len(tokens)), strict=True))
+    indices = np.fromiter(map(index_of.__getitem__, flat), dtype=np.int32, count=len(flat))
+    kept = indices if keep.all() else indices[np.repeat(keep, lengths)]
     return TokenizedSide(
         tokens=tokens,
-        counts=np.bincount(positions, minlength=len(tokens)),
+        counts=np.bincount(indices, minlength=len(tokens)),
         kept_counts=np.bincount(kept, minlength=len(tokens)),
         longest=int(lengths.max(initial=0)),
-        positions=kept,
+        indices=kept,
         lengths=lengths[keep].astype(np.int32),
     )
 

@@ -38,11 +38,11 @@ class CorpusBuilder:
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write and count a chunk's pairs."""
-        positions = []
+        indices = []
         for seen, side in zip(self._tokens, tokenized.sides, strict=True):
             in_list = [seen.setdefault(token, len(seen)) for token in side.tokens]
-            positions.append(np.array(in_list, dtype=np.int32))
-        self.splits[chunk.split].add(chunk, tokenized, positions)
+            indices.append(np.array(in_list, dtype=np.int32))
+        self.splits[chunk.split].add(chunk, tokenized, indices)
 
     def counts(self, split: str) -> list[Counter[str]]:
         """For each side, the number of occurrences of each token in the kept pairs of a split."""
@@ -56,9 +56,9 @@ class CorpusBuilder:
         """Replace token indices by open ids; write which source and target tokens are spelled alike."""
         beyond: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for i, (tokens, vocab) in enumerate(zip(self._tokens, vocabs, strict=True)):
-            by_position = np.array(vocab.ids_of(tokens, beyond[i]), dtype=np.int32)
+            by_index = np.array(vocab.ids_of(tokens, beyond[i]), dtype=np.int32)
             for split in self.splits.values():
-                split.sides[i].finish(by_position)
+                split.sides[i].finish(by_index)
         spelled = [*vocabs[0].tokens[len(SPECIALS) :], *beyond[0]]
         surfaces = [*range(len(SPECIALS)), *vocabs[1].ids_of(spelled, beyond[1])]
         np.save(self._directory / SURFACES_NAME, np.array(surfaces, dtype=np.int32))
@@ -81,15 +81,15 @@ class SplitBuilder:
         self.pairs_read = 0
         self.pairs_kept = 0
         self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
-        self._first_faults = Counter(blank=0, over_long=0, ratio=0)
+        self._first_faults = Counter(blank=0, over_long=0, ratio_outliers=0)
         self._digests_path = draft_dir / f"{split}.digests"
         self._keep_path = draft_dir / f"{split}.keep"
         for path in (self._digests_path, self._keep_path):
             path.touch()
 
-    def add(self, chunk: Chunk, tokenized: TokenizedChunk, positions: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Write a chunk's pairs. `positions` are the indices of the chunk's tokens in each side's list."""
-        for side, text, of_side, in_list in zip(self.sides, chunk.text, tokenized.sides, positions, strict=True):
+    def add(self, chunk: Chunk, tokenized: TokenizedChunk, indices: Sequence[npt.NDArray[np.int32]]) -> None:
+        """Write a chunk's pairs. `indices` are the indices of the chunk's tokens in each side's list."""
+        for side, text, of_side, in_list in zip(self.sides, chunk.text, tokenized.sides, indices, strict=True):
             side.add(text, tokenized.keep, of_side, in_list)
         append_raw(self._digests_path, tokenized.digests)
         append_raw(self._keep_path, tokenized.keep)
@@ -126,8 +126,8 @@ class SideBuilder:
     def __init__(self, split: str, side: Side, directory: Path, draft_dir: Path) -> None:
         prefix = directory / f"{split}.{side}"
         self._text_path = Path(f"{prefix}.txt")
-        self._positions_path = draft_dir / f"{split}.{side}.positions"
-        for path in (self._text_path, self._positions_path):
+        self._indices_path = draft_dir / f"{split}.{side}.indices"
+        for path in (self._text_path, self._indices_path):
             path.touch()
         self._writer = IdWriter(prefix)
         self._counts = TokenCounts()
@@ -142,7 +142,7 @@ class SideBuilder:
         if keep.any():
             with self._text_path.open("ab") as stream:
                 stream.write(lines + b"\n")
-        append_raw(self._positions_path, in_list[tokenized.positions])
+        append_raw(self._indices_path, in_list[tokenized.indices])
         self._writer.add_lengths(tokenized.lengths)
         self._counts.add(in_list, tokenized.counts)
         if self.kept_counts is not self._counts:
@@ -151,8 +151,8 @@ class SideBuilder:
 
     def finish(self, ids: npt.NDArray[np.int32]) -> None:
         """Write the ids, given the ids of the list of tokens."""
-        for positions in read_raw(self._positions_path, np.int32, _VALUES_AT_A_TIME):
-            self._writer.add_ids(ids[positions])
+        for indices in read_raw(self._indices_path, np.int32, _VALUES_AT_A_TIME):
+            self._writer.add_ids(ids[indices])
         self._writer.finish()
 
     def audit(self, is_unknown: npt.NDArray[np.bool_]) -> SideAudit:
@@ -172,10 +172,10 @@ class TokenCounts:
     def __init__(self) -> None:
         self._counts = np.zeros(1024, dtype=np.int64)
 
-    def add(self, positions: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> None:
+    def add(self, indices: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> None:
         """Add to the counts at these distinct indices."""
-        self._grow(int(positions.max(initial=-1)) + 1)
-        self._counts[positions] += counts
+        self._grow(int(indices.max(initial=-1)) + 1)
+        self._counts[indices] += counts
 
     def up_to(self, size: int) -> npt.NDArray[np.int64]:
         """[size], the counts of the first `size` tokens."""

@@ -24,14 +24,14 @@ def build_tokenizers(
     target_lines: Iterable[str],
     *,
     name: str,
-    target: str | None = None,
+    target: str | None,
     source_languages: Sequence[str],
     target_language: str,
-    lowercase: bool = False,
-    vocab_size: int = 8_000,
-    joint: bool = True,
-    model_type: str = "unigram",
-    sentences: bool = False,
+    lowercase: bool,
+    vocab_size: int,
+    joint: bool,
+    model_type: str,
+    sentences: bool,
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
     the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several

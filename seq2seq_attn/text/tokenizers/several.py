@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -79,12 +79,12 @@ def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
     return [part.size if isinstance(part, VectorsTokenizer) else None for part in parts]
 
 
-def source_words(line: str, tokens: Sequence[str], split: Callable[[str], Sequence[str]] = str.split) -> list[str]:
-    """The words of a source line with these tokens: those that `split` finds, and each vector."""
+def source_words(line: str, tokens: Sequence[str]) -> list[str]:
+    """The words of a source line with these tokens: its space-separated words, and each vector."""
     if not has_vectors(tokens):
-        return [*split(line)]
+        return line.split()
     columns = zip(line.split(SOURCE_END), split_sources(tokens), strict=False)
-    return [word for text, source in columns for word in (source if has_vectors(source) else split(text))]
+    return [word for text, source in columns for word in (source if has_vectors(source) else text.split())]
 
 
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer, saved_settings
@@ -16,7 +17,11 @@ LINES = ["Ein Hund. Er rennt!", "Wer ist da"]
 
 def build(name: str) -> Tokenizer:
     source, target = build_tokenizers(
-        LINES, ["A dog."], name=name, source_languages=["de"], target_language="en", vocab_size=40, sentences=True
+        LINES,
+        ["A dog."],
+        source_languages=["de"],
+        target_language="en",
+        **TokenizerConfig(name=name, vocab_size=40, sentences=True).model_dump(),  # type: ignore[arg-type]
     )
     assert "\t" not in target.tokenize("A dog. It runs.")
     return source

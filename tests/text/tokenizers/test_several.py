@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer, saved_settings
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer
@@ -19,7 +20,11 @@ TARGET = ["A dog.", "Two cats."]
 
 def build(name: str) -> SeveralTokenizer:
     source, _ = build_tokenizers(
-        LINES, TARGET, name=name, source_languages=["de", "fr", "cs"], target_language="en", vocab_size=60
+        LINES,
+        TARGET,
+        source_languages=["de", "fr", "cs"],
+        target_language="en",
+        **TokenizerConfig(name=name, vocab_size=60).model_dump(),  # type: ignore[arg-type]
     )
     assert isinstance(source, SeveralTokenizer)
     return source

@@ -6,11 +6,13 @@ import re
 import time
 import unicodedata
 from itertools import chain, product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import normalize
@@ -43,10 +45,15 @@ HOSTILE = [
 LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
+def small(**given: Any) -> dict[str, Any]:
+    """The settings of a tokenizer with few subwords."""
+    return TokenizerConfig(**{"vocab_size": 80, **given}).model_dump()
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
     target = build_tokenizers(
-        GERMAN, ENGLISH, name=request.param, source_languages=["de"], target_language="en", vocab_size=80
+        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=request.param)
     )[1]
     assert target.name == request.param
     return target
@@ -123,7 +130,7 @@ def test_it_comes_back_from_its_files(tokenizer, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
     source, _ = build_tokenizers(
-        GERMAN, ENGLISH, name=name, source_languages=["de"], target_language="en", vocab_size=80, lowercase=True
+        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=name, lowercase=True)
     )
     source.save(tmp_path, "source")
     for tokenizer in (source, load_tokenizer(tmp_path, "source")):
@@ -272,10 +279,10 @@ def test_sentencepiece_training_is_deterministic(model_type):
 
 def test_sentencepiece_joint_or_per_side():
     languages = {"source_languages": ["de"], "target_language": "en"}
-    source, target = build_tokenizers(GERMAN, ENGLISH, name="sentencepiece", vocab_size=80, joint=True, **languages)
+    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=True))
     assert isinstance(source, SentencePieceTokenizer)
     assert source is target
-    source, target = build_tokenizers(GERMAN, ENGLISH, name="sentencepiece", vocab_size=80, joint=False, **languages)
+    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
     assert isinstance(source, SentencePieceTokenizer)
     assert isinstance(target, SentencePieceTokenizer)
     assert source.model == train_sentencepiece(GERMAN, vocab_size=80).model
@@ -310,11 +317,9 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
         source, target = build_tokenizers(
             GERMAN,
             ["M AE1 N", "R"],
-            name=name,
-            target="spaces",
             source_languages=["de"],
             target_language="qq",
-            vocab_size=40,
+            **small(name=name, target="spaces", vocab_size=40),
         )
         assert (source.name, target.name) == (name, "spaces")
     assert target.tokenize(" M AE1  N ") == ["M", "AE1", "N"]

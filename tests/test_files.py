@@ -1,0 +1,30 @@
+"""Atomic writes: the mode of the file, and what stands at its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.files import write_text
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_file_has_the_mode_that_the_user_wants(tmp_path: Path, umask: int, mode: int) -> None:
+    former = os.umask(umask)
+    try:
+        write_text(tmp_path / "file", "text")
+    finally:
+        os.umask(former)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_link_is_replaced(tmp_path: Path) -> None:
+    """Run directories come from strangers too: a link there must not lead a write out of them."""
+    (tmp_path / "elsewhere").write_text("old")
+    (tmp_path / "file").symlink_to(tmp_path / "elsewhere")
+    write_text(tmp_path / "file", "new")
+    assert not (tmp_path / "file").is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "old"
