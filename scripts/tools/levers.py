@@ -172,7 +172,8 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "settings that it names; other languages are not comparable. SD is the standard deviation over seeds. The "
         "gain is over the mean of n runs without those settings, with the p of the paired bootstrap. Subword "
         "sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over "
-        "seeds, on machines that did other work too. Track B also uses captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
+        "seeds, on machines that did other work too. Track B also uses "
+        "captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
