@@ -32,14 +32,18 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.files import read_json, write_json, write_text
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, MeasureName
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 
-RECORD = RECORDS / "distil.json"
 Pairs = list[tuple[str, str]]
+
+
+def records() -> list[Record]:
+    """Those that docs/quality.md shows."""
+    return [read_json(path) for path in sorted(RECORDS.glob("distil*.json"))]
 
 
 def train_seeds(
@@ -200,7 +204,7 @@ def render(record: Record) -> list[str]:
     """The section of docs/quality.md: teachers, their ensemble, students."""
     pairs, translation = record["pairs"], record["translation"]
     lines = [
-        "## Distillation",
+        f"## Distillation: `{record['student']}`",
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
         f"{translation['beam_size']}. For each source, the {translation['keep']} of {translation['n_best']} hypotheses "

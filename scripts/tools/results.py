@@ -150,9 +150,7 @@ def seeds_table() -> list[str]:
     """The configurations that were trained with several seeds, on the test sets."""
     records = load_records(levers.FOLDER)
     of_config = {levers.BASELINE: records[levers.BASELINE]}
-    if distil.RECORD.exists():
-        found = read_json(distil.RECORD)
-        of_config[found["student"]] = found
+    of_config |= {found["student"]: found for found in distil.records()}
     of_config |= {one["config"]: one for one in records.values() if levers.track(one) == "B" and levers.test_names(one)}
     names = levers.test_names(of_config[levers.BASELINE])
     rows = [
@@ -290,8 +288,8 @@ def render_quality() -> str:
         "",
     ]
     lines += levers.render(load_records(levers.FOLDER))
-    if distil.RECORD.exists():
-        lines += distil.render(read_json(distil.RECORD))
+    for found in distil.records():
+        lines += distil.render(found)
     return "\n".join([*lines, search_quality.render(read_json(search_quality.RECORD))])
 
 
