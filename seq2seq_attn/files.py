@@ -56,6 +56,21 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def link_target(path: Path) -> Path:
+    """The file that an output named by a user goes to: a link is written through, and stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+@contextmanager
+def named_path(path: Path) -> Iterator[Path]:
+    """Write a file that a user named: a device or pipe itself, any other file atomically, through a link."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    with atomic_path(link_target(path)) as temporary:
+        yield temporary
+
+
 def check_writable(path: Path) -> None:
     """Check that a file (or an existing device or pipe) can be written, before the work begins. A missing folder may be
     a typo, so none is created.
@@ -91,15 +106,15 @@ def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically, with line ends as given."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8"))
+def write_text(path: Path, text: str, *, is_named: bool = False) -> None:
+    """Write UTF-8 text, with line ends as given, atomically; `is_named`: as `named_path`."""
+    with (named_path if is_named else atomic_path)(path) as target:
+        target.write_bytes(text.encode("utf-8"))
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as indented JSON, atomically."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
+    """Write a value as indented JSON, as `write_text`."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", is_named=is_named)
 
 
 def read_json(path: Path) -> Any:

@@ -28,3 +28,21 @@ def test_a_link_is_replaced(tmp_path: Path) -> None:
     write_text(tmp_path / "file", "new")
     assert not (tmp_path / "file").is_symlink()
     assert (tmp_path / "elsewhere").read_text() == "old"
+
+
+def test_a_link_that_a_user_names_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "file").symlink_to(tmp_path / "elsewhere")
+    write_text(tmp_path / "file", "new", is_named=True)
+    assert (tmp_path / "file").is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "new"
+
+
+def test_a_pipe_that_a_user_names_is_written_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(tmp_path / "pipe", "new", is_named=True)
+        assert os.read(reader, 100) == b"new"
+    finally:
+        os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()

@@ -179,7 +179,7 @@ def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
         return files
     path = first.path / _report_name(len(request.runs), request.source)
     try:
-        of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png")
+        of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png", is_of_run=True)
         of_run.check()
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)

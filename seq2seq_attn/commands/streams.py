@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, check_writable, file_identity, open_text_bytes, regular_identity
+from seq2seq_attn.files import check_writable, file_identity, link_target, named_path, open_text_bytes, regular_identity
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
 
@@ -118,12 +117,7 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
             raise UsageError(f"{option} {path}: this is the input file; name another one")
         taken[identity] = option
         if not is_stream:
-            check_writable(_written(Path(path)))
-
-
-def _written(path: Path) -> Path:
-    """The file that an output goes to. A link that a user names is written through, and stays."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+            check_writable(link_target(Path(path)))
 
 
 def _identity(file: Path | TextIO | None) -> object:
@@ -170,10 +164,8 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
         return
     path = Path(path)
     try:
-        is_plain = not path.exists() or stat.S_ISREG(path.stat().st_mode)
         with ExitStack() as stack:
-            target = stack.enter_context(atomic_path(_written(path))) if is_plain else path
-            stream: BinaryIO = stack.enter_context(target.open("wb"))
+            stream: BinaryIO = stack.enter_context(stack.enter_context(named_path(path)).open("wb"))
             if path.suffix == ".gz":
                 stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))
             yield stream

@@ -12,7 +12,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
 from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.files import check_writable, file_identity, write_json, write_text
+from seq2seq_attn.files import check_writable, file_identity, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
@@ -35,6 +35,8 @@ class ReportFiles:
     """a row per score"""
     latex: Path | None = None
     """tables for papers"""
+    is_of_run: bool = False
+    """whether they lie in a run directory, which may be a stranger's: a link there is replaced, not written through"""
 
     @property
     def is_named(self) -> bool:
@@ -69,22 +71,22 @@ class ReportFiles:
             if identity in read:
                 raise UsageError(f"{option} {path}: this is an input file; name another one")
             taken[identity] = option
-            check_writable(path)
+            check_writable(path if self.is_of_run else link_target(path))
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[Path]:
         """Write everything; `sets` and `runs` are what the HTML page shows. Returns what was written."""
-        written = self._write_plots(report)
+        written, is_named = self._write_plots(report), not self.is_of_run
         if self.json is not None:
-            write_json(self.json, report.data)
+            write_json(self.json, report.data, is_named=is_named)
         if self.page is not None and self.is_html:
-            write_text(self.page, html_report(report, sets, runs))
+            write_text(self.page, html_report(report, sets, runs), is_named=is_named)
         elif self.page is not None:
             links = [relpath(plot, self.page.parent) for plot in written]
-            write_text(self.page, report.markdown(links))
+            write_text(self.page, report.markdown(links), is_named=is_named)
         if self.csv is not None:
-            write_text(self.csv, report.csv)
+            write_text(self.csv, report.csv, is_named=is_named)
         if self.latex is not None:
-            write_text(self.latex, report.latex)
+            write_text(self.latex, report.latex, is_named=is_named)
         return [*self._paths, *written]
 
     @property

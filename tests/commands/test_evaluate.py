@@ -301,6 +301,14 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
     score_files([paths["a"]], paths["ref"], source=paths["b"], settings=Settings(resampling=QUICK), files=to)
     assert "![bleu-by-length.out.png](bleu-by-length.out.png)" in (tmp_path / "out.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
+    for is_of_run, is_link in ((False, True), (True, False)):  # a run may be a stranger's, with links out of it
+        (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+        to = ReportFiles(json=tmp_path / "link.json", is_of_run=is_of_run)
+        score_files([paths["a"]], paths["ref"], settings=Settings(resampling=QUICK), files=to)
+        assert (tmp_path / "link.json").is_symlink() == is_link
+        assert (tmp_path / "real.json").exists() == is_link
+        (tmp_path / "link.json").unlink()
+        (tmp_path / "real.json").unlink(missing_ok=True)
     before = {path: path.read_bytes() for path in paths.values()}
     (tmp_path / "link.csv").symlink_to(paths["a"])
     for output in (
