@@ -303,7 +303,7 @@ def test_what_cannot_be_is_refused_before_data_is_prepared(settings, message):
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
     output = lexical.build(**SIZES)
-    with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* leaves `Encoded.embedded_BSE` out"):
+    with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 
 

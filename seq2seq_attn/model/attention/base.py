@@ -72,10 +72,10 @@ class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
-    to source position j; false for the vectors of `fixed`, `initial` and `slots`. `has_scores` is false if there is
-    nothing to normalize: the normalizer has no effect. `is_learned` is false if the weights
-    are the same whatever the model learns. `draws_positions` is true if the context is the value of a position drawn by
-    the weights, and the state a `Draw`, in training: the weights then learn from the objective `reinforce` alone.
+    to source position j; false for the vectors of `fixed`, `initial` and `slots`. `has_scores` is false if it
+    has no scores to normalize, so that the normalizer has no effect. `is_learned` is false if the weights are the same
+    whatever the model learns. `draws_positions` is true if the context is the value of a position drawn by the weights,
+    and the state a `Draw`, in training: the weights then learn from the objective `reinforce` alone.
     `is_capturable` is false if a size is read from the device, which a CUDA graph cannot record.
     """
 

@@ -27,7 +27,7 @@ from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
 
 class _Additive:
     """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding. The r of
-    `num_kept` steps are kept: of all steps, or, without a backward pass, of one."""
+    all steps are kept for the backward pass; where there is none, `num_kept` is 1."""
 
     def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys = keys_BSA * -2.0

@@ -46,7 +46,7 @@ KNOWN = (Additive, Bilinear, Dot, Fixed, InitialOnly, KeyValue, ScaledDot, Slots
 
 def known_score(attention: Attention) -> Score | None:
     """The score of a variant; None if there is no fast path for it, or its normalizer is not softmax. A subclass
-    has none: its step may be another."""
+    has none, as its step may differ."""
     if type(attention) not in KNOWN:
         return None
     if isinstance(attention, Fixed | InitialOnly | Uniform):

@@ -37,8 +37,8 @@ class Lexical(ScoredOutput):
         """`embedded_BSE`, 0 on padding. Raises UsageError where the encoder gives none."""
         if encoded.embedded_BSE is None:
             raise UsageError(
-                "model.output.name='lexical': reads the embeddings of source tokens, and this encoder leaves "
-                "`Encoded.embedded_BSE` out; return it, or choose output 'softmax'"
+                "model.output.name='lexical': reads the embeddings of source tokens, but this encoder returns no "
+                "`Encoded.embedded_BSE`; return it, or choose output 'softmax'"
             )
         return zero_padding(encoded.embedded_BSE, encoded.mask_BS)
 

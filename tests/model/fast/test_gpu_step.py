@@ -1,5 +1,5 @@
-"""A training step never asks a question whose answer a GPU would have to be waited for (`FakeTensorMode` has shapes and
-no values, so that such a question fails)."""
+"""A training step never reads a value back from the GPU, which would stall it. `FakeTensorMode` has shapes but no
+values, so that such a read fails."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def fake_step(mode, model, batch, ratio):
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 @pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_a_step_waits_for_no_value(make_model, batch, name, ratio):
+def test_a_step_reads_no_value(make_model, batch, name, ratio):
     mode = FakeTensorMode()
     with mode:
         model = make_model(name, dtype=torch.float32).train()
