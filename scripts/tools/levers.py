@@ -4,6 +4,7 @@ Runs that differ in nothing but the seed are one row. Test sets are translated o
 published: their settings must have been chosen on the validation set, which --chosen-on states.
 
     scripts/levers runs/a-s1 runs/a-s2 --against runs/multi30k-s1 runs/multi30k-s2
+    scripts/levers runs/no-smoothing-s1 --without "label smoothing" --against runs/multi30k-s1 runs/multi30k-s2
     scripts/levers runs/final-s1 runs/final-s2 runs/final-s3 --test --chosen-on validation
 """
 
@@ -43,6 +44,7 @@ TASK2 = "task2"
 _NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision")
 """decided by training, by this script, by the machine"""
 _OBJECTIVES = "train.objectives."
+_SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "minutes", "parameters", "hardware"]
 _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 """settings of an objective that say nothing: it acts from the first update to the last"""
 
@@ -65,6 +67,7 @@ def adopt(
     against: Sequence[RunDir] = (),
     test: bool = False,
     chosen_on: str | None = None,
+    without: str | None = None,
     device: str = "auto",
 ) -> list[Path]:
     """Score runs and add them to the records of their settings. Returns the records.
@@ -76,6 +79,7 @@ def adopt(
         against: runs of one setting, to which each row of `runs` is compared by the paired bootstrap.
         test: also translate the test sets, once, for publication.
         chosen_on: on what the settings were chosen.
+        without: the lever of the recipe that `runs` do without: they are rows of the ablation.
         device: as for `translate`.
 
     Raises:
@@ -102,6 +106,7 @@ def adopt(
         record = {**known, "settings": settings, "config": of_row[0].config().name, "beam_size": BEAM_SIZE}
         record |= {"runs": sorted(entries, key=lambda one: int(one["seed"]))}
         record |= {"chosen_on": chosen_on} if chosen_on else {}
+        record |= {"without": without} if without else {}
         if validated:
             record["against"] = {"seeds": sorted(seeds), **compared(validated, found)}
         write_json(path, {**record, "environment": describe("scripts/levers")})
@@ -177,8 +182,8 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
-    header = ["settings", "track", "BLEU by seed", "mean", "SD", "gain (n, p)", "minutes", "parameters", "hardware"]
-    lines += [*table(header, [_row(record, base) for _, record in ordered], align="---:"), ""]
+    rows = [[_label(record, base), track(record), *_scores(record)] for _, record in ordered if "without" not in record]
+    lines += [*table(["settings", "track", *_SCORES], rows, align="---:"), "", *_ablation(records, base)]
     published = [record for _, record in ordered if any("test" in run for run in record["runs"])]
     if published:
         names = list(dict.fromkeys(name for record in published for name in test_names(record)))
@@ -186,6 +191,19 @@ def render(records: Mapping[str, Record]) -> list[str]:
         lines += ["### Test sets", "", "Each run translated the test sets once; mean ± SD over seeds.", ""]
         lines += [*table(header, [_published(record, base, names) for record in published]), ""]
     return lines
+
+
+def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
+    """The recipe without each of its levers."""
+    without = sorted((record for record in records.values() if "without" in record), key=_mean)
+    if not without:
+        return []
+    rows = [[record["without"], _label(record, base), *_scores(record)] for record in without]
+    about = (
+        f"`{base['config']}` without one of its levers at a time: the row's settings replace those of the config. The "
+        "gain is that of the row over the config, so it is negative where the lever helps."
+    )
+    return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 
 
 def _rows(runs: Sequence[RunDir]) -> Iterator[tuple[Record, list[RunDir]]]:
@@ -260,15 +278,14 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _row(record: Record, base: Record) -> list[str]:
+def _scores(record: Record) -> list[str]:
+    """The cells of `_SCORES`."""
     runs = record["runs"]
     values = spread([run[VALIDATION]["bleu"] for run in runs])
     gain = record.get("against", {"seeds": None})
     is_of_these = gain["seeds"] == [run["seed"] for run in runs]  # seeds may have been added since
     deviation = "" if values.standard_deviation is None else f"{values.standard_deviation:.2f}"
     return [
-        _label(record, base),
-        track(record),
         ", ".join(f"{run[VALIDATION]['bleu']:.2f}" for run in runs),
         f"{values.mean:.2f}",
         deviation,
@@ -314,6 +331,7 @@ def main() -> None:
     )
     parser.add_argument("--test", action="store_true", help="also score the test sets, for publication")
     parser.add_argument("--chosen-on", choices=CHOSEN_ON, help="what the settings were chosen on")
+    parser.add_argument("--without", metavar="LEVER", help="rows of the ablation: the recipe without this lever")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the records; default: %(default)s")
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     options = parser.parse_args()

@@ -95,6 +95,18 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     assert not list(levers.refusals(levers.load_records(folder)))
 
 
+def test_the_ablation_has_a_table_of_its_own(runs, tmp_path):
+    levers.adopt(runs, folder=tmp_path)
+    other = train_tiny(tmp_path / "other", "train.batch.size=16")
+    levers.adopt([other], folder=tmp_path, against=runs, without="large batches")
+    levers.adopt([other], folder=tmp_path, test=True, chosen_on="validation")  # keeps what it is
+    page = "\n".join(levers.render(levers.load_records(tmp_path)))
+    all_rows, _, ablation = page.partition("### Ablation")
+    row = "| `train.batch.size=16` | "
+    assert row not in all_rows
+    assert f"| large batches {row}" in ablation.partition("### Test sets")[0]
+
+
 def test_a_run_adopted_again_keeps_its_test_scores_and_one_trained_anew_loses_the_comparison(runs, tmp_path):
     folder = tmp_path / "levers"
     levers.adopt(runs, folder=folder)
