@@ -11,6 +11,10 @@ from seq2seq_attn.files import write_json
 
 BEGIN = "<!-- speed: written by scripts/results, from docs/speed -->"
 END = "<!-- end of speed -->"
+_ABOUT = (
+    "Written by `scripts/results` from the records beside this page. A column `x NAME` is the median over turns "
+    "of the ratio within a turn, which is not the ratio of the median speeds. Tutorial and peers compute in fp32."
+)
 
 
 def publish(name: str, record: Record, *, save: bool) -> None:
@@ -22,7 +26,7 @@ def publish(name: str, record: Record, *, save: bool) -> None:
 
 def render_page(records: dict[str, Record]) -> str:
     """docs/speed/README.md."""
-    lines = ["# Speed", "", "Written by `scripts/results render` from the records beside this page."]
+    lines = ["# Speed", "", _ABOUT]
     for name, section in SECTIONS.items():
         if name in records:
             lines += ["", *section(records[name])]
@@ -47,7 +51,9 @@ def render_block(records: dict[str, Record]) -> str:
                 ratios = ", ".join(
                     f"{ratio:.1f} times the {name.replace(', ', ' with ')}" for name, ratio in row["ratios"].items()
                 )
-                lines.append(f"- training the well-known tutorial's model, {precision}, one core: {ratios}")
+                lines.append(
+                    f"- training the tutorial's model, ours in {precision}, one core: {ratios}, which computes in fp32"
+                )
     if record := records.get("peers"):
         for what in dict.fromkeys(row["what"] for row in record["rows"]):
             rows = [row for row in record["rows"] if row["what"] == what and row["contestant"].startswith("ours, ")]
@@ -55,7 +61,7 @@ def render_block(records: dict[str, Record]) -> str:
             for precision in ("bf16", "fp32"):
                 if row := by_precision.get(precision):
                     ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in row["ratios"].items())
-                    lines.append(f"- {what}, {precision}, one core: {ratios}")
+                    lines.append(f"- {what}, ours in {precision}, one core: {ratios}, which compute in fp32")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
     return "\n".join(lines)
@@ -84,7 +90,8 @@ def _fast(record: Record) -> Iterator[str]:
     yield from ("## What each piece of speed code is worth", "", provenance(record, "bench_fast"), "")
     yield (
         f"How much faster everything on is than without the piece: median of {record['turns']} paired turns, one "
-        "thread, CPU time. Below 1.1 in every row, a piece is not worth its lines on this processor."
+        "thread, CPU time. A piece below 1.1 in every row earns its lines only by what this table does not show: "
+        "memory (the loss) or other processors (aligned rows)."
     )
     yield ""
     rows: dict[str, dict[str, float]] = record["rows"]
@@ -97,7 +104,7 @@ def _train(record: Record) -> Iterator[str]:
     options = record["options"]
     peaks = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in record["gemm_peak"].items())
     config = options.get("config", "tutorial")
-    what = "the tutorial's function" if config == "tutorial" else f"the sizes of `{config}`"
+    what = "the size of the tutorial's model" if config == "tutorial" else f"the sizes of `{config}`"
     threads = " and ".join(map(str, options.get("cores") or [options["threads"]]))
     yield (
         f"## Training at {what}, teacher forcing {options['teacher_forcing']:g}, {threads} "
@@ -146,7 +153,7 @@ def _bounds(record: Record) -> Iterator[str]:
     for precision, peak in record["gemm_peak"].items():
         speed = peak / record["flops_per_token"]
         yield (
-            f"- {precision}: were there nothing but matrix products, all at their peak, {speed:,.0f} tokens/s, "
+            f"- {precision}, upper bound, were there nothing but matrix products at their peak: {speed:,.0f} tokens/s, "
             f"{speed / bucketed:.1f} times the tutorial's bucketed loop"
         )
 
@@ -156,10 +163,8 @@ def _processes(record: Record) -> Iterator[str]:
     turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
     yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
     if ratio := record.get("machine_ratio"):
-        text = (
-            f"Two processes that only multiply matrices do {ratio:.2f} times as much as one on this machine's two cores"
-        )
-        yield from (f"{text}: more than that cannot be gained.", "")
+        text = f"two processes of pure matrix products are {ratio:.2f} times as fast as one"
+        yield from (f"Upper bound on this machine's two cores: {text}.", "")
     header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
     rows = [
         [
@@ -202,8 +207,8 @@ def _search(record: Record) -> Iterator[str]:
     options = record["options"]
     yield from ("## Translating", "", provenance(record, "bench_search"), "")
     yield (
-        f"{options['threads']} thread, {record['steps']} steps a sentence forced, batches of {options['batch_size']}, "
-        "random weights; the tutorial's loop translates one sentence at a time."
+        f"{options['threads']} thread, {record['steps']} forced steps per sentence, batches of "
+        f"{options['batch_size']}, random weights; the tutorial's loop translates one sentence at a time."
     )
     yield ""
     yield from _emulated(record)
@@ -263,15 +268,15 @@ def _prepare(record: Record) -> Iterator[str]:
 def _scaling(record: Record) -> Iterator[str]:
     yield from ("## How the cost grows", "", provenance(record, "bench_scaling"), "")
     rows = [[f"{row['pairs']:,}", f"{row['us_per_token']:.1f}", f"{row['epoch_s']:.2f}"] for row in record["by_pairs"]]
-    yield from table(["pairs", "us a target token", "s for an epoch's order"], rows)
+    yield from table(["pairs", "µs per target token", "seconds to order an epoch"], rows)
     yield from ("", f"Largest / smallest - 1: {100 * record['spread']:.1f} %.", "")
     rows = [[str(row["source_positions"]), f"{row['us_per_token']:.1f}"] for row in record["by_source_length"]]
-    yield from table(["source positions", "us a target token"], rows)
+    yield from table(["source positions", "µs per target token"], rows)
     line = record["line"]
     yield ""
     yield (
-        f"On a line: {line['intercept']:.1f} + {line['slope']:.2f} S us; the largest distance of a point is "
-        f"{100 * line['error']:.1f} %."
+        f"Linear fit: {line['intercept']:.1f} + {line['slope']:.2f} S µs, S source positions; the largest relative "
+        f"residual is {100 * line['error']:.1f} %."
     )
 
 

@@ -20,19 +20,19 @@ TITLES = {
 }
 INTRODUCTIONS = {
     "joined": "Captions of 4 to 10 tokens, one to six of them side by side, in training as in the test: no length is "
-    "unfamiliar, so that what an arm loses from one to six is what it has no room for. All lengths share the updates: "
+    "unfamiliar, so what an arm loses from one to six it loses for lack of capacity. All lengths share the updates: "
     "on one caption the fixed arms stay far below what they reach when trained on single ones (see there). Learning "
     "rate, dropout and updates are those of `quickstart` for all arms but `fixed-wide` and tuned for none; the model "
     "kept is the best on 200 single validation captions.",
-    "single": "The same test, but no joined input in training: room and unfamiliar length act together, on attention "
-    "too.",
+    "single": "The same test, but no joined input in training: limited capacity and unfamiliar length act together, "
+    "for attention too.",
     "multi30k": "Natural sentences. Each arm has the rate of dropout that validated best with its first seed; the "
     "learning rate is the translator's for both.",
 }
 GOLD_ROWS = {
     "error rate": (0, "error_rate"),
-    "error rate, a word early": (-1, "error_rate"),
-    "error rate, a word late": (1, "error_rate"),
+    "error rate, shift -1": (-1, "error_rate"),
+    "error rate, shift +1": (1, "error_rate"),
     "precision": (0, "precision"),
     "recall": (0, "recall"),
     "mass on links": (0, "mass"),
@@ -110,10 +110,13 @@ def _section(name: str, record: Record) -> list[str]:
         _score_table(record, measure="chrf"),
     ]
     if gold := _gold_rows(record):
-        parts += ["**Attention against gold links**, reading the references", _table(_header(record), gold)]
+        parts += [
+            "**Attention against gold links**, in forced decoding of references (shift +1: weights of the next step)",
+            _table(_header(record), gold),
+        ]
     parts += ["**Share of the reference's words that hypotheses lack**", _missing_table(record)]
     if attended := _attention_rows(record):
-        parts += ["**What attention does while it reads the hypotheses**", _table(_header(record), attended)]
+        parts += ["**Attention in forced decoding of the hypotheses**", _table(_header(record), attended)]
     if vectors := record.get("vectors"):
         parts += _vectors(name, vectors)
     parts += ["**The arms**", _arm_table(record)]
@@ -122,13 +125,13 @@ def _section(name: str, record: Record) -> list[str]:
         parts.append(f"Dropout tried, with the first seed's validation BLEU: {', '.join(tried)}.")
     if record.get("others"):
         parts += [
-            "**Retention of `fixed` by number of updates**, the schedule being as long as these",
+            "**Retention of `fixed` by number of updates**, each row with runs of its own",
             _budgets(record),
         ]
     git = environment.get("git") or {}
     commits = sorted({commit for arm in record["arms"] for commit in arm["commits"]})
     parts.append(
-        f"Trained at commit {', '.join(commits)}, one thread a run; scored at {git.get('commit', '?')[:12]}, "
+        f"Trained at commit {', '.join(commits)}, one thread per run; scored at {git.get('commit', '?')[:12]}, "
         f"{environment['device_name']}, torch {packages['torch']}, sacreBLEU {packages['sacrebleu']}, "
         f"{environment['written_at']}."
     )

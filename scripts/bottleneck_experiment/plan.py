@@ -63,7 +63,7 @@ CAPTIONS_ARMS = (
     Arm(
         "fixed-wide",
         (_fixed(0.1), "model.encoder.hidden_size=1024", "train.optimizer.learning_rate=0.001"),
-        "a summary vector of 2,048 numbers (learning rate 0.001: at the others' 0.003 it does not learn)",
+        "a summary vector of 2,048 numbers (learning rate 0.001; at the others' 0.003 no seed learned)",
         is_equal=False,
     ),
 )

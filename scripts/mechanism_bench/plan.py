@@ -100,8 +100,16 @@ CHOICES = (
     ),
     ("weights that align", ("decoder/conditional", "decoder/luong"), "the query has read the previous word"),
     ("a score without a hidden layer", ("attention/scaled_dot",), "unscaled scores lose BLEU: see `bilinear`"),
-    ("names that are in no vocabulary", ("output/copynet", "output/copy"), "they copy source tokens"),
-    ("rare words, from little text", ("output/lexicon", "output/lexical"), "they translate word by word"),
+    (
+        "names that are in no vocabulary",
+        ("output/copynet", "output/copy"),
+        "they copy source tokens ([how many](results.md#names-that-training-never-showed)), as `--unk copy` does",
+    ),
+    (
+        "rare words, from little text",
+        ("output/lexicon", "output/lexical"),
+        "they translate word by word ([gain on natural text](results.md#lexicons-with-little-training-data))",
+    ),
     (
         "a control",
         ("attention/fixed", "attention/uniform", "encoder/embeddings"),

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.pages import provenance, table
+from scripts.harness.pages import p_value, provenance, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code
 from scripts.harness.runs import train_all, translate_to
 from scripts.tools import levers
@@ -39,6 +39,7 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 
 Pairs = list[tuple[str, str]]
+_SHOWN = {"chrf": "chrF", "bleu": "BLEU"}
 
 
 def records() -> list[Record]:
@@ -207,8 +208,8 @@ def render(record: Record) -> list[str]:
         f"## Distillation: `{record['student']}`",
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
-        f"{translation['beam_size']}. For each source, the {translation['keep']} of {translation['n_best']} hypotheses "
-        f"closest to the reference by {translation['by']} made a pair, {pairs['distilled']:,} new pairs in all; "
+        f"{translation['beam_size']}. Of {translation['n_best']} hypotheses, the {translation['keep']} nearest to the "
+        f"reference by {_SHOWN[translation['by']]} was paired with its source: {pairs['distilled']:,} new pairs; "
         "dropped: "
         + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
         + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
@@ -224,7 +225,7 @@ def render(record: Record) -> list[str]:
         rows.append([label, seeds, scores, f"{sum(values) / len(values):.2f}", minutes])
     gain = record["against"]
     lines += [*table(["", "seeds", "BLEU by seed", "mean", "minutes"], rows), ""]
-    lines += [f"Students against teachers: {gain['gain']:+.2f} (p = {gain['p_value']:.3f}, paired bootstrap).", ""]
+    lines += [f"Students against teachers: {gain['gain']:+.2f} (p {p_value(gain['p_value'])}, paired bootstrap).", ""]
     if names := levers.test_names(record):
         lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
         lines += [*table(["seeds", *names], [levers.test_cells(record, names)]), ""]

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scripts.harness.pages import table
+from scripts.harness.pages import p_value, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code, load_records
 from scripts.harness.runs import describe_run, score
 from seq2seq_attn.config import Config, load_config, packaged_config_names
@@ -170,15 +170,15 @@ def render(records: Mapping[str, Record]) -> list[str]:
         return []
     base = records[BASELINE]
     first = base["runs"][0]
-    lines = ["## Levers", ""]
+    lines = ["## Settings tried", ""]
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
         f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or `{base['config']}` with the "
-        "settings that it names; other languages are not comparable. SD is the standard deviation over seeds. The "
-        "gain is over the mean of n runs without those settings, with the p of the paired bootstrap. Subword "
-        "sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over "
-        "seeds, on machines that did other work too. Track B also uses "
-        "captions of Multi30k's task 2: it is not comparable with systems trained on the 29,000 pairs alone.",
+        "settings that it names; do not compare rows of different languages. Track A trains on the 29,000 pairs alone; "
+        "track B also on captions of Multi30k's task 2: do not compare it with track A. SD is the standard deviation "
+        "over seeds. The gain is over the mean of n runs without those settings, with the p of the paired bootstrap. "
+        "Subword sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean "
+        "over seeds, on machines that did other work too.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
@@ -289,7 +289,7 @@ def _scores(record: Record) -> list[str]:
         ", ".join(f"{run[VALIDATION]['bleu']:.2f}" for run in runs),
         f"{values.mean:.2f}",
         deviation,
-        f"{gain['gain']:+.2f} ({gain['num_runs']}, {gain['p_value']:.3f})" if is_of_these else "",
+        f"{gain['gain']:+.2f} ({gain['num_runs']}, {p_value(gain['p_value'])})" if is_of_these else "",
         f"{fmean(run['minutes'] for run in runs):.0f}",
         f"{runs[0]['parameters']:,}",
         ", ".join(dict.fromkeys(str(run["hardware"]) for run in runs)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scripts.harness.pages import provenance
+from scripts.harness.pages import p_value, provenance
 from scripts.harness.records import RECORDS, Record, load_records
 
 
@@ -29,7 +29,8 @@ def other_records() -> Iterator[str]:
     if value := records.get("unseen-names"):
         yield from ["", "## Names that training never showed", ""]
         yield (
-            f"{value['what'].capitalize()}; {value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
+            f"{value['what'][:1].upper()}{value['what'][1:]}; "
+            f"{value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
             f"held-out names; {value['systems'][0]['signature']}. {provenance(value, 'unseen_names')}"
         )
         yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
@@ -116,5 +117,5 @@ def scenes_block(value: Record) -> Iterator[str]:
 def _scores(row: Record) -> str:
     """Three cells: BLEU, the gain and its p, both empty for the row that others are compared to."""
     cells = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], row.get("gain")))
-    p_value = f"{row['paired_bootstrap']['p_value']:.4f}" if "gain" in row else ""
-    return " | ".join([*cells, p_value])
+    p = p_value(row["paired_bootstrap"]["p_value"]) if "gain" in row else ""
+    return " | ".join([*cells, p])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
-from scripts.harness.pages import replace_block, table
+from scripts.harness.pages import p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, levers, search_quality, typos_page
@@ -130,10 +130,12 @@ def render_readme(records: Records) -> str:
     lines = [
         *table([*header, "parameters"], rows, align="---"),
         "",
-        "One seed each: compare by the means below. Brackets are 95 % bootstrap intervals over sentences. The",
-        "tutorial's convention is BLEU on lower-cased spaCy tokens. Minutes are wall time of training with its",
-        "validations, on a machine that did other work too; * was stopped before its last epoch. Signatures, seeds,",
-        "commits, hardware, every test set and BLEU by sentence length: [docs/results.md](docs/results.md).",
+        "One seed each: compare by the means below. Brackets are 95 % bootstrap intervals over sentences. The tutorial",
+        "is [bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; its convention is",
+        "BLEU on lower-cased spaCy tokens. Minutes are wall time of training with its validations, on a machine that",
+        "did other work too, for `multi30k-distilled` without its teachers; * stopped before its last epoch.",
+        "Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
+        "[docs/results.md](docs/results.md).",
         *seeds_table(),
     ]
     for name, value in records.items():
@@ -146,12 +148,18 @@ def render_readme(records: Records) -> str:
     return "\n".join(lines)
 
 
-def seeds_table() -> list[str]:
-    """The configurations that were trained with several seeds, on the test sets."""
+def of_several_seeds() -> Records:
+    """The records of configurations that were trained with several seeds."""
     records = load_records(levers.FOLDER)
     of_config = {levers.BASELINE: records[levers.BASELINE]}
     of_config |= {found["student"]: found for found in distil.records()}
-    of_config |= {one["config"]: one for one in records.values() if levers.track(one) == "B" and levers.test_names(one)}
+    shown = [one for one in records.values() if levers.track(one) == "B" and levers.test_names(one)]
+    return of_config | {one["config"]: one for one in shown}
+
+
+def seeds_table() -> list[str]:
+    """The configurations that were trained with several seeds, on the test sets."""
+    of_config = of_several_seeds()
     names = levers.test_names(of_config[levers.BASELINE])
     rows = [
         [f"`{config}`", TRAINED_ON[levers.track(one)], *levers.test_cells(one, names)]
@@ -205,7 +213,7 @@ def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
     rows = []
     for bucket in test["buckets"]:
         runs = bucket["measures"][0]["runs"]
-        p_values = [f"{run['paired_bootstrap']['p_value']:.4f}" for run in runs[1:]]
+        p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs[1:]]
         thin = " (thin)" if bucket["is_thin"] else ""
         rows.append([f"{bucket['label']}{thin}", str(bucket["num_pairs"]), *map(interval, runs), *p_values])
     header = [f"{value['length']['of']} tokens", "n", *names, *(f"p ({name})" for name in names[1:])]
@@ -225,9 +233,13 @@ def threads(run: Record) -> str:
 def config_header(name: str, measure: str, run: Record, test: Record, score: Record, signature: str) -> str:
     """The score of a configuration, as the comment in its file."""
     training, search = run["training"], run["search"]
+    mean = ""
+    if record := of_several_seeds().get(run["config"]):
+        seeds, value = levers.test_cells(record, [test["name"]])
+        mean = f"# mean of seeds {seeds}: {value};\n"
     return (
         f"#\n# Result: {measure} {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
-        f"beam {search['beam_size']}, length penalty {search['length_penalty']:g};\n"
+        f"beam {search['beam_size']}, length penalty {search['length_penalty']:g};\n{mean}"
         f"# {number(training['minutes'], '{:.0f}')} minutes{unfinished(training)} on {threads(run)} of "
         f"{run['hardware']}, "
         f"{training['precision']}; {signature}\n"

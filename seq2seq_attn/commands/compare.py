@@ -22,6 +22,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.evaluation.runs import Decoding
+from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
@@ -43,7 +44,8 @@ def compare(
     output: Path | None = None,
     at_once: int | None = None,
 ) -> Path:
-    """Train, evaluate and compare. Returns the path of the report. The same call continues where it was stopped.
+    """Train, evaluate on the test sets (on the validation set if there are none), and compare. Returns the path of the
+    report. The same call continues where it was stopped.
 
     Args:
         config_names: packaged configurations or YAML files; none: `multi30k`.
@@ -72,8 +74,13 @@ def compare(
     page = folder / "report.html"
     if finished:
         runs = [one.run.path for one in finished]
-        decoding = Decoding(device=planned[0].config.train.device, show_progress=sys.stderr.isatty())
-        report = evaluate(EvaluationRequest(runs, decoding=decoding, files=ReportFiles(folder / "report.json", page)))
+        config = planned[0].config
+        splits = [] if has_test_set(config.data) else ["valid"]
+        if splits:
+            log.info("this corpus has no test set: comparing on the validation set")
+        decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
+        files = ReportFiles(folder / "report.json", page)
+        report = evaluate(EvaluationRequest(runs, splits, decoding=decoding, files=files))
         log.info("%s", report.summary)
     if failed:
         logs = ", ".join(str(one.log_path) for one in failed)

@@ -34,7 +34,7 @@ from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)
 
-_SHIFTED = {0: "", 1: ", were attention one target word late", -1: ", were attention one target word early"}
+_SHIFTED = {0: "", 1: ", with the weights of the next target step", -1: ", with the weights of the previous step"}
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ class HeatMapWriter:
             with open_output(self._path) as out:
                 write_figure(figure, out, _kind(self._path))
         else:
-            log.warning("%s: not written, no line had anything to translate", self._path)
+            log.warning("%s: not written, no translation has any tokens", self._path)
 
 
 class PageWriter:
@@ -216,7 +216,7 @@ class PageWriter:
             with open_output(self._path) as out:
                 out.write(html_maps(self._lines).encode())
         else:
-            log.warning("%s: not written, no line had anything to translate", self._path)
+            log.warning("%s: not written, no translation has any tokens", self._path)
 
 
 def check_attention_name(attention: str | Path | None) -> None:

@@ -35,7 +35,8 @@ def find_extra(data: DataConfig) -> list[Text]:
     try:
         return [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
     except UserError as error:
-        raise type(error)(f"data.extra: {error}") from None
+        hint = "the first lines of a packaged configuration say how its texts are made"
+        raise type(error)(f"data.extra: {error}; {hint}") from None
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:

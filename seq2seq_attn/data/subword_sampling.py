@@ -1,7 +1,7 @@
 """Draw the subwords of the training sentences anew in each epoch (`data.subword_sampling`).
 
 A unigram model draws a segmentation x of the sentence X with probability proportional to P(x) ** alpha (Kudo 2018,
-section 3.2, over all segmentations). A BPE model skips each merge with probability alpha (BPE-dropout; Provilkov et
+section 3.3, over all segmentations). A BPE model skips each merge with probability alpha (BPE-dropout; Provilkov et
 al. 2020, section 3).
 """
 

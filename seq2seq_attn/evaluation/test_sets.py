@@ -141,13 +141,18 @@ def _find_sets(
     return sets
 
 
+def has_test_set(data: DataConfig) -> bool:
+    """Whether the corpus has more than training and validation pairs."""
+    return len(split_names(data)) > NUM_FIXED_SPLITS
+
+
 def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
     """Before the corpus is prepared, which can take minutes."""
     names = split_names(data)
     for split in splits:
         if split not in names:
             raise UsageError(f"--split {split!r}: this corpus has {', '.join(names)}")
-    if not splits and len(names) == NUM_FIXED_SPLITS:
+    if not splits and not has_test_set(data):
         raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
 
 

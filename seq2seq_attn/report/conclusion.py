@@ -1,7 +1,7 @@
 """The finding of an evaluation in a sentence or two, computed from its scores.
 
-It compares the shortest and the longest sentences, and says so where chance explains a difference. Buckets with too few
-sentence pairs are left out.
+It compares the shortest and the longest sentences, and says so where a difference may be due to chance. Buckets with
+too few sentence pairs are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Part:
         return self.value(arm) - self.value(0)
 
     def is_clear(self, arm: int) -> bool:
-        """Whether neither the choice of sentences nor the seeds explain the difference to the first arm."""
+        """Whether the difference from the first arm exceeds what the choice of sentences and the seeds can explain."""
         test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
         if test is None or test.p_value >= CLEAR_P or not _is_visible(self.difference(arm)):
             return False
@@ -122,7 +122,7 @@ def _two_overall(names: Sequence[str], title: str, overall: _Part, *, has_length
     scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
     if not overall.is_clear(1):
         return f"No clear difference: on {overall.sentences} {scores}."
-    lengths = "; they differ clearly neither on the shortest sentences nor on the longest" if has_lengths else ""
+    lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if has_lengths else ""
     return f"On {overall.sentences} {scores}{lengths}."
 
 

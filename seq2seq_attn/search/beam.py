@@ -168,7 +168,7 @@ def _advance(
 def _covered(
     beam: Beam, weights_RS: Tensor | None, parents_BK: Tensor, coverage_penalty: float
 ) -> tuple[Tensor | None, Tensor | float]:
-    """The coverage of each hypothesis with this step's weights, and b sum_j log min(coverage_j, 1)."""
+    """The coverage of each hypothesis with this step's weights, and beta sum_j log min(coverage_j, 1)."""
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
     coverage_BKS = _of_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)

@@ -69,7 +69,7 @@ class Hypothesis:
     is_finished: bool
     """it ended with EOS"""
     is_cut: bool
-    """the length limit cut it, or a hypothesis with a higher score"""
+    """the length limit cut this hypothesis, or cut one with a higher score"""
     weights_TS: npt.NDArray[np.float32] | None
     """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the sentence's source
     positions (EOS included, no padding); rows sum to 1"""

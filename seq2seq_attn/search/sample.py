@@ -1,7 +1,7 @@
 """Sampling: draw each next token from the model's distribution.
 
-    q(w) ~ p(w)^(1 / temperature), over the `top_k` most probable tokens, and of these the fewest that together have the
-    probability `top_p` (Holtzman et al. 2020, section 3)
+    q(w) proportional to p(w)^(1 / temperature), over the `top_k` most probable tokens, and of these the fewest that
+    together have the probability `top_p` (Holtzman et al. 2020, section 3)
 
 The random numbers of a sentence depend only on its source ids (for a source of vectors, only on their number), its
 number among the samples and the seed, not on the batch that it is in. A hypothesis keeps the model's own

@@ -33,7 +33,9 @@ def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
         found: StepModel[Any] = fast()
         return found
     if precision == "int8":
-        raise UsageError("precision 'int8': not supported for this decoder, attention and output; use bf16 or fp32")
+        raise UsageError(
+            "precision 'int8': not supported for this decoder, cell, attention and output; use bf16 or fp32"
+        )
     return PlainSteps(model, precision)
 
 

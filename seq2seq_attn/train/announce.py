@@ -13,6 +13,7 @@ from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.train.schedules import always_forces
 from seq2seq_attn.train.validate import SPLIT as VALID
 
 log = logging.getLogger(__name__)
@@ -39,8 +40,11 @@ def announce(
     sizes = len(prepared.source_vocab), len(prepared.target_vocab)
     num_types = [size - len(SPECIALS) for size in sizes]
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
+    ratio = 1.0 if always_forces(config.train) else 0.0
+    if speed.find("unroll", model, ratio) is None:
+        log.info("training: no fast path for this decoder, cell, attention, output and teacher forcing")
     if speed.find("steps", model, "fp32") is None:
-        log.info("no fast path for this decoder, attention and output; running step by step")
+        log.info("translation: no fast path for this decoder, cell, attention and output")
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
         log.warning(text, num_pairs, num_valid)

@@ -50,7 +50,7 @@ class Schedules:
         return {name: one.weight if self._acts(name, one, update) else 0.0 for name, one in objectives}
 
     def late_objectives(self, num_updates: int) -> list[str]:
-        """Those that act, but in none of the first updates."""
+        """Objectives that start after the first `num_updates` updates."""
         total = self.total_updates or 0
         objectives = self._config.objectives.items()
         return [
@@ -66,13 +66,13 @@ class Schedules:
             )
         if self.total_updates is None:
             raise UsageError(
-                f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the training, "
-                "whose end is not set; set train.max_epochs or train.max_updates"
+                f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the training "
+                "run, whose end is not set; set train.max_epochs or train.max_updates"
             )
         return objective.start * self.total_updates <= update < objective.end * self.total_updates
 
 
 def always_forces(config: TrainConfig) -> bool:
-    """Whether every decoder step of a training sees the reference token."""
+    """Whether every decoder step of a training run sees the reference token."""
     forcing = config.teacher_forcing
     return forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)

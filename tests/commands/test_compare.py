@@ -203,6 +203,17 @@ def test_a_failed_run_is_missing_from_the_report(
     assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/none-s1.log;")
 
 
+def test_without_a_test_set_the_validation_set_is_compared(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without = [one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")]
+    options = [word for one in without for word in ("--set", one)]
+    assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "out/report.html\n"
+    assert "this corpus has no test set: comparing on the validation set\n" in err
+    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in report["sets"]] == ["valid"]
+
+
 def test_own_text_is_compared_too(
     toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

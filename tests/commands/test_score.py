@@ -117,8 +117,8 @@ def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root
     found = re.findall(r"links(.*): AER (\d.\d+), precision (\d.\d+), recall (\d.\d+), weight on gold links 0.\d+", err)
     assert [assumption for assumption, *_ in found] == [
         "",
-        ", were attention one target word late",
-        ", were attention one target word early",
+        ", with the weights of the next target step",
+        ", with the weights of the previous step",
     ]
     score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
     own = [set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()]

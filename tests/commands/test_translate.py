@@ -238,7 +238,7 @@ def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptu
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     translate([""], run=run.path, attention=tmp_path / "blank.png", output=tmp_path / "out")
     assert not (tmp_path / "blank.png").exists()
-    assert "not written, no line had anything to translate" in caplog.text
+    assert "not written, no translation has any tokens" in caplog.text
 
 
 def test_a_picture_shows_the_first_lines_only(

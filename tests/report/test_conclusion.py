@@ -77,8 +77,8 @@ def test_two_runs_that_do_not_differ():
     )
     overall_only = conclude(scores_of(["a", "b"], rows, p={SHORT: 0.3, LONG: 0.3, "all": 0.001}))
     assert overall_only == (
-        "On all 1,000 sentence pairs a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]; they differ clearly neither "
-        "on the shortest sentences nor on the longest."
+        "On all 1,000 sentence pairs a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]; the difference is "
+        "clear on neither the shortest nor the longest sentences alone."
     )
     same = {SHORT: (0.0, 0.0), LONG: (0.0, 0.0), "all": (0.0, 0.0)}
     assert conclude(scores_of(["a", "b"], same, p=1.0)) == "a and b score the same: 0.0 BLEU."

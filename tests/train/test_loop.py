@@ -432,10 +432,17 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
 
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
     assert warnings() == []
+    assert "no fast path" not in caplog.text
     assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in caplog.text
     odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=30", "data.vocab.max_size=6")
     train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
     assert warnings() == ["train.validation.num_pairs=100: the validation set has only 24 pairs; all are translated"]
+    sampled = ("train.teacher_forcing.start=0.5", "train.max_updates=1")
+    train(toy_config(*sampled), run_dir=tmp_path / "sampled")
+    assert "training: no fast path for this decoder, cell, attention, output and teacher forcing" in caplog.text
+    assert "translation: no fast path" not in caplog.text
+    train(toy_config("model.decoder.cell=lstm", "train.max_updates=1"), run_dir=tmp_path / "lstm")
+    assert "translation: no fast path for this decoder, cell, attention and output" in caplog.text
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(

@@ -93,7 +93,9 @@ def test_other_tokens_are_copied_too(tmp_path: Path, tokenizer: str) -> None:
 
 
 def test_int8_is_refused(run_path: Path) -> None:
-    with pytest.raises(UsageError, match="precision 'int8': not supported for this decoder, attention and output"):
+    with pytest.raises(
+        UsageError, match="precision 'int8': not supported for this decoder, cell, attention and output"
+    ):
         load(run_path, "cpu", precision="int8").translate(LINES)
 
 

@@ -126,11 +126,15 @@ Valid = Annotated[
 Test = Annotated[list[str] | None, typer.Option("--test", metavar="TEXT", help="Its test pairs, for evaluate.")]
 SourceLanguage = Annotated[
     str | None,
-    typer.Option(metavar="CODE", help="Language to translate from.", show_default="as the files tell, or the config"),
+    typer.Option(
+        metavar="CODE", help="Language to translate from.", show_default="from the file names, else the config"
+    ),
 ]
 TargetLanguage = Annotated[
     str | None,
-    typer.Option(metavar="CODE", help="Language to translate into.", show_default="as the files tell, or the config"),
+    typer.Option(
+        metavar="CODE", help="Language to translate into.", show_default="from the file names, else the config"
+    ),
 ]
 Links = Annotated[
     str | None,
@@ -203,7 +207,7 @@ BatchSize = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Sentences translated at once; changes speed, not results.",
+        help="Sentences or pairs at once; changes speed and memory, not results.",
         show_default="the run's",
     ),
 ]

@@ -39,7 +39,10 @@ def prepare(
     target_language: TargetLanguage = None,
     config: Config = None,
     settings: Set = None,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for data.", show_default="data")] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for data; train finds it by data.data_dir.", show_default="data"),
+    ] = None,
     source_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder with the published .gz files, instead of downloading them."),

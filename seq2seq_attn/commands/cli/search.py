@@ -30,9 +30,7 @@ CoveragePenalty = Annotated[
 ]
 NoRepeatNgram = Annotated[
     int | None,
-    typer.Option(
-        min=0, metavar="N", help="No N tokens occur in the same order twice; 0: off.", show_default="the run's"
-    ),
+    typer.Option(min=0, metavar="N", help="No sequence of N tokens occurs twice; 0: off.", show_default="the run's"),
 ]
 Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="What every translation begins with.")]
 SearchMethod = Annotated[
@@ -48,14 +46,17 @@ NumSamples = Annotated[
 ]
 Temperature = Annotated[
     float | None,
-    typer.Option(metavar="T", help="Of samples: below 1, the distribution is sharper.", show_default="1"),
+    typer.Option(metavar="T", help="Temperature of samples; below 1 sharpens the distribution.", show_default="1"),
 ]
 TopK = Annotated[
-    int | None, typer.Option(min=0, metavar="K", help="Sample from the K most probable words only.", show_default="all")
+    int | None,
+    typer.Option(min=0, metavar="K", help="Sample from the K most probable tokens only; 0: all.", show_default="all"),
 ]
 TopP = Annotated[
     float | None,
-    typer.Option(max=1.0, metavar="P", help="Sample from the fewest words with total probability P.", show_default="1"),
+    typer.Option(
+        max=1.0, metavar="P", help="Sample from the fewest tokens with total probability P.", show_default="1"
+    ),
 ]
 SampleSeed = Annotated[
     int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the samples.", show_default="1")

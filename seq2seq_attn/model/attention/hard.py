@@ -123,7 +123,7 @@ def build(
     temperature: Temperature | None = None,
 ) -> Hard:
     """`attention_size` defaults to the query size; `temperature`, by default 1, is for the estimator
-    `straight_through`. Raises UsageError where there is none to set."""
+    `straight_through`; given for `reinforce`, it raises UsageError."""
     if estimator == "reinforce" and temperature is not None:
         raise UsageError(
             f"model.attention.options.temperature={temperature}: the estimator 'reinforce' has no temperature; leave "

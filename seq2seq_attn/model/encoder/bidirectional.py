@@ -89,7 +89,7 @@ def build(
     layers_above: Literal["bidirectional", "forward"] = "bidirectional",
 ) -> Bidirectional:
     """`hidden_size` is that of one direction. `residual`: each layer but the first adds its input to its output.
-    `layers_above`: how the layers above the first read. Raises UsageError where there are none to read forward."""
+    `layers_above`: how the layers above the first read; `forward` without such a layer raises UsageError."""
     if layers_above == "forward" and num_layers == 1:
         raise UsageError(
             "model.encoder.options.layers_above='forward': there is no layer above the first; set "

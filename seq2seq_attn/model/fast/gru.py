@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """The dtype of matrix products: autocast's if it is on and the tensor is float32, else the tensor's."""
+    """The dtype of matrix products: autocast's if it is on and the tensor is not float64, else the tensor's."""
     device_type = tensor.device.type
     if torch.is_autocast_enabled(device_type) and tensor.dtype != torch.float64:
         return torch.get_autocast_dtype(device_type)
