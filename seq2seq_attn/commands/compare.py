@@ -73,19 +73,21 @@ def compare(
     folder = planned[0].run.path.parent
     page = folder / "report.html"
     if finished:
-        runs = [one.run.path for one in finished]
-        config = planned[0].config
-        splits = [] if has_test_set(config.data) else ["valid"]
-        if splits:
-            log.info("this corpus has no test set: comparing on the validation set")
-        decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
-        files = ReportFiles(folder / "report.json", page)
-        report = evaluate(EvaluationRequest(runs, splits, decoding=decoding, files=files))
-        log.info("%s", report.summary)
+        _report(finished, ReportFiles(folder / "report.json", page))
     if failed:
         logs = ", ".join(str(one.log_path) for one in failed)
         raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")
     return page
+
+
+def _report(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
+    config = finished[0].config
+    splits = [] if has_test_set(config.data) else ["valid"]
+    if splits:
+        log.info("this corpus has no test set: comparing on the validation set")
+    decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
+    report = evaluate(EvaluationRequest([one.run.path for one in finished], splits, decoding=decoding, files=files))
+    log.info("%s", report.summary)
 
 
 @dataclass(frozen=True)

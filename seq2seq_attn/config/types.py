@@ -55,6 +55,8 @@ PositiveInt = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
 NonNegativeInt = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]
 PositiveFloat = Annotated[Real, Field(gt=0.0)]
 NonNegativeFloat = Annotated[Real, Field(ge=0.0)]
+Temperature = Annotated[Real, Field(ge=0.01, le=100.0)]
+"""of a softmax; scores are divided by it"""
 Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
 """of a layer"""
 LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.normalize import normalize
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -93,14 +94,18 @@ class CorpusStatistics:
 
 
 class Measure:
-    """One measure against one list of references; the references are prepared once for any number of systems."""
+    """One measure against one list of references; the references are prepared once for any number of systems.
+
+    Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several spellings of one text,
+    and a model writes but one.
+    """
 
     def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
         """`target_language` chooses the spaCy tokenizer of `bleu_tutorial`; the other measures do not look at it."""
         _check_lines(references, "references")
         self.name = name
         self._num_pairs = len(references)
-        self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else list
+        self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else _normalized
         # sacreBLEU takes a list of reference *streams*, and takes the transposed list in silence: wrapped here, once.
         self._metric = _build_metric(name, [self._prepare(references)])
         self._suffix = f"|spacy.blank:{target_language}:{version('spacy')}" if name == "bleu_tutorial" else ""
@@ -152,6 +157,10 @@ def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
     raise UserError(f"measure {name!r}: not one of {', '.join(TITLES)}")
 
 
+def _normalized(lines: Sequence[str]) -> list[str]:
+    return [normalize(line) for line in lines]
+
+
 @lru_cache(maxsize=4)
 def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
     """Prepare lines as the tutorial scores them: spaCy tokens joined by spaces, which sacreBLEU then lower-cases."""
@@ -160,7 +169,7 @@ def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
     tokenizer = SpacyTokenizer(language)
 
     def prepare(lines: Sequence[str]) -> list[str]:
-        return [" ".join(tokens) for tokens in tokenizer.tokenize_many(list(lines))]
+        return [" ".join(tokens) for tokens in tokenizer.tokenize_many(_normalized(lines))]
 
     return prepare
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from seq2seq_attn.config import LEAST_LENGTH_RATIO, PositiveInt, SearchConfig
 from seq2seq_attn.config.explain import explain
-from seq2seq_attn.config.types import NonNegativeInt, PositiveFloat, Real, Seed
+from seq2seq_attn.config.types import NonNegativeInt, Real, Seed, Temperature
 from seq2seq_attn.errors import UsageError
 
 Unk = Literal["keep", "copy", "forbid"]
@@ -43,7 +43,7 @@ class SearchOptions(SearchConfig):
     method: Method = "beam"
     num_samples: PositiveInt = 32
     """per sentence, of which `mbr` chooses"""
-    temperature: PositiveFloat = 1.0
+    temperature: Temperature = 1.0
     """of `sample` and `mbr`, as the next two: below 1 the distribution is sharper"""
     top_k: NonNegativeInt = 0
     """0: all tokens"""

@@ -98,7 +98,8 @@ class Validator:
         is_lowercase = config.data.tokenizer.lowercase
         self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
         metric = config.train.validation.metric
-        self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, self._references)
+        references = [line.lower() for line in self._references] if is_lowercase else self._references
+        self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, references)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.

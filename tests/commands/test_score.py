@@ -120,6 +120,10 @@ def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root
         ", with the weights of the next target step",
         ", with the weights of the previous step",
     ]
+    Path("first").write_text("0-0\n" * len(SOURCE), encoding="utf-8")  # no link is left one step earlier
+    _, err = score(capsys, *FILES, "--links", "first")
+    assert "nan" not in err
+    assert "links, with the weights of the next target step: AER" in err
     score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
     own = [set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()]
     recall = sum(len(links & set(GOLD.split())) for links in own) / 25

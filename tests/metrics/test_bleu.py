@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -15,6 +16,7 @@ from sacrebleu.metrics.ter import TER
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, TITLES, Measure
+from seq2seq_attn.text.normalize import normalize
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.metrics.pairs import score as score_of
 
@@ -128,3 +130,13 @@ def test_scores_turn_into_json():
 def test_an_empty_subset_has_no_score():
     with pytest.raises(ValueError, match="no sentence pairs"):
         Measure("bleu", REFERENCES).statistics(HYPOTHESES).subset([]).score()
+
+
+@pytest.mark.parametrize("name", sorted(TITLES))
+def test_texts_are_compared_in_the_form_that_models_write(name):
+    decomposed = [unicodedata.normalize("NFD", "Käse für Öl und Äpfel") + "\u00ad", "x\u200by"]
+    composed = [normalize(line) for line in decomposed]
+    assert composed != decomposed
+    expected = Measure(name, composed, target_language="de").statistics(composed).score().score
+    for hypotheses, references in ((composed, decomposed), (decomposed, composed)):
+        assert Measure(name, references, target_language="de").statistics(hypotheses).score().score == expected

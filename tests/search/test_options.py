@@ -49,6 +49,12 @@ def test_options_of_samples_are_refused_where_none_are_drawn(option: str) -> Non
         SearchOptions.given(num_samples=2, method="sample")
 
 
+@pytest.mark.parametrize("temperature", [1e-320, 0.0, 101.0])
+def test_a_temperature_that_no_number_can_be_divided_by_is_refused(temperature: float) -> None:
+    with pytest.raises(UsageError, match=r"temperature=\S+: expected at (least 0\.01|most 100)"):
+        SearchOptions.given(temperature=temperature, method="sample")
+
+
 @pytest.mark.parametrize("method", ["sample", "mbr"])
 @pytest.mark.parametrize("option", ["beam_size", "coverage_penalty"])
 def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str, method: str) -> None:

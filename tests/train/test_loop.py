@@ -16,6 +16,8 @@ import pytest
 import torch
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
@@ -347,6 +349,18 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
 def test_lower_cased_models_are_scored_lower_cased(toy_config: ConfigMaker, tmp_path: Path) -> None:
     run = train(toy_config("data.tokenizer.lowercase=true", "train.max_updates=1"), run_dir=tmp_path / "run")
     assert "case:lc" in events(run, "validation")[0]["signature"]
+
+
+@pytest.mark.parametrize("metric", ["exact", "cer", "wer"])
+def test_every_metric_of_lower_cased_models_is_lower_cased(
+    toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, metric: str
+) -> None:
+    config = toy_config("data.tokenizer.lowercase=true", f"train.validation.metric={metric}")
+    prepared = prepare_corpus(config)
+    monkeypatch.setattr(PreparedCorpus, "text", lambda prepared, split: (["Ein Haus"], ["A House"]))
+    validator = Validator(prepared, config, device=torch.device("cpu"), precision="fp32", should_stop=lambda: False)
+    assert validator._other is not None
+    assert validator._other.statistics(["a house"]).score().score == (100.0 if metric == "exact" else 0.0)
 
 
 def test_plateau_lowers_the_learning_rate(toy_config: ConfigMaker, tmp_path: Path) -> None:

@@ -27,14 +27,13 @@ paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.config.types import Real
+from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import (
@@ -49,7 +48,6 @@ from seq2seq_attn.model.attention.base import (
 )
 from seq2seq_attn.model.encoder.base import Encoded
 
-Temperature = Annotated[Real, Field(ge=0.01, le=100.0)]
 Estimator = Literal["straight_through", "reinforce"]
 
 
