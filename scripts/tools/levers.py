@@ -265,11 +265,16 @@ def _languages(record: Record) -> tuple[str, str, str]:
     return track(record), settings.get("data.target_language", "en"), settings.get("data.source_language", "de")
 
 
+def is_packaged(record: Record) -> bool:
+    """Whether its settings are those of a packaged configuration."""
+    name = record["config"]
+    return name in packaged_config_names() and not _difference(settings_of(load_config([name])), record["settings"])
+
+
 def _label(record: Record, base: Record) -> str:
     """A configuration's name, or what differs from the baseline."""
-    config = record["config"]
-    if config in packaged_config_names() and not _difference(settings_of(load_config([config])), record["settings"]):
-        return f"`{config}`"
+    if is_packaged(record):
+        return f"`{record['config']}`"
     changed = _difference(base["settings"], record["settings"])
     return ", ".join(f"`{key}={_shown(value)}`" for key, value in changed.items()) or f"`{base['config']}`"
 

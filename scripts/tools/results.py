@@ -151,10 +151,9 @@ def render_readme(records: Records) -> str:
 def of_several_seeds() -> Records:
     """The records of configurations that were trained with several seeds."""
     records = load_records(levers.FOLDER)
-    of_config = {levers.BASELINE: records[levers.BASELINE]}
-    of_config |= {found["student"]: found for found in distil.records()}
-    shown = [one for one in records.values() if levers.track(one) == "B" and levers.test_names(one)]
-    return of_config | {one["config"]: one for one in shown}
+    shown = [one for one in records.values() if levers.test_names(one) and levers.is_packaged(one)]
+    all_found = [*((one["config"], one) for one in shown), *((one["student"], one) for one in distil.records())]
+    return dict(sorted(all_found, key=lambda one: levers.track(one[1])))
 
 
 def seeds_table() -> list[str]:
