@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.evaluation.runs import Decoding
@@ -58,29 +57,28 @@ def compare(
 
     Raises:
         UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
-        UserError: data cannot be prepared, or some runs failed (the report then covers the others).
+        UserError: data cannot be prepared, a run in the folder was trained on another text, or some runs failed (the
+            report then covers the others).
     """
     config_names = with_default(config_names)
     planned = plan_runs(config_names, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
     for one in planned:
         check_config(one.config)
         one.is_finished()
-    for config in {one.config.data.model_dump_json(): one.config for one in planned}.values():
-        prepare_corpus(config, show_progress=sys.stderr.isatty())  # once, not in each process
+    prepare_corpora(planned, show_progress=sys.stderr.isatty())
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
     finished = [one for one in planned if one not in failed]
-    folder = planned[0].run.path.parent
-    page = folder / "report.html"
+    page = planned[0].run.path.parent / "report.html"
     if finished:
-        _report(finished, ReportFiles(folder / "report.json", page))
+        _evaluate(finished, ReportFiles(page.with_suffix(".json"), page))
     if failed:
         logs = ", ".join(str(one.log_path) for one in failed)
         raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")
     return page
 
 
-def _report(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
+def _evaluate(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
     config = finished[0].config
     splits = [] if has_test_set(config.data) else ["valid"]
     if splits:

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.checkpoint import read_values
 
 ONE_THREAD = "train.num_threads=1"
 """a setting of every planned run, recorded because the last bits of sums depend on the number of threads"""
@@ -73,6 +75,39 @@ class PlannedRun:
                 f"{self.run.path}: trained with {key}={there!r}, not {planned!r}; remove it, or write elsewhere"
             )
         return self.run.is_finished()
+
+    def check_corpus(self, digest: str) -> None:
+        """Check that a finished run was trained on the corpus with this content hash. The resume of an interrupted run
+        checks that itself; a run whose state is missing or damaged is not checked.
+
+        Raises:
+            UserError: it was trained on another corpus.
+        """
+        if not self.run.is_finished():
+            return
+        try:
+            trained_on = read_values(self.run.last_dir).get("corpus")
+        except UserError:
+            return
+        if trained_on != digest:
+            raise UserError(
+                f"{self.run.path}: trained on another corpus (the text or the version of a tokenizer has changed "
+                "since); choose another --output, or remove this run"
+            )
+
+
+def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
+    """Prepare each corpus once, not in each process, and check that the finished runs were trained on it.
+
+    Raises:
+        UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
+    """
+    hashes: dict[str, str] = {}
+    for one in planned:
+        data = one.config.data.model_dump_json()
+        if data not in hashes:
+            hashes[data] = prepare_corpus(one.config, show_progress=show_progress).meta["hash"]
+        one.check_corpus(hashes[data])
 
 
 def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, Any]]:

@@ -32,6 +32,8 @@ TOKENS_VERSION = 1
 """Increased when the same text gives other tokens or ids. Part of the content hash, which a resume checks."""
 SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
+VALID_SOURCES = "valid_sources_sha256"
+"""A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
 _AGAIN = "prepare the data again"
 
 
@@ -194,6 +196,11 @@ class PreparedCorpus:
     def audit(self) -> dict[str, Any]:
         """The audit of each split (`SplitAudit`)."""
         return dict(self.meta["audit"])
+
+    @property
+    def valid_sources_sha256(self) -> str:
+        """The hash of the validation set's source lines, whatever tokenizes them."""
+        return str(self.meta["hashes"][f"valid.{SIDES[0]}.txt"])
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:

@@ -58,11 +58,6 @@ def spell_source(source: Sequence[str], target_tokenizer: Tokenizer) -> Sequence
     return [str(number) for number in range(1, len(source) + 1)]
 
 
-def surface_of_source(source: Sequence[str], target_tokenizer: Tokenizer, target_vocab: Vocab) -> Ids:
-    """The surface ids of a source without a target."""
-    return surface_of_tokens(spell_source(source, target_tokenizer), (), target_vocab).source
-
-
 def _at_positions(ids: Ids, source: Ids, num_ids: int) -> Ids:
     if not len(ids) or np.max(ids) < num_ids:
         return ids

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq_attn.captions.generator import tokenize_caption
-from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
-from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.data.store import VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
@@ -130,14 +130,20 @@ def _find_sets(
         _check_splits(config.data, splits)
         if _surely_different(config.data, configs[0].data, splits):
             raise _different(run, runs[0])
-    sets = _sets_of_corpus(runs[0], configs[0], splits, show_progress)
-    compared = [configs[0].data]
-    for run, config in zip(runs[1:], configs[1:], strict=True):
-        if config.data in compared:  # the same settings prepare the same text
-            continue
-        if _sets_of_corpus(run, config, splits, show_progress) != sets:
-            raise _different(run, runs[0])
-        compared.append(config.data)
+    corpora: list[tuple[DataConfig, PreparedCorpus]] = []
+    sets: list[EvaluationSet] = []
+    for run, config in zip(runs, configs, strict=True):
+        # the same settings prepare the same text
+        known = next((prepared for data, prepared in corpora if data == config.data), None)
+        prepared = known or _prepared_for(run, config, show_progress)
+        _check_set_aside(run, config.data, prepared, splits)
+        if known is None:
+            chosen = list(dict.fromkeys(splits)) or prepared.test_splits
+            of_run = [_split_of(prepared, split) for split in chosen]
+            if corpora and of_run != sets:
+                raise _different(run, runs[0])
+            sets = of_run
+            corpora.append((config.data, prepared))
     return sets
 
 
@@ -170,11 +176,11 @@ def _different(run: RunDir, first: RunDir) -> UsageError:
     return UsageError(f"{run.path} and {first.path} have different test sets; give both --source FILE --reference FILE")
 
 
-def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_progress: bool) -> list[EvaluationSet]:
+def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
     # Trained in another folder, `data` lies there: beside `runs`, or wherever above the run.
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
-        prepared = prepare_corpus(
+        return prepare_corpus(
             without_extra(config),  # a run may be far from them
             also_in=above,
             may_prepare=lambda: _check_paths(run, config),
@@ -182,8 +188,27 @@ def _sets_of_corpus(run: RunDir, config: Config, splits: Sequence[str], show_pro
         )
     except UserError as error:  # a run may be far from the text that it was trained on
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
-    chosen = list(dict.fromkeys(splits)) or prepared.test_splits
-    return [_split_of(prepared, split) for split in chosen]
+
+
+def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
+    """Validation pairs set aside from a text that has changed may be training pairs of the run. Its content hash cannot
+    tell: it also depends on extra pairs, test sets and tokenizer versions. Runs of earlier versions are not checked.
+
+    Raises:
+        UserError: the run was validated on other pairs.
+    """
+    if data.corpus != "files" or data.valid is not None or "valid" not in splits:
+        return
+    try:
+        recorded = run.best_metadata().get(VALID_SOURCES)
+    except UserError:  # translating says what is wrong
+        return
+    if recorded not in (None, prepared.valid_sources_sha256):
+        raise UserError(
+            f"{run.path} was trained on another text: data.train={shorten(data.train)} has changed since, so the pairs "
+            "set aside from it for validation now may be training pairs of the run; put the text back, or name the "
+            "sets with --source and --reference"
+        )
 
 
 def _check_paths(run: RunDir, config: Config) -> None:

@@ -35,7 +35,8 @@ class Rules:
 
     @classmethod
     def of(cls, options: SearchOptions, prefixes: Sequence[Sequence[int]] | None, device: torch.device) -> Rules:
-        """PAD and BOS are always forbidden. `prefixes` are the ids that each sentence's translation begins with."""
+        """PAD and BOS are always forbidden. `prefixes` are the surface ids that each sentence's translation begins
+        with; if the model copies no source tokens, those of source positions count as UNK."""
         prefixes_BP = None
         if prefixes is not None and any(prefixes):
             width = max(map(len, prefixes))
@@ -68,7 +69,7 @@ class Rules:
         if self.prefixes_BP is None or length >= self.prefixes_BP.shape[1]:
             return allowed_RV
         next_R1 = self.prefixes_BP[sentences_R, length].unsqueeze(1)
-        ids_R1 = next_R1.clamp(min=0)
+        ids_R1 = next_R1.clamp(min=0).masked_fill(next_R1 >= log_probs_RV.shape[1], UNK)
         forced_RV = torch.full_like(allowed_RV, -torch.inf).scatter(1, ids_R1, log_probs_RV.gather(1, ids_R1))
         return torch.where(next_R1 == FREE, allowed_RV, forced_RV)
 

@@ -19,7 +19,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.store import VALID_SOURCES, PairStore, PreparedCorpus
 from seq2seq_attn.data.subword_sampling import describe_draw, draw_pairs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
@@ -256,7 +256,8 @@ class Trainer:
             if is_best and self._group.is_first:
                 about = {"update": str(state.update), "epoch": str(state.epoch)}
                 scores = {key: str(value) for key, value in found.scores.items()}
-                self.run.save_best(self._model.state_dict(), about | scores)
+                of_data = {VALID_SOURCES: self._prepared.valid_sources_sha256}
+                self.run.save_best(self._model.state_dict(), about | scores | of_data)
                 if self._reverse is not None:
                     self.run.reverse.save_best(self._reverse.state_dict(), about)
         state.plateau.see(is_best, self._config.train.schedule)

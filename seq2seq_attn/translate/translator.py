@@ -21,7 +21,7 @@ import torch
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.data.surface import Ids, spell_source, surface_of_source
+from seq2seq_attn.data.surface import Ids, spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -241,9 +241,12 @@ class Translator:
         """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
         num_rows = options.rows_per_sentence
         rows = [segment for segment in segments for _ in range(num_rows)]
-        surfaces = [surface_of_source(row.source, self.target_tokenizer, self.target_vocab) for row in rows]
-        batch = self._collate([row.source for row in rows], surfaces)
-        prefixes = [self.target_vocab.ids_of(row.prefix) for row in rows]
+        surfaces = [
+            surface_of_tokens(spell_source(row.source, self.target_tokenizer), row.prefix, self.target_vocab)
+            for row in rows
+        ]
+        batch = self._collate([row.source for row in rows], [surface.source for surface in surfaces])
+        prefixes = [list(surface.target) for surface in surfaces]
         max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
         if options.method != "beam":
             numbers_B = list(range(num_rows)) * len(segments)

@@ -16,11 +16,12 @@ import pytest
 
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.commands.compare import parse_seeds, plan_runs
-from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.lock import locked
+from seq2seq_attn.train.loop import train
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -180,6 +181,29 @@ def test_stopped_taken_up_and_kept(
 
     assert run_command(command(toy, limit, "model.hidden_size=29")) == 2
     assert "out/additive-s1: trained with model.hidden_size=23, not 29; remove it, or write" in capsys.readouterr().err
+
+
+def test_runs_on_another_text_are_not_seeds_of_one_arm(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [first, second] = plan_runs(["base"], [], [1, 2], settings=settings(toy, "train.max_updates=1"), output=Path("out"))
+    train(first.config, run_dir=first.run.path)
+    prepare_corpora([first, second])
+    with (toy / "train.de").open("a") as source, (toy / "train.en").open("a") as target:
+        source.write("Hund\n")
+        target.write("dog\n")
+    options = [word for one in settings(toy, "train.max_updates=1") for word in ("--set", one)]
+    assert run_command(["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1] == (
+        "error: out/toy-s1: trained on another corpus (the text or the version of a tokenizer has changed since); "
+        "choose another --output, or remove this run"
+    )
+    assert not second.run.path.exists()
+    (first.run.path / "finished.json").unlink()  # interrupted: a resume checks this itself
+    prepare_corpora([first, second])
+    first.run.mark_finished()
+    shutil.rmtree(first.run.last_dir)  # the run no longer knows its corpus
+    prepare_corpora([first, second])
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
 
@@ -66,6 +67,10 @@ def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[st
     assert "12" not in RunDir("run").target_vocab()
     assert run(["translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx"]) == 0
     assert capsys.readouterr().out.splitlines() == ["12"]
+    translator = load("run")
+    [answer] = translator.translate(["abcdabcdabcx"], prefix="11", unk="forbid")
+    assert answer.is_finished
+    assert answer.log_prob == pytest.approx(translator.score(["abcdabcdabcx"], [answer.text])[0].log_prob, rel=1e-4)
     assert run(["score", "--run", "run", "--source", "test.word", "--target", "test.position"]) == 0
     log_probs = [float(line.split("\t")[0]) for line in capsys.readouterr().out.splitlines()]
     assert len(log_probs) == 20

@@ -1,13 +1,19 @@
-"""Finding the test sets of runs: what is refused before any corpus is prepared."""
+"""Finding the test sets of runs: what is refused."""
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
+
 import pytest
 
-from seq2seq_attn.config import load_config
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.loop import train
+from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 @pytest.mark.parametrize(("key", "splits"), [("num_test", ()), ("num_valid", ("valid",))])
@@ -19,3 +25,40 @@ def test_captions_of_different_sizes_are_refused_before_any_are_made(tmp_path, m
     with pytest.raises(UsageError, match=r"b and .*a have different test sets"):
         find_sets(runs, configs, splits, None, None)
     assert list(tmp_path.iterdir()) == []
+
+
+def with_data(config: Config, **changes: object) -> Config:
+    return config.model_copy(update={"data": config.data.model_copy(update=changes)})
+
+
+def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be training pairs of the run."""
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(Path("text"))
+    settings = [one for one in toy_settings(Path("text")) if not one.startswith("data.valid")]
+    config = load_config((), [*settings, "train.max_updates=1"])
+    run = train(config, run_dir=Path("run"))
+    [before] = find_sets([run], [config], ["valid"], None, None)
+    assert find_sets([run], [with_data(config, extra=["gone"])], ["valid"], None, None) == [before]
+
+    for path in (Path("text/train.de"), Path("text/train.en")):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:80]))
+    message = (
+        "run was trained on another text: data.train='text/train' has changed since, so the pairs set aside from it "
+        "for validation now may be training pairs of the run; put the text back, or name the sets with --source and "
+        "--reference"
+    )
+    with pytest.raises(UserError, match=re.escape(message)):
+        find_sets([run], [config], ["test", "valid"], None, None)
+    again = train(config, run_dir=Path("again"))
+    with pytest.raises(UserError, match=re.escape(message)):
+        find_sets([again, run], [config] * 2, ["valid"], None, None)
+    [after] = find_sets([again], [config], ["valid"], None, None)
+    assert after != before
+
+    assert len(find_sets([run], [config], ["test"], None, None)[0].source) == 20
+    assert len(find_sets([run], [config], [], Path("text/train.de"), Path("text/train.en"))[0].source) == 80
+    assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"], None, None)[0].source) == 24
+    older = RunDir(shutil.copytree(run.path, "older"))
+    older.save_best(run.load_best(), {"update": "1"})
+    assert find_sets([older], [config], ["valid"], None, None) == [after]

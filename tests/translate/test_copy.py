@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +83,34 @@ def test_forced_decoding_scores_copies_as_search_did(translator: Translator, gat
         assert found.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
         np.testing.assert_allclose(found.attention, expected.attention, atol=1e-5)
     assert matched
+
+
+@pytest.mark.parametrize("options", [{"beam_size": 1}, {"beam_size": 3}, {"method": "sample"}])
+@pytest.mark.parametrize("output", ["copy", "copynet", "pointer"])
+def test_a_prefix_is_copied_from_the_source(tmp_path: Path, output: str, options: dict[str, Any]) -> None:
+    """ "Zabra" stands at another position in each line, and in one line nowhere."""
+    path = make_run(tmp_path / "run", output=output)
+    one, both = load(path, "cpu"), load([path, shutil.copytree(path, tmp_path / "same")], "cpu")
+    lines = ["Ein Vexor liest Zabra", "Zabra", "Drei Kinder", "Vexor Zabra Vexor Hund"]
+    found, of_both = (each.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options) for each in (one, both))
+    assert [each.tokens for each in of_both] == [each.tokens for each in found]
+    assert [each.log_prob for each in of_both] == pytest.approx([each.log_prob for each in found], rel=1e-4)
+    if output != "pointer":
+        with torch.no_grad():
+            one.model.output.projection.bias[EOS] += 20.0
+    found = one.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options)
+    forced = one.score(lines, [each.text for each in found])
+    finished = [pair for pair in zip(found, forced, strict=True) if pair[0].is_finished]
+    assert len(finished) > 1
+    for made, expected in finished:
+        assert made.tokens == expected.tokens
+        assert made.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_copied_prefix_is_not_repeated(translator: Translator, beam_size: int) -> None:
+    [found] = translator.translate(["Zabra Qux Zabra"], prefix="Zabra", no_repeat_ngram=1, beam_size=beam_size)
+    assert found.tokens.count("Zabra") == 1
 
 
 @pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])

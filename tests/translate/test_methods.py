@@ -14,7 +14,7 @@ from seq2seq_attn.translate.translation import Translation, empty_translation
 from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
-LINES = [*SOURCE, "", "Hund " * 150]
+LINES = [*SOURCE, "", "Ein Zebra rennt.", "Hund " * 150]
 
 
 @pytest.fixture(scope="module")
