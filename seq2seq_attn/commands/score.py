@@ -23,7 +23,7 @@ from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.links import Link
+from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.vocab import UNK
@@ -50,8 +50,8 @@ class ScoringRequest:
     run: str | Path | None = None
     """run directory; None: the run in `runs/` that finished last"""
     links: Path | None = None
-    """gold links in Pharaoh format, one line per pair, between space-separated words counted from 0; alignment error
-    rate, precision and recall of the attention's links go to the log"""
+    """gold links in Pharaoh format, one line per pair, between words split at spaces and tabs and counted from 0;
+    alignment error rate, precision and recall of the attention's links go to the log"""
     alignment: str | Path | None = None
     attention: str | Path | None = None
     """files to write, as in `TranslationRequest`"""
@@ -96,7 +96,7 @@ def score(request: ScoringRequest) -> None:
                 writer.write(number, line, [pair])
             summary.add(pair)
             if gold is not None:
-                weights.append(word_weights(pair, line.split(), targets[number].split()))
+                weights.append(word_weights(pair, words_of(line), words_of(targets[number])))
         out.flush()
     summary.report()
     if gold is not None:
@@ -213,6 +213,6 @@ def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> l
         raise UserError(f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each pair")
     numbered = enumerate(zip(lines, sources, targets, strict=True), 1)
     return [
-        parse_links(path, number, line, len(source.split()), len(target.split()))
+        parse_links(path, number, line, len(words_of(source)), len(words_of(target)))
         for number, (line, source, target) in numbered
     ]

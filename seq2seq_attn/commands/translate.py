@@ -58,8 +58,8 @@ class TranslationRequest:
     """if `n_best` is above 1, text output has that many lines per sentence: `number ||| text ||| log_prob ||| score`,
     with the sentence's number from 0"""
     alignment: str | Path | None = None
-    """file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0 in the lines'
-    space-separated words) per line of input"""
+    """file for one line of Pharaoh links (`0-0 1-2`: source word, target word, both counted from 0, words split
+    at spaces and tabs) per line of input"""
     attention: str | Path | None = None
     """file for the attention: `.png`, `.svg` or `.pdf` (heat maps of the first 20 lines), `.html` (a page with the maps
     of the first 1,000) or `.npz` (arrays `attention_I`, `source_tokens_I`, `target_tokens_I` for line I from 0)"""

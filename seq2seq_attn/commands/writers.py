@@ -19,7 +19,7 @@ import numpy as np
 from seq2seq_attn.commands.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.html import TranslatedLine, html_maps
-from seq2seq_attn.text.links import links_between_words
+from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
@@ -104,7 +104,7 @@ def _values(translation: Translation) -> dict[str, object]:
 
 class AlignmentWriter:
     """Word links of the best translation by its attention, `source-target`, one line per line. Words are separated by
-    spaces and counted from 0; each vector of a source counts as a word."""
+    spaces and tabs and counted from 0; each vector of a source counts as a word."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -113,7 +113,7 @@ class AlignmentWriter:
         """See `Writer`."""
         best = translations[0]
         tokens = best.source_tokens[:-1]
-        sides = tokens, best.tokens, source_words(line, tokens), best.text.split()
+        sides = tokens, best.tokens, source_words(line, tokens), words_of(best.text)
         try:
             links = links_between_words(best.links(), *sides)
         except ValueError:

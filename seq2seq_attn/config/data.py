@@ -88,7 +88,7 @@ class DataConfig(Section):
     links: str | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
     corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one
-    line per pair, with words split at spaces and numbered from 0. None: no objective needs them."""
+    line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()

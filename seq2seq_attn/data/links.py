@@ -20,7 +20,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.corpus import count_lines, iter_lines
-from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh
+from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 
 GOLD = "gold"
@@ -64,10 +64,10 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def split_words(data: DataConfig) -> Callable[[str], list[str]]:
-    """The function that splits text into the words that links number: at spaces, as aligners do, or for gold links as
-    the embedded corpus does."""
+    """The function that splits text into the words that links number: at spaces and tabs, as aligners do, or for
+    gold links as the embedded corpus does."""
     if data.links != GOLD:
-        return str.split
+        return words_of
     from seq2seq_attn.captions.generator import tokenize_caption
 
     return tokenize_caption
@@ -96,7 +96,7 @@ def parse_links(path: Path, number: int, line: str, num_source: int, num_target:
         if source >= num_source or target >= num_target:
             raise UserError(
                 f"{path}, line {number}: link {source}-{target} lies outside a pair of {num_source} and {num_target} "
-                "words; split words at spaces, number them from 0, and write the source first"
+                "words; split words at spaces and tabs only, number them from 0, and write the source first"
             )
     return links
 

@@ -16,6 +16,7 @@ from seq2seq_attn.data.links import check_num_links, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
@@ -123,7 +124,7 @@ def _write_links(path: Path, links: Path, train: Text, chosen: set[bytes]) -> No
     assigned = zip(enumerate(iter_lines(links), 1), assign(train.pairs(), chosen), strict=True)
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for (number, line), (source, target, split) in assigned:
-            parse_links(links, number, line, len(source.split()), len(target.split()))
+            parse_links(links, number, line, len(words_of(source)), len(words_of(target)))
             if split == "train":
                 stream.write(f"{line}\n")
 

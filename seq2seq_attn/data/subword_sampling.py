@@ -7,7 +7,6 @@ al. 2020, section 3).
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -17,13 +16,11 @@ import numpy as np
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.id_store import IdsInMemory, IdStore
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
-from seq2seq_attn.data.surface import POSITIONS, IdArray
+from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.vocab import Vocab
-
-CHUNK_LINES = 10_000
 
 
 @lru_cache(maxsize=1)
@@ -43,12 +40,8 @@ def _draw(
 ) -> IdStore:
     if not isinstance(tokenizer, SentencePieceTokenizer):
         return own
-    sentences: list[IdArray] = []
-    for start in range(0, len(lines), CHUNK_LINES):
-        bits = random.Random(f"{seed}/{start}").getrandbits(31)
-        for tokens in tokenizer.sample_many(lines[start : start + CHUNK_LINES], alpha, seed=bits):
-            sentences.append(np.array(vocab.ids_of(tokens), dtype=np.int32))
-    return IdsInMemory(sentences)
+    drawn = tokenizer.sample_many(lines, alpha, seed=seed)
+    return IdsInMemory([np.array(vocab.ids_of(tokens), dtype=np.int32) for tokens in drawn])
 
 
 def subwords_to_draw(data: DataConfig, tokenizers: Sequence[Tokenizer]) -> list[list[str]]:

@@ -16,9 +16,16 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
+_WORD = re.compile(r"[^ \t]+")
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 
 Link = tuple[int, int]
+
+
+def words_of(line: str) -> list[str]:
+    """The words that links number: separated by spaces and tabs only, as aligners do. `str.split` would also separate
+    words at a no-break space, which French has before some marks."""
+    return _WORD.findall(line)
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:

@@ -130,6 +130,19 @@ def test_error_rate_against_given_links(capsys: pytest.CaptureFixture[str], root
     assert float(found[0][3]) == pytest.approx(recall, abs=0.2)  # EOS may take a word's largest weight
 
 
+def test_a_no_break_space_does_not_separate_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name, line in {"source": "Ein\u00a0Hund rennt", "target": "A\u202fdog runs", "links": "0-0 1-1"}.items():
+        (tmp_path / name).write_text(f"{line}\n", encoding="utf-8")
+    sides = ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
+    _, err = score(capsys, *sides, "--links", str(tmp_path / "links"), "--alignment", str(tmp_path / "own"))
+    assert "counts as none" not in err
+    own = (tmp_path / "own").read_text(encoding="utf-8").split()
+    assert {int(position) for link in own for position in link.split("-")} <= {0, 1}
+    (tmp_path / "links").write_text("2-0\n")
+    run_command(["score", "--run", "additive", "--device", "cpu", *sides, "--links", str(tmp_path / "links")])
+    assert "link 2-0 lies outside a pair of 2 and 2 words" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

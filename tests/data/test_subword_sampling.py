@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import pickle
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -114,9 +116,22 @@ def test_a_segmentation_is_drawn_with_its_probability_to_the_power_of_alpha() ->
         assert abs(drawn[segmentation] / count - probability) < 4 * error + 1e-9
 
 
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_another_process_draws_the_same_subwords(tmp_path: Path, model_type: str) -> None:
+    train_sentencepiece(LINES, vocab_size=60, model_type=model_type).save(tmp_path, "source")
+    program = (
+        "import sys; from pathlib import Path; from seq2seq_attn.text.tokenizers.factory import load_tokenizer; "
+        f"print(list(load_tokenizer(Path(sys.argv[1]), 'source').sample_many({LINES!r}, 0.3, seed=1)))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
+    assert "rollt" in first.replace("', '", "")
+    assert first == second
+
+
 def test_bpe_with_no_merge_skipped_is_the_tokenizers_own() -> None:
     tokenizer = train_sentencepiece(LINES, vocab_size=60, model_type="bpe")
-    assert tokenizer.sample_many(LINES, 0.0, seed=1) == tokenizer.tokenize_many(LINES)
+    assert list(tokenizer.sample_many(LINES, 0.0, seed=1)) == tokenizer.tokenize_many(LINES)
     pieces = [sum(map(len, tokenizer.sample_many(LINES * 50, alpha, seed=1))) for alpha in (0.0, 0.1, 0.5)]
     assert pieces == sorted(set(pieces))
 

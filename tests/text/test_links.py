@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh
+from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, words_of
 
 
 def test_pharaoh_lines_are_read():
@@ -14,6 +14,11 @@ def test_pharaoh_lines_are_read():
     for bad in ("0", "0-", "a-1", "1-2-3", "0:1", "9" * 5000 + "-1", "1-" + "9" * 10, "²-1"):
         with pytest.raises(UserError, match=r"^alignment .{3,45}: expected SOURCE-TARGET positions"):
             parse_pharaoh(bad)
+
+
+def test_words_are_separated_by_spaces_and_tabs_only():
+    assert words_of(" Un  prix :\t10\u00a0€ \u202f! ") == ["Un", "prix", ":", "10\u00a0€", "\u202f!"]
+    assert words_of("") == words_of(" \t") == []
 
 
 def test_links_between_tokens_become_links_between_words():

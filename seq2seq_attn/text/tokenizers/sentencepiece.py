@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.base import SPACE
+from seq2seq_attn.text.tokenizers.subword_draws import SubwordDraws
 
 log = logging.getLogger(__name__)
 
@@ -53,21 +55,15 @@ class SentencePieceTokenizer:
         subwords: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return subwords
 
-    def sample_many(self, texts: Sequence[str], alpha: float, *, seed: int) -> list[list[str]]:
-        """A random segmentation of each line, the same ones for the same lines and seed.
+    def sample_many(self, texts: Sequence[str], alpha: float, *, seed: int | str) -> Iterator[list[str]]:
+        """A random segmentation of each line, in every process the same one for the same line, position and seed.
 
         Args:
             alpha: for a unigram model the exponent of the probability of a segmentation, for BPE the probability that
                 a merge is skipped.
-            seed: below 2 ** 32.
         """
-        import sentencepiece
-
-        sentencepiece.set_random_generator_seed(seed)  # that of this thread, so there must not be a second one
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
-        options = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1, "num_threads": 1}
-        subwords: list[list[str]] = self._processor.encode(lines, out_type=str, **options)
-        return subwords
+        return _draws(self._processor, alpha).draw(lines, seed)
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The subwords joined, with spaces where they are marked."""
@@ -79,6 +75,11 @@ class SentencePieceTokenizer:
         with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
             temporary.write_bytes(self.model)
         write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})
+
+
+@lru_cache(maxsize=2)  # a source and a target model
+def _draws(processor: Any, alpha: float) -> SubwordDraws:
+    return SubwordDraws(processor, alpha)
 
 
 def train_sentencepiece(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
+from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, has_vectors
 
@@ -80,11 +81,11 @@ def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
 
 
 def source_words(line: str, tokens: Sequence[str]) -> list[str]:
-    """The words of a source line with these tokens: its space-separated words, and each vector."""
+    """The words of a source line with these tokens: words split at spaces and tabs, and each vector."""
     if not has_vectors(tokens):
-        return line.split()
+        return words_of(line)
     columns = zip(line.split(SOURCE_END), split_sources(tokens), strict=False)
-    return [word for text, source in columns for word in (source if has_vectors(source) else text.split())]
+    return [word for text, source in columns for word in (source if has_vectors(source) else words_of(text))]
 
 
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:

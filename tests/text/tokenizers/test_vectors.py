@@ -55,6 +55,9 @@ def test_words_of_a_line_with_vectors(file: str) -> None:
     line = f"ein Hund\t{file}"
     assert source_words(line, tokenizer.tokenize(line)) == ["ein", "Hund", "[1]", "[2]", "[3]"]
     assert source_words("ein [1]", ["ein", "[1]"]) == ["ein", "[1]"]
+    assert source_words("10\u00a0€ rot", ["10", "€", "rot"]) == ["10\u00a0€", "rot"]
+    with_space = line.replace("ein ", "ein\u00a0")
+    assert source_words(with_space, tokenizer.tokenize(with_space)) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
 
 
 def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
