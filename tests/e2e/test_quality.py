@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import translate_to
 from scripts.tools import distil, extra_pairs, levers, results
@@ -85,7 +86,7 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     assert record["against"]["num_runs"] == 2
     records = levers.load_records(folder)
     page = "\n".join(levers.render(records))
-    gain = f"| {record['against']['gain']:+.2f} (2, {record['against']['p_value']:.3f}) |"
+    gain = f"| {record['against']['gain']:+.2f} (2, {p_value(record['against']['p_value'])}) |"
     assert gain in page
     records[path.stem]["runs"] *= 2  # with a seed that was not compared
     assert gain not in "\n".join(levers.render(records))
@@ -221,9 +222,9 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     assert record["runs"][0]["validation"].keys() == record["ensemble"].keys()
     assert "test" not in record["runs"][0]
     page = "\n".join(distil.render(record))
-    assert f"closest to the reference by chrf made a pair, {num_pairs} new pairs" in page
+    assert f"nearest to the reference by chrF was paired with its source: {num_pairs} new pairs" in page
     assert "| ensemble of the teachers |" in page
-    assert f"Students against teachers: {record['against']['gain']:+.2f} (p = " in page
+    assert f"Students against teachers: {record['against']['gain']:+.2f} (p " in page
     assert "Test sets" not in page
     record["runs"][0]["test"] = {"test": {"bleu": 12.34}}
     assert "| 1 | 12.34 |" in "\n".join(distil.render(record))

@@ -86,7 +86,7 @@ def test_log_probs_are_the_model_s_own() -> None:
 def test_a_low_temperature_is_greedy_search() -> None:
     model = FakeModel(num_free=8, seed=4)
     batch = collate_source([[5, 6], [7], [8, 8, 8]])
-    cold = SearchOptions(method="sample", temperature=0.001)
+    cold = SearchOptions(method="sample", temperature=0.01)
     samples = sample_search(model, batch, cold, numbers_B=[0] * 3, max_lengths_B=[7] * 3)
     greedy = greedy_search(model, batch, max_lengths_B=[7] * 3)
     assert [sample.ids for sample in samples] == [one.ids for one in greedy]
