@@ -40,7 +40,8 @@ def check_frequencies(found: dict[tuple[str, ...], float], probabilities: dict[t
     assert found.keys() <= probabilities.keys()
     for subwords, probability in probabilities.items():
         error = math.sqrt(probability * (1 - probability) / COUNT)
-        assert abs(found.get(subwords, 0.0) - probability) < 5 * error + 1e-9
+        few = 3 / COUNT  # counts of what is rare are not normally distributed
+        assert abs(found.get(subwords, 0.0) - probability) < 5 * error + few
 
 
 def check_most_probable(tokenizer: SentencePieceTokenizer, lines: list[str], alpha: float) -> None:
