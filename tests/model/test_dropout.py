@@ -3,7 +3,12 @@
 import pytest
 import torch
 
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.dropout import Dropout, dropout_mask
+from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.readout import Readout
 
 CPU = torch.device("cpu")
 
@@ -35,3 +40,46 @@ def test_the_layer_drops_in_training_only_and_keeps_the_dtype():
     torch.testing.assert_close(inputs.grad, outputs)
     assert layer.eval()(inputs) is inputs
     assert Dropout(0.0).train()(inputs) is inputs
+
+
+def share_of_zeros(values):
+    return (values == 0.0).float().mean().item()
+
+
+def test_token_dropout_zeroes_whole_tokens():
+    torch.manual_seed(0)
+    embedded_NE = Embedding(9, 8, token_dropout=0.5)(torch.arange(9).repeat(50))
+    is_zero_NE = embedded_NE == 0.0
+    assert (is_zero_NE.all(dim=1) == is_zero_NE.any(dim=1)).all()
+    assert share_of_zeros(embedded_NE) == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_readout_is_dropped():
+    torch.manual_seed(0)
+    states_NX = torch.randn(50, 6)
+    for size in (None, 20):
+        readout = Readout(6, 6, 6, size, 0.5)
+        assert share_of_zeros(readout(states_NX, states_NX, states_NX)) == pytest.approx(0.5, abs=0.1)
+        assert share_of_zeros(readout.eval()(states_NX, states_NX, states_NX)) == 0.0
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
+def test_the_features_of_every_decoder_are_dropped(decoder):
+    torch.manual_seed(0)
+    settings = ["model.dropout={embedding: 0, encoder: 0, readout: 0.5}", f"model.decoder.name={decoder}"]
+    model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
+    memory, state = model.prepare(collate_source([[5, 6], [7, 8]]))
+    features_BF = model.step(torch.tensor([1, 1]), state, memory).features_BF
+    assert share_of_zeros(features_BF) == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
+    dropped = []
+    forward = Dropout.forward
+    monkeypatch.setattr(Dropout, "forward", lambda layer, inputs: dropped.append(forward(layer, inputs)) or dropped[-1])
+    settings = ["model.dropout={embedding: 0, encoder: 0.5, readout: 0}", f"model.encoder.num_layers={num_layers}"]
+    model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
+    values_BSM = model.encoder(collate_source([[5, 6], [7, 8]])).values_BSM
+    assert len(dropped) == num_layers
+    assert share_of_zeros(values_BSM) == pytest.approx(0.5, abs=0.1)
