@@ -515,3 +515,12 @@ def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path
     assert asked[0] == "prepare"
     assert asked.count("after an update") >= 4
     assert asked[-2:] == ["around a validation"] * 2  # before and after the one at the end
+
+
+def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
+    run = train(config, run_dir=tmp_path / "run")
+    tensors, _ = checkpoint.load_state(run.last_dir)
+    best, name = run.load_best(), "output.projection.bias"
+    assert torch.equal(best[name], tensors[f"average/{name}"])
+    assert not torch.equal(best[name], tensors[f"model/{name}"])
