@@ -26,7 +26,7 @@ from pathlib import Path
 from scripts.harness.pages import p_value, provenance, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code
 from scripts.harness.runs import train_all, translate_to
-from scripts.tools import levers
+from scripts.tools import levers, levers_page
 from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
@@ -226,9 +226,9 @@ def render(record: Record) -> list[str]:
     gain = record["against"]
     lines += [*table(["", "seeds", "BLEU by seed", "mean", "minutes"], rows), ""]
     lines += [f"Students against teachers: {gain['gain']:+.2f} (p {p_value(gain['p_value'])}, paired bootstrap).", ""]
-    if names := levers.test_names(record):
+    if names := levers_page.test_names(record):
         lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
-        lines += [*table(["seeds", *names], [levers.test_cells(record, names)]), ""]
+        lines += [*table(["seeds", *names], [levers_page.test_cells(record, names)]), ""]
     return lines
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from scripts.harness.records import exit_code
 from scripts.harness.runs import translate_to
-from scripts.tools.levers import TASK2
+from scripts.tools.levers_page import TASK2
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.extra import sentence_keys
 from seq2seq_attn.errors import UsageError

@@ -22,7 +22,7 @@ from scripts.bottleneck_experiment import pages as bottleneck_pages
 from scripts.harness.pages import p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
-from scripts.tools import distil, levers, search_quality, typos_page
+from scripts.tools import distil, levers, levers_page, search_quality, typos_page
 from scripts.tools.other_records import other_records
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
@@ -151,17 +151,17 @@ def render_readme(records: Records) -> str:
 def of_several_seeds() -> Records:
     """The records of configurations that were trained with several seeds."""
     records = load_records(levers.FOLDER)
-    shown = [one for one in records.values() if levers.test_names(one) and levers.is_packaged(one)]
+    shown = [one for one in records.values() if levers_page.test_names(one) and levers_page.is_packaged(one)]
     all_found = [*((one["config"], one) for one in shown), *((one["student"], one) for one in distil.records())]
-    return dict(sorted(all_found, key=lambda one: levers.track(one[1])))
+    return dict(sorted(all_found, key=lambda one: levers_page.track(one[1])))
 
 
 def seeds_table() -> list[str]:
     """The configurations that were trained with several seeds, on the test sets."""
     of_config = of_several_seeds()
-    names = levers.test_names(of_config[levers.BASELINE])
+    names = levers_page.test_names(of_config[levers_page.BASELINE])
     rows = [
-        [f"`{config}`", TRAINED_ON[levers.track(one)], *levers.test_cells(one, names)]
+        [f"`{config}`", TRAINED_ON[levers_page.track(one)], *levers_page.test_cells(one, names)]
         for config, one in of_config.items()
     ]
     return [
@@ -234,7 +234,7 @@ def config_header(name: str, measure: str, run: Record, test: Record, score: Rec
     training, search = run["training"], run["search"]
     mean = ""
     if record := of_several_seeds().get(run["config"]):
-        seeds, value = levers.test_cells(record, [test["name"]])
+        seeds, value = levers_page.test_cells(record, [test["name"]])
         mean = f"# mean of seeds {seeds}: {value};\n"
     return (
         f"#\n# Result: {measure} {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
@@ -298,7 +298,7 @@ def render_quality() -> str:
         "Written by `scripts/results` from the records of the scripts that each section names.",
         "",
     ]
-    lines += levers.render(load_records(levers.FOLDER))
+    lines += levers_page.render(load_records(levers.FOLDER))
     for found in distil.records():
         lines += distil.render(found)
     return "\n".join([*lines, search_quality.render(read_json(search_quality.RECORD))])

@@ -14,7 +14,7 @@ from typing import Any
 
 from scripts.harness.records import RECORDS, add_record_option, describe, exit_code, read_training
 from scripts.harness.runs import gain_over, score_lines, train_or_resume
-from scripts.tools.levers import VALIDATION
+from scripts.tools.levers_page import VALIDATION
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_json

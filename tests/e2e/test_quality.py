@@ -11,7 +11,8 @@ import pytest
 from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import translate_to
-from scripts.tools import distil, extra_pairs, levers, results
+from scripts.harness.settings import difference, settings_of
+from scripts.tools import distil, extra_pairs, levers, levers_page, results, search_quality
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -51,9 +52,9 @@ def test_an_objective_that_acts_throughout_is_named_by_its_weight_alone(tmp_path
         make(["train.objectives={coverage: {end: 0.5}}"]),
     )
     weight = {"train.objectives.coverage.weight": 1.0}
-    settings = [levers.settings_of(config) for config in (base, whole, late)]
-    assert levers._difference(settings[0], settings[1]) == weight
-    assert levers._difference(settings[0], settings[2]) == {**weight, "train.objectives.coverage.end": 0.5}
+    settings = [settings_of(config) for config in (base, whole, late)]
+    assert difference(settings[0], settings[1]) == weight
+    assert difference(settings[0], settings[2]) == {**weight, "train.objectives.coverage.end": 0.5}
     write_json(tmp_path / "multi30k.json", {"settings": settings[0]})
     assert levers._stem(settings[1], tmp_path) == "coverage.weight-1.0"
 
@@ -85,11 +86,11 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     assert list(record["runs"][0]["test"]) == ["test"]
     assert record["against"]["num_runs"] == 2
     records = levers.load_records(folder)
-    page = "\n".join(levers.render(records))
-    gain = f"| {record['against']['gain']:+.2f} (2, {p_value(record['against']['p_value'])}) |"
-    assert gain in page
-    records[path.stem]["runs"] *= 2  # with a seed that was not compared
-    assert gain not in "\n".join(levers.render(records))
+    page = "\n".join(levers_page.render(records))
+    gain = f"| {record['against']['gain']:+.2f} (2, {p_value(record['against']['p_value'])}"
+    assert f"{gain}) | `quickstart` |" in page
+    records[path.stem]["runs"] += [{**record["runs"][0], "seed": 2}]  # a seed that was not compared
+    assert f"{gain}; seed 1) | `quickstart` |" in "\n".join(levers_page.render(records))
     assert "| `quickstart` | A |" in page
     assert "| `model.dropout.token=0.1`, `train.batch.size=16` | A |" in page
     assert "### Test sets" in page
@@ -101,7 +102,7 @@ def test_the_ablation_has_a_table_of_its_own(runs, tmp_path):
     other = train_tiny(tmp_path / "other", "train.batch.size=16")
     levers.adopt([other], folder=tmp_path, against=runs, without="large batches")
     levers.adopt([other], folder=tmp_path, test=True, chosen_on="validation")  # keeps what it is
-    page = "\n".join(levers.render(levers.load_records(tmp_path)))
+    page = "\n".join(levers_page.render(levers.load_records(tmp_path)))
     all_rows, _, ablation = page.partition("### Ablation")
     row = "| `train.batch.size=16` | "
     assert row not in all_rows
@@ -145,9 +146,9 @@ def test_the_page_gives_mean_and_spread_and_marks_track_b():
         "more": record([43.0], **{"data.extra": ["task2-back-translated"]}),
         "multi30k": record([41.0, 42.0, 43.0]),
     }
-    first, second = levers.render(records)[-3:-1]
-    assert first == "| `multi30k` | A | 41.00, 42.00, 43.00 | 42.00 | 1.00 |  | 3 | 7 | a processor |"
-    assert second.startswith('| `data.extra=["task2-back-translated"]` | B | 43.00 | 43.00 |  |')
+    first, second = levers_page.render(records)[-3:-1]
+    assert first == "| `multi30k` | A | 41.00, 42.00, 43.00 | 42.00 | 1.00 |  |  | 3 | 7 | a processor |"
+    assert second.startswith('| `data.extra=["task2-back-translated"]` | B | 43.00 | 43.00 |  |  |')
 
 
 def test_test_sets_are_for_settings_chosen_on_validation(runs, tmp_path, monkeypatch, capsys):
@@ -311,10 +312,15 @@ def test_captions_are_translated_in_both_directions(tmp_path, monkeypatch):
     assert not Path(tmp_path / "task2-back-translated.jsonl").exists()
 
 
+@pytest.mark.parametrize("options", list(search_quality.rows()), ids=str)
+def test_the_options_of_the_search_that_are_measured_are_allowed(options):
+    assert SearchOptions.given(**options).model_fields_set == set(options)
+
+
 def test_a_row_with_the_settings_of_a_config_has_its_name():
-    base = {"settings": levers.settings_of(load_config(["multi30k"])), "config": "multi30k"}
-    extra = levers.settings_of(load_config(["multi30k-extra"]))
+    base = {"settings": settings_of(load_config(["multi30k"])), "config": "multi30k"}
+    extra = settings_of(load_config(["multi30k-extra"]))
     row = {"settings": extra, "config": "multi30k-extra"}
-    assert levers._label(row, base) == "`multi30k-extra`"
-    assert "`train.max_epochs=9`" in levers._label({**row, "settings": {**extra, "train.max_epochs": 9}}, base)
-    assert [levers.track(one) for one in (base, row)] == ["A", "B"]
+    assert levers_page._label(row, base) == "`multi30k-extra`"
+    assert "`train.max_epochs=9`" in levers_page._label({**row, "settings": {**extra, "train.max_epochs": 9}}, base)
+    assert [levers_page.track(one) for one in (base, row)] == ["A", "B"]

@@ -1,0 +1,34 @@
+"""The settings of runs, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scripts.harness.records import Record
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.evaluation.names import trained_settings
+
+OBJECTIVES = "train.objectives."
+_NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision")
+"""decided by training, by the scripts, by the machine"""
+_WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
+"""settings of an objective that say nothing: it acts from the first update to the last"""
+
+
+def settings_of(config: Config) -> Record:
+    """The settings that make two runs the same lever; of extra texts their names."""
+    found = {key: value for key, value in trained_settings(config).items() if key not in _NO_SETTING}
+    for name in config.train.objectives:
+        for setting, value in _WHOLE_TRAINING.items():
+            if found[key := f"{OBJECTIVES}{name}.{setting}"] == value:
+                del found[key]
+    names = [spec if isinstance(spec, str) else spec[0] for spec in found.get("data.extra", [])]
+    return {**found, "data.extra": [Path(name).name for name in names]}
+
+
+def difference(base: Record, settings: Record) -> Record:
+    """The settings that differ, as the second has them; a key that a record lacks has its default."""
+    defaults = settings_of(load_config(["base"]))
+    keys = dict.fromkeys([*base, *settings])
+    values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
+    return {key: new for key, (old, new) in values.items() if old != new}
