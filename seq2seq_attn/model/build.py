@@ -120,7 +120,11 @@ def _build_output(
         context_size=attention.context_size,
         embedding_size=config.embedding_size,
         num_ids=num_target_ids,
-        offered={"memory_size": encoder.memory_size, "num_source_ids": num_source_ids, "read_out": decoder.read_out},
+        offered={
+            "memory_size": encoder.memory_size,
+            "num_source_ids": num_source_ids,
+            "readout": getattr(decoder, "readout", None),
+        },
     )
     if output.needs_weights and not attention.is_positional:
         raise UsageError(

@@ -14,7 +14,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Decoder, History, Memory, StepOutput
 from seq2seq_attn.model.embedding import Embedding
-from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.encoder.base import Encoder, zeroed
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.unroll import unroll
 from seq2seq_attn.text.vocab import UNK
@@ -26,11 +26,6 @@ class Recorded(NamedTuple):
     decoder: Any
     history: History | None
     """None before the first step"""
-
-    @property
-    def attention(self) -> Any:
-        """The attention's state."""
-        return self.decoder.attention
 
 
 class Seq2Seq(nn.Module):
@@ -51,7 +46,7 @@ class Seq2Seq(nn.Module):
 
     def prepare(self, source: SourceBatch) -> tuple[Memory, Any]:
         """Encode a source batch: the decoder's memory, and its state before the first step."""
-        encoded = self.encoder(source)
+        encoded = zeroed(self.encoder(source))
         memory, state = self.decoder.prepare(encoded, source)
         if self.output.needs_history:
             state = Recorded(state, None)

@@ -5,15 +5,14 @@ Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import Draws, Outputs
+from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.text.vocab import PAD
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     tgt_in_TB = batch.tgt_in_BT.t()
     keep_TB = _draw_forcing(tgt_in_TB, teacher_forcing_ratio)
     steps: list[StepOutput] = []
-    draws: list[Draw] = []
     read: list[Tensor] = []
     ids_B = tgt_in_TB[0]
     for t in range(len(tgt_in_TB)):
@@ -38,8 +36,6 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
         state = step.state
         steps.append(step._replace(state=None, history=None))
         read.append(ids_B)
-        if isinstance(draw := getattr(state, "attention", None), Draw):
-            draws.append(draw)
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
@@ -48,7 +44,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     outputs = _outputs(steps, batch, memory)
     if model.output.needs_history:
         outputs = outputs._replace(read_ids_TB=torch.stack(read))
-    return outputs._replace(draws=Draws(*map(torch.stack, zip(*draws, strict=True)))) if draws else outputs
+    return outputs
 
 
 def _draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
@@ -69,4 +65,10 @@ def _outputs(steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
         embedded_TBE=torch.stack([step.embedded_BE for step in steps]),
         weights_TBS=torch.stack([step.weights_BS for step in steps]),
         memory=memory,
+        extra=_stacked([step.extra for step in steps]),
     )
+
+
+def _stacked(extras: list[Any]) -> Any:
+    """The named tuples of all steps as one, whose tensors are [T, B, ...]; None if there are none."""
+    return None if extras[0] is None else type(extras[0])(*map(torch.stack, zip(*extras, strict=True)))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Stateless, attend
 from seq2seq_attn.model.cell.base import Cell
 from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
@@ -73,8 +73,7 @@ class Distance(Attention):
         self.key_projection, self.normalizer = nn.Linear(memory_size, query_size), normalizer
 
     def prepare(self, encoded, source):
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH, memory, state):
         scores_BS = -(memory.keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
@@ -113,10 +112,12 @@ class Late(Decoder):
     def step(self, embedded_BE, state, memory):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, state.context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
-        context_BM, weights_BS, attention_state = self.attention.step(hidden_BH, memory.attention, state.attention)
+        context_BM, weights_BS, attention_state, extra = self.attention.step(
+            hidden_BH, memory.attention, state.attention
+        )
         features_BF = torch.cat([hidden_BH, context_BM], dim=-1)
         next_state = DecoderState(cell_state, attention_state, context_BM)
-        return StepOutput(features_BF, hidden_BH, context_BM, embedded_BE, weights_BS, next_state)
+        return StepOutput(features_BF, hidden_BH, context_BM, embedded_BE, weights_BS, next_state, extra=extra)
 
 
 def decoder(

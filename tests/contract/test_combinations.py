@@ -87,6 +87,36 @@ def test_a_combination_works_or_says_why_not(names):
     assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
 
 
+class Untidy(torch.nn.Module):
+    """An encoder that leaves `garbage` on padding."""
+
+    def __init__(self, encoder, garbage):
+        super().__init__()
+        self.encoder, self.garbage = encoder, garbage
+
+    def forward(self, source):
+        encoded = self.encoder(source)
+        is_padding = ~encoded.mask_BS.unsqueeze(-1)
+        values_BSM = encoded.values_BSM.masked_fill(is_padding, self.garbage)
+        return encoded._replace(
+            values_BSM=values_BSM, embedded_BSE=encoded.embedded_BSE.masked_fill(is_padding, self.garbage)
+        )
+
+
+@pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize("output", CHOICES["output"])
+@pytest.mark.parametrize("attention", ["additive", "slots"])
+def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
+    try:
+        model = build("bidirectional", "gru", attention, "softmax", "bahdanau", output, "1").eval()
+    except UsageError as error:
+        pytest.skip(str(error))
+    batch = collate(SOURCE, TARGET, range(3), surfaces=SURFACES)
+    clean = batch_loss(model, batch).loss_sum
+    model.encoder = Untidy(model.encoder, garbage)
+    assert torch.equal(batch_loss(model, batch).loss_sum, clean)
+
+
 @pytest.mark.parametrize("names", sorted(set(sample(0))), ids=" ".join)
 def test_half_precision_stays_finite(names):
     try:

@@ -11,8 +11,9 @@ import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, repeated, rounded_up
+from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.base import Draws, Outputs
+from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_log_probs, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
@@ -55,7 +56,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, and
     whose predictions are also the weights, as are the reverse model's weights; nothing else of them is known."""
     none = torch.full((1,), torch.nan)
-    draws = Draws(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
+    draws = Draw(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
     log_probs_N = -1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS
     none_of_memory: Any = None
     return Outputs(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from scripts.harness.samples import DRAWING, FIRST_ID, reverse_batch
+from scripts.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
 from seq2seq_attn.config import ModelConfig, TrainConfig
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 NUM_TYPES = 20
-REPEATABLE = [name for name in packaged_variants("attention") if name not in DRAWING]
+REPEATABLE = repeatable_attentions()
 CUDA = torch.device("cuda")
 
 

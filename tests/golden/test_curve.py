@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.harness.samples import DRAWING
+from scripts.harness.samples import repeatable_attentions
 from scripts.tools.golden import loss_curve
 from seq2seq_attn.model.variants import packaged_variants
 
@@ -25,6 +25,6 @@ def test_the_same_seed_gives_the_same_curve():
 
 @pytest.mark.device
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("variant", [name for name in packaged_variants("attention") if name not in DRAWING])
+@pytest.mark.parametrize("variant", repeatable_attentions())
 def test_the_curve_on_a_gpu(variant):
     assert loss_curve(variant, device="cuda") == pytest.approx(STORED[variant], rel=1e-3)

@@ -107,4 +107,4 @@ def test_scheduled_sampling_points_to_what_was_fed_back(make_model):
 def test_drawn_positions_are_still_seen(make_model):
     hard = {"name": "hard", "options": {"estimator": "reinforce"}}
     model = make_model(output={"name": "history_pointer"}, attention=hard)
-    assert model(collate(SOURCE, TARGET, range(3))).draws is not None
+    assert model(collate(SOURCE, TARGET, range(3))).extra is not None

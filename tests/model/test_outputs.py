@@ -56,7 +56,7 @@ def context_alone(hidden, context, embedded):
 
 def test_marginal_by_hand():
     """Each position is sure of another token; the average of the values would be sure of neither."""
-    output = marginal.build(**SIZES, memory_size=1, read_out=context_alone)
+    output = marginal.build(**SIZES, memory_size=1, readout=context_alone)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -66,7 +66,7 @@ def test_marginal_by_hand():
 
 
 def test_marginal_over_the_heaviest_positions_by_hand():
-    output = marginal.build(**SIZES, memory_size=1, read_out=context_alone, top_k=2)
+    output = marginal.build(**SIZES, memory_size=1, readout=context_alone, top_k=2)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -163,7 +163,7 @@ def loop_marginal(model, step, memory, n):
     for j, weight in enumerate(step.weights_BS[n].tolist()):
         if memory.source_ids_BS[n, j] != PAD:
             value = model.encoder(collate_source(SOURCE)).values_BSM[n_pair(n), j]
-            features = model.decoder.read_out(step.hidden_BH[n], value, step.embedded_BE[n])
+            features = model.decoder.readout(step.hidden_BH[n], value, step.embedded_BE[n])
             probs = torch.softmax(model.output.projection(features), dim=0).tolist()
             found = [p + weight * q for p, q in zip(found, probs, strict=True)]
     return found
@@ -240,7 +240,7 @@ def test_the_gradient_of_the_marginal_is_that_of_all_alignments(make_model):
     for positions in itertools.product(range(3), repeat=4):
         product = torch.ones((), dtype=torch.float64)
         for t, j in enumerate(positions):
-            features = model.decoder.read_out(outputs.hidden_TBH[t, 0], values[j], outputs.embedded_TBE[t, 0])
+            features = model.decoder.readout(outputs.hidden_TBH[t, 0], values[j], outputs.embedded_TBE[t, 0])
             p = torch.softmax(model.output.projection(features), dim=0)[batch.tgt_out_BT[0, t]]
             product = product * outputs.weights_TBS[t, 0, j] * p
         total = total + product

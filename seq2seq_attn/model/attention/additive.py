@@ -20,7 +20,6 @@ from seq2seq_attn.model.attention.base import (
     Normalizer,
     Stateless,
     attend,
-    zero_padding,
 )
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -41,13 +40,12 @@ class Additive(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), normalized."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.encoder.base import zero_padding as zero_padding
 
 Normalizer = Callable[[Tensor, Tensor], Tensor]
 """scores_BS and mask_BS to weights_BS: a distribution over real positions, exactly 0 on padding, float32 or wider"""
@@ -35,6 +34,8 @@ class Attended(NamedTuple):
     """over the memory's positions, in float32 or wider"""
     state: Any
     """for the next step"""
+    extra: Any = None
+    """a batch-first named tuple of whatever else objectives read, such as `Heads`"""
 
 
 class Keys(NamedTuple):
@@ -59,8 +60,14 @@ class Stateless(NamedTuple):
     """The state of a variant whose steps do not depend on each other."""
 
 
+class Heads(NamedTuple):
+    """The weights of each head, of which `Attended.weights_BS` is the mean."""
+
+    weights_BNS: Tensor
+
+
 class Draw(NamedTuple):
-    """The state after a step that drew a source position, for the objective `reinforce`."""
+    """A source position that a step drew, for the objective `reinforce`."""
 
     log_prob_B: Tensor
     """of the position, in float32 or wider, with its graph"""
@@ -74,14 +81,16 @@ class Attention(nn.Module, ABC):
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
     to source position j; false for the vectors of `fixed`, `initial` and `slots`. `has_scores` is false if it
     has no scores to normalize, so that the normalizer has no effect. `is_learned` is false if the weights are the same
-    whatever the model learns. `draws_positions` is true if the context is the value of a position drawn by the weights,
-    and the state a `Draw`, in training: the weights then learn from the objective `reinforce` alone.
-    `is_capturable` is false if a size is read from the device, which a CUDA graph cannot record.
+    whatever the model learns. `is_random` is true if it draws random numbers in training. `draws_positions` is true if
+    what it draws is the position whose value is the context, with a `Draw` as `Attended.extra`: the weights then learn
+    from the objective `reinforce` alone. `is_capturable` is false if a size is read from the device, which a CUDA graph
+    cannot record.
     """
 
     is_positional: bool = True
     has_scores: bool = True
     is_learned: bool = True
+    is_random: bool = False
     draws_positions: bool = False
     is_capturable: bool = True
 
@@ -91,7 +100,7 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
-        """The memory of a source batch, and the state before the first step. Padded values are never read."""
+        """The memory of a source batch, whose values are 0 on padding, and the state before the first step."""
 
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
@@ -101,5 +110,5 @@ class Attention(nn.Module, ABC):
 def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:
     """Normalize the scores, average the values: `context_BM` and `weights_BS`."""
     weights_BS = normalizer(scores_BS, mask_BS)
-    context_BM = torch.bmm(weights_BS.to(values_BSM.dtype).unsqueeze(1), values_BSM).squeeze(1)
+    context_BM = torch.bmm(weights_BS.unsqueeze(1), values_BSM).squeeze(1)
     return context_BM, weights_BS

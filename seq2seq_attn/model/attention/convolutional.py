@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend, zero_padding
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend
+from seq2seq_attn.model.encoder.base import Encoded, zero_padding
 
 
 class Memory(NamedTuple):
@@ -55,7 +55,7 @@ class Convolutional(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Stateless]:
         """The two convolutions that do not need the query, once. After each, padding is set back to 0."""
         mask_BS = encoded.mask_BS
-        values_BSM = zero_padding(encoded.values_BSM, mask_BS)
+        values_BSM = encoded.values_BSM
         patterns_BPS = torch.relu(self.pattern_filters(values_BSM.transpose(1, 2)))
         features_BHS = self.feature_filters(zero_padding(patterns_BPS.transpose(1, 2), mask_BS).transpose(1, 2))
         return Memory(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS)), Stateless()

@@ -25,7 +25,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
@@ -79,7 +79,7 @@ class Coverage(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """Project the values to keys and fertilities, once; nothing is covered yet."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         fertility_BS = None
         if self.fertility_projection is not None and self.max_fertility is not None:
             share_BS = torch.sigmoid(self.fertility_projection(values_BSM).squeeze(2))
@@ -94,7 +94,7 @@ class Coverage(Attention):
         hidden_BSA = torch.tanh(
             memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + self.coverage_projection(coverage_BSD)
         )
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         return Attended(context_BM, weights_BS, State(self._cover(query_BH, memory, weights_BS, coverage_BSD)))
 

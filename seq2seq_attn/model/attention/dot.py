@@ -16,7 +16,7 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -29,12 +29,12 @@ class Dot(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """The values are their own keys."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         return Keys(values_BSM, encoded.mask_BS, values_BSM), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """q . h_s, normalized."""
-        scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+        scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 

@@ -44,7 +44,6 @@ from seq2seq_attn.model.attention.base import (
     Normalizer,
     Stateless,
     attend,
-    zero_padding,
 )
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -58,6 +57,8 @@ class Hard(Attention):
         attention_size: A, the size of the hidden layer.
         temperature: tau, of the softmax whose gradient training follows; None: the estimator `reinforce`.
     """
+
+    is_random = True
 
     def __init__(
         self, query_size: int, memory_size: int, attention_size: int, temperature: float | None, normalizer: Normalizer
@@ -73,26 +74,26 @@ class Hard(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless | Draw) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         if self.training and self.baseline is not None:
-            return self._draw(scores_BS, self.baseline(query_BH.detach()), memory)
+            return self._draw(scores_BS, self.baseline(query_BH.detach()), memory, state)
         choose = self._sample if self.training else _best
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
-    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys) -> Attended:
+    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: Stateless) -> Attended:
         """The value of a position drawn from the weights, and how probable it was."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
         drawn_B1 = torch.multinomial(weights_BS.detach(), 1)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()
-        return Attended(context_BM, weights_BS, Draw(log_prob_B, baseline_B1.squeeze(1).to(weights_BS.dtype)))
+        draw = Draw(log_prob_B, baseline_B1.squeeze(1).to(weights_BS.dtype))
+        return Attended(context_BM, weights_BS, state, draw)
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed draw."""

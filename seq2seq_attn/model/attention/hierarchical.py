@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.sources import source_numbers
 
@@ -64,7 +64,7 @@ class Hierarchical(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, Stateless]:
         """Project the values to keys, and find the parts, once."""
         mask_BS = encoded.mask_BS
-        values_BSM = zero_padding(encoded.values_BSM, mask_BS)
+        values_BSM = encoded.values_BSM
         numbers_BS = source_numbers(source.ids_BS).masked_fill(~mask_BS, 0)
         parts_K = torch.arange(int(numbers_BS.max()) + 1, device=numbers_BS.device)
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
@@ -75,13 +75,13 @@ class Hierarchical(Attention):
     def step(self, query_BH: Tensor, memory: Parts, state: Stateless) -> Attended:
         """A context per part, then their average."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         scores_BKS = scores_BS.unsqueeze(1).expand_as(memory.is_inside_BKS)
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)
-        contexts_BKM = torch.bmm(weights_BKS.to(memory.values_BSM.dtype), memory.values_BSM)
+        contexts_BKM = torch.bmm(weights_BKS, memory.values_BSM)
         keys_BKA = self.part_key_projection(contexts_BKM)
         hidden_BKA = torch.tanh(keys_BKA + self.part_query_projection(query_BH).unsqueeze(1))
-        scores_BK = hidden_BKA @ self.part_score_weight_A.to(hidden_BKA.dtype)
+        scores_BK = hidden_BKA @ self.part_score_weight_A
         context_BM, weights_BK = attend(scores_BK, contexts_BKM, memory.exists_BK, self.normalizer)
         return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -39,14 +39,14 @@ class KeyValue(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Cut the values in two and project one half to keys, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         keys_BSA = self.key_projection(values_BSM[..., 0::2])
         return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """w . tanh(keys + W q), normalized; the average of the other half."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 

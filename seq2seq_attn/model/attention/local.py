@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -66,13 +66,13 @@ class Local(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
-        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         step_B = torch.zeros(len(mask_BS), dtype=torch.int64, device=mask_BS.device)
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """q . key within the window, with the Gaussian around a predicted center, normalized."""
-        scores_BS = torch.bmm(memory.keys_BSA, query_BH.to(memory.keys_BSA.dtype).unsqueeze(2)).squeeze(2)
+        scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         last_B = memory.mask_BS.sum(dim=1) - 1
         center_B = torch.minimum(state.step_B, last_B)
         if self.position_projection is not None and self.position_weight_H is not None:

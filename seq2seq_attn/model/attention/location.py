@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -57,7 +57,7 @@ class Location(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         wide = torch.promote_types(values_BSM.dtype, torch.float32)
         weights_BS = torch.zeros(encoded.mask_BS.shape, dtype=wide, device=values_BSM.device)
         return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), State(weights_BS)
@@ -68,7 +68,7 @@ class Location(Attention):
         hidden_BSA = torch.tanh(
             memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + self.location_projection(location_BSK)
         )
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         return Attended(context_BM, weights_BS, State(weights_BS.detach()))
 

@@ -29,7 +29,7 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -48,6 +48,7 @@ class Monotonic(Attention):
     """
 
     has_scores = False
+    is_random = True
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
         super().__init__(memory_size)
@@ -60,7 +61,7 @@ class Monotonic(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once; reading begins at the first position."""
-        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         weights_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
         weights_BS[:, 0] = 1.0
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(weights_BS)
@@ -69,14 +70,14 @@ class Monotonic(Attention):
         """Read on from where the last step stopped."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
-        scores_BS = (hidden_BSA @ weight_A.to(hidden_BSA.dtype)).to(state.weights_BS.dtype) + self.offset_bias_1
+        scores_BS = (hidden_BSA @ weight_A).to(state.weights_BS.dtype) + self.offset_bias_1
         is_last_BS = memory.mask_BS & ~functional.pad(memory.mask_BS[:, 1:], (0, 1))
         if self.training:
             scores_BS = scores_BS + self.noise * torch.randn_like(scores_BS)
             weights_BS = _expected(scores_BS, memory.mask_BS, is_last_BS, state.weights_BS)
         else:
             weights_BS = _first_stop(scores_BS, is_last_BS, state.weights_BS)
-        context_BM = torch.bmm(weights_BS.to(memory.values_BSM.dtype).unsqueeze(1), memory.values_BSM).squeeze(1)
+        context_BM = torch.bmm(weights_BS.unsqueeze(1), memory.values_BSM).squeeze(1)
         return Attended(context_BM, weights_BS, State(weights_BS))
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Heads, Normalizer, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -56,21 +56,21 @@ class MultiHead(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Stateless]:
         """Project the values for each head, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         values_BNSm = self._split(self.value_projection(values_BSM))
         return Memory(values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS), Stateless()
 
     def step(self, query_BH: Tensor, memory: Memory, state: Stateless) -> Attended:
-        """The heads' contexts side by side; the weights shown are the mean over heads."""
+        """The heads' contexts side by side; the mean of their weights, and each head's own."""
         query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
         if self.score_weight_Na is None:
             scores_BNS = (memory.keys_BNSa @ query_BN1a.transpose(2, 3)).squeeze(3) * query_BN1a.shape[-1] ** -0.5
         else:
             hidden_BNSa = torch.tanh(memory.keys_BNSa + query_BN1a)
-            scores_BNS = torch.einsum("bnsa,na->bns", hidden_BNSa, self.score_weight_Na.to(hidden_BNSa.dtype))
+            scores_BNS = torch.einsum("bnsa,na->bns", hidden_BNSa, self.score_weight_Na)
         weights_BNS = self.normalizer(scores_BNS, memory.mask_BS.unsqueeze(1).expand_as(scores_BNS))
-        context_BNm = torch.einsum("bns,bnsm->bnm", weights_BNS.to(memory.values_BNSm.dtype), memory.values_BNSm)
-        return Attended(context_BNm.flatten(1), weights_BNS.mean(dim=1), state)
+        context_BNm = torch.einsum("bns,bnsm->bnm", weights_BNS, memory.values_BNSm)
+        return Attended(context_BNm.flatten(1), weights_BNS.mean(dim=1), state, Heads(weights_BNS))
 
     def _split(self, joined_BSX: Tensor) -> Tensor:
         return joined_BSX.view(*joined_BSX.shape[:2], self.num_heads, -1).transpose(1, 2)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -32,12 +32,11 @@ class ScaledDot(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), Stateless()
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """(W_q q) . key / sqrt(A), normalized."""
-        query_BA1 = (self.query_projection(query_BH) * self.scale).to(memory.keys_BSA.dtype).unsqueeze(2)
+        query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
         scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 

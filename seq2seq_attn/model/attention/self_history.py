@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -53,7 +53,7 @@ class SelfHistory(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once; the history begins with zeros."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         wide = torch.promote_types(values_BSM.dtype, torch.float32)
         history_B1H = values_BSM.new_zeros(len(values_BSM), 1, self.query_projection.in_features, dtype=wide)
         keys = Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM))
@@ -62,10 +62,10 @@ class SelfHistory(Attention):
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """Attend to the source, then to the past; the query joins the past."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         hidden_BKA = torch.tanh(state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1))
-        scores_BK = hidden_BKA @ self.history_score_weight_A.to(hidden_BKA.dtype)
+        scores_BK = hidden_BKA @ self.history_score_weight_A
         all_BK = torch.ones_like(scores_BK, dtype=torch.bool)
         past_BH, _ = attend(scores_BK, state.history_BKH, all_BK, self.normalizer)
         query_B1H = query_BH.to(state.history_BKH.dtype).unsqueeze(1)

@@ -22,7 +22,6 @@ from seq2seq_attn.model.attention.base import (
     Normalizer,
     Stateless,
     attend,
-    zero_padding,
 )
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -51,20 +50,20 @@ class Slots(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Pool the values into K slots and project those to keys, once."""
         pool_BKS, values_BSM = self.pool(encoded)
-        slots_BKM = torch.bmm(pool_BKS.to(values_BSM.dtype), values_BSM)
+        slots_BKM = torch.bmm(pool_BKS, values_BSM)
         mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=values_BSM.device)
         return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), Stateless()
 
     def pool(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
         """Pooling weights [B, K, S] of each slot over source positions, and the values with padding at 0."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(values_BSM)))
         return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1)), values_BSM
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), normalized over slots."""
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BK = hidden_BKA @ self.score_weight_A.to(hidden_BKA.dtype)
+        scores_BK = hidden_BKA @ self.score_weight_A
         return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 

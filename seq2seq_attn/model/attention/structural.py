@@ -26,7 +26,7 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend, zero_padding
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -70,7 +70,7 @@ class Structural(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
-        values_BSM, mask_BS = zero_padding(encoded.values_BSM, encoded.mask_BS), encoded.mask_BS
+        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         none_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
         keys = Keys(values_BSM, mask_BS, self.key_projection(values_BSM))
         return keys, State(none_BS.new_zeros(len(none_BS), dtype=torch.int64), none_BS, none_BS)
@@ -79,7 +79,7 @@ class Structural(Attention):
         """v . tanh(keys + W q + W features), normalized."""
         bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + bias_BSA)
-        scores_BS = hidden_BSA @ self.score_weight_A.to(hidden_BSA.dtype)
+        scores_BS = hidden_BSA @ self.score_weight_A
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         last_BS = weights_BS.detach()
         return Attended(context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS))

@@ -17,7 +17,6 @@ from seq2seq_attn.model.attention.base import (
     SameContext,
     Stateless,
     attend,
-    zero_padding,
 )
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -33,7 +32,7 @@ class Uniform(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The mean of the values, once."""
-        values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+        values_BSM = encoded.values_BSM
         scores_BS = torch.zeros(encoded.mask_BS.shape, dtype=encoded.final_BM.dtype, device=values_BSM.device)
         return SameContext(*attend(scores_BS, values_BSM, encoded.mask_BS, self.normalizer)), Stateless()
 

@@ -40,15 +40,11 @@ class Bahdanau(Decoder):
         context_BM = attended.context_BM
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
-        features_BF = self.read_out(hidden_BH, context_BM, embedded_BE)
+        features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
+        next_state = State(cell_state, attended.state)
         return StepOutput(
-            features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, State(cell_state, attended.state)
+            features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, next_state, extra=attended.extra
         )
-
-    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """See `Decoder.read_out`."""
-        features: Tensor = self.readout(hidden, context, embedded)
-        return features
 
 
 def build(

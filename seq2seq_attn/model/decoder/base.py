@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -59,9 +58,11 @@ class StepOutput(NamedTuple):
     weights_BS: Tensor
     """attention, in float32 or wider"""
     state: Any
-    """for the next step; its field `attention` is the attention's state"""
+    """for the next step"""
     history: History | None = None
     """None: the output does not ask for it (`Output.needs_history`)"""
+    extra: Any = None
+    """the attention's, see `Attended.extra`"""
 
 
 class State(NamedTuple):
@@ -72,7 +73,9 @@ class State(NamedTuple):
 
 
 class Decoder(nn.Module, ABC):
-    """`attention` is queried at every step; `feature_size` is the width F of the features."""
+    """`attention` is queried at every step; `feature_size` is the width F of the features. A decoder whose features are
+    a function of state, context and embedding alone names that module `readout`: the output `marginal` calls it with
+    each source value as the context."""
 
     def __init__(self, attention: Attention, feature_size: int) -> None:
         super().__init__()
@@ -86,15 +89,3 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
         """One step, from the previous token's embedding."""
-
-    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """The features [..., F] of any hidden states [..., H], contexts [..., M] and embeddings [..., E]: of a step, or
-        of each source position by itself, which the output `marginal` asks for.
-
-        Raises:
-            UsageError: the decoder does not define it.
-        """
-        raise UsageError(
-            f"decoder {type(self).__name__}: has no read_out, which the output asks for; define it, or choose another "
-            "output, such as softmax"
-        )

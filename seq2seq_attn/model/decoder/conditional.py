@@ -46,14 +46,11 @@ class Conditional(Decoder):
         inputs_BP = self.second_cell.project_inputs(context_BM)
         cell_state = self.second_cell.step(inputs_BP, with_first_layer(state.cell, between))
         hidden_BH = self.second_cell.hidden(cell_state)
-        features_BF = self.read_out(hidden_BH, context_BM, embedded_BE)
+        features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         next_state = State(cell_state, attended.state)
-        return StepOutput(features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, next_state)
-
-    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """See `Decoder.read_out`."""
-        features: Tensor = self.readout(hidden, context, embedded)
-        return features
+        return StepOutput(
+            features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, next_state, extra=attended.extra
+        )
 
 
 def build(

@@ -14,16 +14,17 @@ from seq2seq_attn.data.batch import SourceBatch
 
 
 class Encoded(NamedTuple):
-    """An encoded source batch."""
+    """An encoded source batch. What encoders leave on padding is undefined; decoders and outputs read 0 there, set by
+    `zeroed`."""
 
     values_BSM: Tensor
-    """one vector per position, for example the states of both directions side by side; undefined on padding"""
+    """one vector per position, for example the states of both directions side by side"""
     mask_BS: Tensor
     """bool, True = real position; at least one per row"""
     final_BM: Tensor
     """the summary that the decoder starts from, for example the last state of each direction"""
     embedded_BSE: Tensor | None = None
-    """the embeddings of the source tokens, undefined on padding; None: the encoder has no `embedding`"""
+    """the embeddings of the source tokens; None: the encoder has no `embedding`"""
 
 
 class Encoder(nn.Module, ABC):
@@ -44,6 +45,13 @@ class Encoder(nn.Module, ABC):
 def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
     """The values with padding set to 0. NaN in padding would spread to an average, as 0 * NaN is NaN."""
     return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)
+
+
+def zeroed(encoded: Encoded) -> Encoded:
+    """Values and embeddings with padding set to 0."""
+    values_BSM, mask_BS, final_BM, embedded_BSE = encoded
+    embedded_BSE = None if embedded_BSE is None else zero_padding(embedded_BSE, mask_BS)
+    return Encoded(zero_padding(values_BSM, mask_BS), mask_BS, final_BM, embedded_BSE)
 
 
 def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     of_steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in of_steps)
-    features_NF = decoder.read_out(*rows)
+    features_NF = decoder.readout(*rows)
     return Outputs(features_NF, batch.positions_N, batch.targets_N, *of_steps, weights_TBS, memory)
 
 

@@ -28,13 +28,6 @@ CHUNK_CELLS = 8 * 1024 * 1024
 """logits made at once by the loss: 32 MB in float32"""
 
 
-class Draws(NamedTuple):
-    """The source positions that an attention drew at all steps: the fields of its `Draw`s."""
-
-    log_probs_TB: Tensor
-    baselines_TB: Tensor
-
-
 class Outputs(NamedTuple):
     """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens are."""
 
@@ -49,8 +42,8 @@ class Outputs(NamedTuple):
     embedded_TBE: Tensor
     weights_TBS: Tensor
     memory: Memory
-    draws: Draws | None = None
-    """None: the attention draws no positions"""
+    extra: Any = None
+    """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
     target_log_probs_N: Tensor | None = None
     """of the target tokens, for objectives that need them; with gradient for those that draw samples"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
@@ -110,8 +103,7 @@ class Output(nn.Module, ABC):
     needs_history: bool = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
-        """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor.
-        Padded values are never read."""
+        """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor."""
         return None
 
     def set_table(self, table: TranslationTable) -> str:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output.base import wide
 from seq2seq_attn.text.vocab import PAD
 
@@ -33,13 +33,13 @@ class CopyNet(CopyingOutput):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
         """`keys_BSH`, sigma(h_j^T W_c)."""
-        return torch.tanh(self.copy_projection(zero_padding(encoded.values_BSM, encoded.mask_BS)))
+        return torch.tanh(self.copy_projection(encoded.values_BSM))
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         """See `CopyingOutput.copying`."""
         logits_BV = wide(self.projection(step.features_BF))
         keys_BSH = memory.output
-        scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.to(keys_BSH.dtype).unsqueeze(2)).squeeze(2))
+        scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.unsqueeze(2)).squeeze(2))
         scores_BS = scores_BS.masked_fill(memory.surface_ids_BS == PAD, -torch.inf)
         generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)

@@ -53,9 +53,9 @@ class HistoryPointer(ScoredOutput):
             raise ValueError("history_pointer: a step without history")
         ids_NK, hidden_NKH = step.history
         query_NH = torch.tanh(self.query_projection(step.hidden_BH))
-        scores_NK = wide(torch.bmm(hidden_NKH.to(query_NH.dtype), query_NH.unsqueeze(2)).squeeze(2))
+        scores_NK = wide(torch.bmm(hidden_NKH, query_NH.unsqueeze(2)).squeeze(2))
         is_word_NK = ids_NK >= UNK
-        sentinel_N1 = wide(query_NH @ self.sentinel_H.to(query_NH.dtype)).unsqueeze(1)
+        sentinel_N1 = wide(query_NH @ self.sentinel_H).unsqueeze(1)
         scores = torch.cat([scores_NK.masked_fill(~is_word_NK, -torch.inf), sentinel_N1], dim=1)
         weights, log_weights = torch.softmax(scores, dim=1), torch.log_softmax(scores, dim=1)
         logits_NV = wide(self.projection(step.features_BF))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits, wide
 
 
@@ -40,7 +40,7 @@ class Lexical(ScoredOutput):
                 "model.output.name='lexical': reads the embeddings of source tokens, but this encoder returns no "
                 "`Encoded.embedded_BSE`; return it, or choose output 'softmax'"
             )
-        return zero_padding(encoded.embedded_BSE, encoded.mask_BS)
+        return encoded.embedded_BSE
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`."""
@@ -52,8 +52,7 @@ class Lexical(ScoredOutput):
 
     def _logits(self, step: StepOutput, memory: Memory) -> Tensor:
         embedded_BSE = memory.output
-        weights_B1S = step.weights_BS.to(embedded_BSE.dtype).unsqueeze(1)
-        average_BE = torch.tanh(torch.bmm(weights_B1S, embedded_BSE).squeeze(1))
+        average_BE = torch.tanh(torch.bmm(step.weights_BS.unsqueeze(1), embedded_BSE).squeeze(1))
         hidden_BE = torch.tanh(self.layer(average_BE)) + average_BE
         return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
 

@@ -30,33 +30,33 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.encoder.base import Encoded, zero_padding
+from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import ScoredOutput, wide
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.text.vocab import PAD
 
-ReadOut = Callable[[Tensor, Tensor, Tensor], Tensor]
+Readout = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Marginal(ScoredOutput):
     """A softmax per source position.
 
     Args:
-        read_out: the decoder's, from states, values and embeddings to features.
+        readout: the decoder's, from states, values and embeddings to features.
         top_k: K; None: all positions.
     """
 
     needs_weights = True
 
-    def __init__(self, feature_size: int, num_ids: int, read_out: ReadOut, top_k: int | None) -> None:
+    def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
         super().__init__(feature_size, num_ids)
-        self.read_out = read_out
+        self.readout = readout
         self.top_k = top_k
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
         """`values_BSM`, 0 on padding."""
-        return zero_padding(encoded.values_BSM, encoded.mask_BS)
+        return encoded.values_BSM
 
     def num_softmaxes(self, num_positions: int) -> int:
         """See `ScoredOutput.num_softmaxes`."""
@@ -96,7 +96,7 @@ class Marginal(ScoredOutput):
         hidden_NKH, embedded_NKE = (
             tensor.unsqueeze(1).expand(-1, num_positions, -1) for tensor in (step.hidden_BH, step.embedded_BE)
         )
-        return weights_NK, wide(self.projection(self.read_out(hidden_NKH, values_NKM, embedded_NKE)))
+        return weights_NK, wide(self.projection(self.readout(hidden_NKH, values_NKM, embedded_NKE)))
 
 
 def _log(weights: Tensor) -> Tensor:
@@ -113,17 +113,22 @@ def build(
     embedding_size: int,
     num_ids: int,
     memory_size: int,
-    read_out: ReadOut,
+    readout: Readout | None,
     top_k: Size | None = None,
 ) -> Marginal:
     """`top_k`: sum over the heaviest positions alone; null: over all.
 
     Raises:
-        UsageError: a context that is not as wide as a value.
+        UsageError: a context that is not as wide as a value, or a decoder without a readout.
     """
+    if readout is None:
+        raise UsageError(
+            "model.output.name='marginal': reads out each source value by itself, and this decoder has no module "
+            "`readout`; choose another output, such as softmax"
+        )
     if context_size != memory_size:
         raise UsageError(
             f"model.output.name='marginal': reads a source value of {memory_size} numbers in place of the context, and "
             f"this attention's context has {context_size}; choose another attention, such as additive"
         )
-    return Marginal(feature_size, num_ids, read_out, top_k)
+    return Marginal(feature_size, num_ids, readout, top_k)

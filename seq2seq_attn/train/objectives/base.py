@@ -25,11 +25,12 @@ class Objective(ABC):
     """An extra loss. Padding never matters, and the terms of the rows of a batch add up.
 
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
-    `Batch.links_L3`, `needs_draws` whether it reads `Outputs.draws`; it is refused before data is prepared where there
-    are none. `needs_log_probs` says whether it reads `Outputs.target_log_probs_N`.
+    `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. An objective whose needs the model or
+    the data cannot meet is refused before data is prepared. `needs_log_probs` says whether it reads
+    `Outputs.target_log_probs_N`.
 
-    `num_passes` says how often the pairs go through the model, each time with dropout of their own. `term` then gets
-    the batch so many times over (`data.batch.repeated`), and loss and terms are the mean of the passes.
+    `num_passes`: forward passes per pair, each with its own dropout. `term` then gets the batch so many times over
+    (`data.batch.repeated`), and loss and terms are the mean of the passes.
 
     `num_samples` says how many translations of each source are drawn from the model. `term` then gets a batch of its
     own, in which each pair is followed by its source with these translations, and log-probabilities with their graph.

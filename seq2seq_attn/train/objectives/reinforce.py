@@ -19,6 +19,7 @@ from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.objectives import entropy
@@ -41,14 +42,15 @@ class Reinforce(Objective):
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
-        if outputs.draws is None or outputs.target_log_probs_N is None:
+        if not isinstance(outputs.extra, Draw) or outputs.target_log_probs_N is None:
             raise ValueError("reinforce: outputs without draws, or without log-probabilities of the target tokens")
+        draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
         log_probs_TB = _by_step(outputs.target_log_probs_N, outputs, batch)
         rewards_TB, num_left_TB = _from_here_on(log_probs_TB), _from_here_on(is_target_TB.to(log_probs_TB.dtype))
-        errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - outputs.draws.baselines_TB
+        errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - baselines_TB
         advantages_TB = (errors_TB * num_left_TB).detach()
-        terms_TB = errors_TB.square() - advantages_TB * outputs.draws.log_probs_TB
+        terms_TB = errors_TB.square() - advantages_TB * draw_log_probs_TB
         total = terms_TB.masked_fill(~is_target_TB, 0.0).sum()
         return total - self._entropy_weight * self._entropy.term(outputs, batch)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant
 
@@ -20,7 +20,7 @@ def source():
 def encoded(source):
     torch.manual_seed(0)
     values = torch.randn(3, 5, MEMORY_SIZE, dtype=torch.float64)
-    return Encoded(values, source.mask_BS, values[:, 0])
+    return zeroed(Encoded(values, source.mask_BS, values[:, 0]))
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_reinforce_draws_a_position_by_its_weight(build, encoded, source, querie
     torch.testing.assert_close(attended.weights_BS[0], expected)
     is_drawn = (attended.context_BM.unsqueeze(1) == encoded.values_BSM[:1]).all(dim=2)
     assert (is_drawn.sum(dim=1) == 1).all()
-    torch.testing.assert_close(attended.state.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
+    torch.testing.assert_close(attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
     error = (expected * (1 - expected) / num_draws).sqrt()
     assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
 
@@ -93,7 +93,7 @@ def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_sco
     memory, state = attention.prepare(encoded, source)
     attended = attention.step(query, memory, state)
     assert not attended.context_BM.requires_grad
-    attended.state.baseline_B.sum().backward()
+    attended.extra.baseline_B.sum().backward()
     assert query.grad is None
     assert attention.baseline.weight.grad.abs().sum() > 0
 

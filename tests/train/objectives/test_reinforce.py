@@ -13,7 +13,7 @@ from torch import Tensor
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import Batch, SourceBatch, collate
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention
+from seq2seq_attn.model.attention.base import Attended, Attention, Draw
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -32,13 +32,10 @@ def test_by_hand() -> None:
     batch = collate([[5]], [[7]], [0])
     weights_TBS = torch.tensor([[[0.5, 0.5]], [[0.25, 0.75]]], dtype=torch.float64)
     outputs = outputs_of(batch, torch.zeros(2, 1, 2, dtype=torch.float64))
-    assert outputs.draws is not None
-    draws = outputs.draws._replace(
-        log_probs_TB=weights_TBS[:, :, 0].log(), baselines_TB=torch.tensor([[-1.5], [-4.0]], dtype=torch.float64)
-    )
+    draws = Draw(weights_TBS[:, :, 0].log(), torch.tensor([[-1.5], [-4.0]], dtype=torch.float64))
     log_probs_N = torch.zeros(len(batch.targets_N), dtype=torch.float64)
     log_probs_N[:2] = torch.tensor([-1.0, -3.0])
-    outputs = outputs._replace(weights_TBS=weights_TBS, draws=draws, target_log_probs_N=log_probs_N)
+    outputs = outputs._replace(weights_TBS=weights_TBS, extra=draws, target_log_probs_N=log_probs_N)
     # R = -4, -3; R / n - b = -0.5, 1; A = -1, 1
     expected = (-math.log(2) + 0.25) + (math.log(4) + 1.0)
     assert reinforce.build(entropy=0.0).term(outputs, batch).item() == pytest.approx(expected)
@@ -49,7 +46,7 @@ def test_by_hand() -> None:
 def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
-    assert outputs.draws is not None
+    draw_log_probs_TB, baselines_TB = outputs.extra
     assert outputs.target_log_probs_N is not None
     pairs = zip(outputs.positions_N.tolist(), outputs.target_log_probs_N.tolist(), strict=True)
     log_prob = dict(itertools.islice(pairs, batch.num_tokens))
@@ -58,8 +55,8 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
         num_steps = int((batch.tgt_out_BT[row] != PAD).sum())
         for t in range(num_steps):
             future = [log_prob[later * num_pairs + row] for later in range(t, num_steps)]
-            error = sum(future) / len(future) - outputs.draws.baselines_TB[t, row].item()
-            expected += error**2 - error * len(future) * outputs.draws.log_probs_TB[t, row].item()
+            error = sum(future) / len(future) - baselines_TB[t, row].item()
+            expected += error**2 - error * len(future) * draw_log_probs_TB[t, row].item()
             weights = outputs.weights_TBS[t, row].tolist()
             expected += 0.3 * sum(weight * math.log(weight) for weight in weights if weight)
     assert reinforce.build(entropy=0.3).term(outputs, batch).item() == pytest.approx(expected, rel=1e-9)
@@ -77,11 +74,11 @@ class Forced(Attention):
         return self.drawing.prepare(encoded, source)
 
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
-        _, weights_BS, drawn = self.drawing.step(query_BH, memory, state)
+        attended = self.drawing.step(query_BH, memory, state)
         chosen = torch.arange(len(query_BH)), self.positions_BT[:, self.t]
         self.t += 1
-        draw = drawn._replace(log_prob_B=weights_BS[chosen].log())
-        return Attended(memory.values_BSM[chosen], weights_BS, draw)
+        draw = attended.extra._replace(log_prob_B=attended.weights_BS[chosen].log())
+        return attended._replace(context_BM=memory.values_BSM[chosen], extra=draw)
 
 
 def toy_model(decoder: str) -> Seq2Seq:
@@ -122,12 +119,11 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
     for positions in all_positions:
         model.decoder.attention = Forced(drawing, torch.tensor([positions]))
         outputs = model(batch)
-        assert outputs.draws is not None
         loss = model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
         log_probs_N = model.output.target_log_probs(outputs, batch)
         term = objective.term(outputs._replace(target_log_probs_N=log_probs_N), batch)
         model.decoder.attention = drawing
-        probs.append(outputs.draws.log_probs_TB.sum().exp())
+        probs.append(outputs.extra.log_prob_B.sum().exp())
         rewards.append(-loss)
         gradients.append(flat_gradient(loss + term, model))
     assert sum(probs).item() == pytest.approx(1.0)  # type: ignore[union-attr]
