@@ -36,7 +36,8 @@ def test_the_table_is_that_of_all_pairs() -> None:
             found.append(table)
             return "taken"
 
-    pairs = PairStore(*(IdsInMemory([np.array([i], dtype=np.int32) for i in side]) for side in (sources, targets)))
+    source, target = (IdsInMemory([np.array([i], dtype=np.int32) for i in side]) for side in (sources, targets))
+    pairs = PairStore(source, target)
     assert set_table(Wanting(3, 10), pairs) == ["taken"]
     assert set_table(Softmax(3, 10), pairs) == []
     [table] = found

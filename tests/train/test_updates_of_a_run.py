@@ -64,7 +64,7 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
             return call()
 
     for rank in range(3):
-        parts = Parts(join_group=lambda rank=rank: nullcontext(Rank(rank, 4)), build_updater=build_updater)
+        parts = Parts(join_group=partial(nullcontext, Rank(rank, 4)), build_updater=build_updater)
         with pytest.raises(Begun):
             train(toy_config(), run_dir=tmp_path / "run", parts=parts)
     assert all(torch.equal(one, weights[0]) for one in weights)

@@ -27,8 +27,8 @@ def prepared(config: Config) -> PreparedCorpus:
 @pytest.fixture
 def model(config: Config, prepared: PreparedCorpus) -> Seq2Seq:
     torch.manual_seed(1)
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
-    return build_model(config.model, **sizes)
+    num_source_ids, num_target_ids = len(prepared.source_vocab), len(prepared.target_vocab)
+    return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids)
 
 
 def validator(prepared: PreparedCorpus, config: Config, *, is_stopped: bool = False) -> Validator:
