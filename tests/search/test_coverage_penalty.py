@@ -49,3 +49,11 @@ def test_a_position_without_attention_costs_much_but_not_everything(weight: floa
     [[best]] = beam_search(model, collate_source([[5]]), options, max_lengths_B=[3])
     assert best.ids == []
     assert best.score == pytest.approx(0.5 * (math.log(1.0 - weight) + math.log(counted)), rel=1e-4)
+
+
+def test_a_model_without_attention_weights_has_no_coverage_penalty() -> None:
+    model, (_, batch) = FakeModel(num_free=4, seed=2, has_weights=False), sources(5, 2)
+    options = SearchOptions(beam_size=3, coverage_penalty=0.7)
+    found = beam_search(model, batch, options, max_lengths_B=[5] * 5)
+    plain = options.model_copy(update={"coverage_penalty": 0.0})
+    assert found == beam_search(model, batch, plain, max_lengths_B=[5] * 5)

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import Parts, train
 from seq2seq_attn.train.loss import batch_loss
@@ -41,6 +42,23 @@ def test_an_error_after_a_resume_names_the_update_that_was_saved(toy_config: Con
     parts = Parts(build_updater=partial(Updater, loss=broken))
     with pytest.raises(UserError, match=r"holds the last good state \(update 3\)"):
         train(toy_config("train.max_bad_steps=1"), run_dir=run.path, resume=True, parts=parts)
+
+
+def test_a_resume_with_other_threads_or_processes_says_so(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "run")
+    tensors, values = checkpoint.load_state(run.last_dir)
+    for num_threads, num_processes, warnings in [
+        (1, 1, []),
+        (7, 1, ["1 CPU threads in this session, 7 before: the last bits of sums may differ; see train.num_threads"]),
+        (1, 4, ["1 processes in this session, 4 before: dropout masks will differ"]),
+    ]:
+        caplog.clear()
+        changed = {**values, "num_threads": num_threads, "num_processes": num_processes}
+        checkpoint.save_state(run.last_dir, tensors, changed)
+        train(toy_config("train.max_updates=1"), run_dir=run.path, resume=True)
+        assert [message for message in caplog.messages if "before:" in message] == warnings
 
 
 class Begun(Exception):

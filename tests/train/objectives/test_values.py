@@ -68,6 +68,15 @@ def test_entropy_by_hand(pair: Batch) -> None:
     assert entropy.build().count(pair) == 2
 
 
+def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Batch) -> None:
+    small = 1e-8
+    weights_TS = torch.tensor([[1.0 - small, small, 0.0], [0.0, 0.0, 1.0]], requires_grad=True)
+    entropy.build().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair).backward()
+    assert weights_TS.grad is not None
+    assert weights_TS.grad[0, 1].item() == pytest.approx(-math.log(small) - 1.0, rel=1e-5)
+    assert torch.isfinite(weights_TS.grad).all()
+
+
 def test_agreement_by_hand(pair: Batch) -> None:
     # the trace bonus of 2 target and 3 source positions, EOS included
     reverse_ST = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
