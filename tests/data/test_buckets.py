@@ -90,6 +90,14 @@ def test_batches_come_in_no_order_of_length():
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.4
 
 
+def test_neighbors_differ_by_at_most_one_token_on_each_side():
+    """In a corpus with a pair of every two lengths, all in one batch, also where the longer side gets longer."""
+    source, target = (side.ravel() for side in np.mgrid[0:12, 0:12])
+    [order] = bucketed_batches(source, target, size=len(source), unit="sentences", seed=1, epoch=0)
+    for side in (source, target):
+        assert np.abs(np.diff(side[order])).max() == 1
+
+
 @pytest.mark.parametrize(("size", "unit"), [(64, "sentences"), (128, "sentences"), (1500, "tokens"), (3000, "tokens")])
 def test_little_padding_on_real_lengths(multi30k_dir, multi30k_lengths, size, unit):
     # torchtext's iterator by default: 46.7 %

@@ -33,14 +33,17 @@ def test_without_probabilities_pairs_stay_as_they_are(pairs):
     assert concatenate_pairs(pairs, {2: 0.0}, seed=1, epoch=0) is pairs
 
 
-def test_every_epoch_joins_others(tmp_path):
+def test_every_epoch_and_seed_joins_others(tmp_path):
     IdStore.write(tmp_path / "s", np.arange(200), np.full(100, 2))
     pairs = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "s"))
-    epochs = [concatenate_pairs(pairs, {1: 0.5, 2: 0.5}, seed=1, epoch=epoch) for epoch in (0, 1, 1)]
-    assert [len(epoch) for epoch in epochs] == [67, 67, 67]
+    epochs = [
+        concatenate_pairs(pairs, {1: 0.5, 2: 0.5}, seed=seed, epoch=epoch)
+        for seed, epoch in ((1, 0), (1, 1), (1, 1), (2, 1))
+    ]
+    assert [len(epoch) for epoch in epochs] == [67, 67, 67, 67]
     firsts = [epoch.batch(range(67)).source.ids_BS.tolist() for epoch in epochs]
     assert firsts[0] != firsts[1]
-    assert firsts[1] == firsts[2]
+    assert firsts[1] == firsts[2] != firsts[3]
     assert sorted(i for row in firsts[0] for i in row if i > 3) == list(range(4, 200))
 
 

@@ -81,6 +81,14 @@ def test_neighbors_are_those_of_plain_python(monkeypatch, block):
     assert neighbors_NK[9].tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_no_cosine_is_beyond_one():
+    directions_NM = vectors(100, 16)
+    parallel_NM = np.concatenate([directions_NM, 3.0 * directions_NM, -directions_NM])
+    _, cosines_NK = all_nearest(parallel_NM, len(parallel_NM))
+    assert (cosines_NK.min(), cosines_NK.max()) == pytest.approx((-1.0, 1.0))
+    assert (np.abs(cosines_NK) <= 1.0).all()
+
+
 def test_there_are_no_more_neighbors_than_others():
     neighbors_NK, cosines_NK = all_nearest(np.eye(3), 8)
     assert neighbors_NK.tolist() == [[1, 2], [0, 2], [0, 1]]

@@ -83,3 +83,16 @@ def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
     values_BSM = model.encoder(collate_source([[5, 6], [7, 8]])).values_BSM
     assert len(dropped) == num_layers
     assert share_of_zeros(values_BSM) == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
+    torch.manual_seed(0)
+    settings = ["model.dropout={embedding: 0, encoder: 0, readout: 0}", "model.attention.name=fixed"]
+    options = f"model.attention.options.dropout={rate}"
+    model = build_model(load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9)
+    source, ids_B = collate_source([[5, 6], [7, 8]]), torch.tensor([1, 1])
+    for expected in (rate, 0.0):
+        memory, state = model.prepare(source)
+        assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(expected, abs=0.1)
+        model.eval()

@@ -178,3 +178,36 @@ def test_self_attention_reads_words_as_large_as_positions():
     words_SM = encoder(source).values_BSM[0] - positions_SM
     assert 0.3 < words_SM.std() / positions_SM.std() < 3
     torch.testing.assert_close(positions_SM[3, [0, 96]], torch.tensor([math.sin(3), math.cos(3)]))
+
+
+def by_the_paper(encoder, row, length, num_heads):
+    """The vectors of a sentence, head by head and position by position; a residual connection around each sublayer,
+    which is normalized first."""
+    size = encoder.memory_size
+    width, root = size // num_heads, math.sqrt(size)
+    x = []
+    for position, word in enumerate(encoder.embedding.weight[SOURCE.ids_BS[row, :length]]):
+        angles = [position / 10_000 ** (2 * i / size) for i in range(size // 2)]
+        encoding = torch.tensor([*map(math.sin, angles), *map(math.cos, angles)], dtype=torch.float64)
+        x.append(root * encoder.projection(word) + encoding)
+    for layer in encoder.layers:
+        attention, normalized = layer.self_attn, [layer.norm1(vector) for vector in x]
+        projected = [attention.in_proj_weight @ vector + attention.in_proj_bias for vector in normalized]
+        queries, keys, values = ([vector[n * size : (n + 1) * size] for vector in projected] for n in range(3))
+        for j, query in enumerate(queries):
+            heads = []
+            for head in (slice(h * width, (h + 1) * width) for h in range(num_heads)):
+                scores = torch.stack([query[head] @ key[head] for key in keys]) / math.sqrt(width)
+                heads.append(scores.softmax(dim=0) @ torch.stack([value[head] for value in values]))
+            x[j] = x[j] + attention.out_proj(torch.cat(heads))
+        x = [vector + layer.linear2(layer.linear1(layer.norm2(vector)).relu()) for vector in x]
+    return torch.stack([encoder.norm(vector) for vector in x])
+
+
+def test_self_attention_equals_the_formula_position_by_position():
+    encoder = build("self_attention", num_layers=2, num_heads=2, feedforward_ratio=3)
+    encoded = encoder(SOURCE)
+    for row, length in enumerate(LENGTHS):
+        expected = by_the_paper(encoder, row, length, num_heads=2)
+        torch.testing.assert_close(encoded.values_BSM[row, :length], expected, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(encoded.final_BM[row], expected.mean(dim=0), rtol=1e-6, atol=1e-6)

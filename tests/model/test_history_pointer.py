@@ -12,7 +12,7 @@ from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.vocab import BOS, EOS, PAD
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from seq2seq_attn.train.loss import batch_loss
 
 NUM_IDS = 31  # of make_model
@@ -41,6 +41,13 @@ def test_the_formula_by_hand():
     # exp(q h) is 3, 2 and 1 for the words 4, 6, 4; BOS is not a word: a = 3, 2, 1 of 10, and g = 4 of 10
     found = by_hand([BOS, 4, 6, 4], [99.0, 2 * math.log(3), 2 * math.log(2), 0.0])
     assert found == pytest.approx([0.04, 0.04, 0.08, 0.04, 0.08 + 0.4, 0.08, 0.04 + 0.2], rel=1e-6)
+
+
+def test_an_unknown_word_is_pointed_to_like_any_other():
+    # exp(q h) = 4, as for the sentinel: a and g are 1 / 2
+    assert by_hand([BOS, UNK], [99.0, 2 * math.log(4)]) == pytest.approx(
+        [0.05, 0.05, 0.1, 0.05 + 0.5, 0.1, 0.1, 0.05], rel=1e-6
+    )
 
 
 def test_the_first_word_comes_from_the_vocabulary_alone():

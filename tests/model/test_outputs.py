@@ -227,6 +227,22 @@ def test_probabilities_are_those_of_a_loop(make_model, name, decoder):
         torch.testing.assert_close(model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum, expected)
 
 
+@pytest.mark.parametrize("name", ["lexical", "lexicon"])
+def test_label_smoothing_gives_every_vocabulary_entry_an_equal_share(make_model, name):
+    model = make_model(output={"name": name}).eval()
+    if model.output.needs_table:
+        model.output.set_table(lexicon_table())
+    batch = collate(SOURCE, TARGET_IDS, range(3))
+    with torch.no_grad():
+        outputs = model(batch)
+        log_probs_NV = model.output.log_probs(*outputs.rows(slice(0, batch.num_tokens)))
+        found = model.output.loss(outputs, batch, label_smoothing=0.2)
+    wanted_NV = torch.nn.functional.one_hot(outputs.targets_N[: batch.num_tokens], NUM_IDS)
+    smoothed_NV = 0.8 * wanted_NV + 0.2 / NUM_IDS
+    torch.testing.assert_close(found.loss_sum, -(smoothed_NV * log_probs_NV).sum())
+    torch.testing.assert_close(found.nll_sum, -(wanted_NV * log_probs_NV).sum())
+
+
 def test_the_gradient_of_the_marginal_is_that_of_all_alignments(make_model):
     """log p(y) = log of the sum over all sequences of source positions: 3 ** 4 here."""
     model = make_model(output={"name": "marginal"}).eval()

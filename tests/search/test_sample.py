@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -68,6 +69,31 @@ def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
     assert [drawn([source], [number])[0] for source, number in zip(ids, [0, 0, 1, 0], strict=True)] == together
     assert together[0] != together[2]
     assert drawn(ids, [0, 0, 1, 0], seed=2) != together
+
+
+def test_a_sample_stays_the_same_when_others_end_before_it() -> None:
+    """In a batch of the same source, where about half of the samples that are left end with each token."""
+    numbers = range(30)
+    model = FakeModel(num_free=8, seed=1, sharpness=0.5, eos_bonus=2.0)
+    options = SearchOptions(method="sample")
+
+    def drawn(chosen: Sequence[int]) -> list[list[int]]:
+        batch = collate_source([SOURCE] * len(chosen))
+        found = sample_search(model, batch, options, numbers_B=chosen, max_lengths_B=[9] * len(chosen))
+        return [hypothesis.ids for hypothesis in found]
+
+    together = drawn(numbers)
+    assert len({len(ids) for ids in together}) > 3
+    assert [drawn([number])[0] for number in numbers] == together
+
+
+@pytest.mark.parametrize(("top_p", "expected"), [(0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3)])
+def test_tokens_that_reach_the_share_exactly_are_enough(top_p: float, expected: int) -> None:
+    """Of four equally probable tokens."""
+    model = FakeModel(scripted={(): dict.fromkeys(PROBABILITIES, 0.25)})
+    batch, options = collate_source([SOURCE] * 200), SearchOptions(method="sample", top_p=top_p)
+    found = sample_search(model, batch, options, numbers_B=range(200), max_lengths_B=[1] * 200)
+    assert len({tuple(hypothesis.ids) for hypothesis in found}) == expected
 
 
 def test_log_probs_are_the_model_s_own() -> None:

@@ -42,6 +42,10 @@ def test_mixed_groups_differ_by_seed_but_not_in_number() -> None:
     assert Counter(map(len, one)) == Counter(map(len, two))
 
 
+def test_mixed_groups_do_not_depend_on_the_order_of_the_sizes() -> None:
+    assert mixed_groups(50, {1: 1, 3: 2}, seed="a") == mixed_groups(50, {3: 2, 1: 1}, seed="a")
+
+
 def test_what_fills_no_group_stays_single() -> None:
     assert Counter(map(len, mixed_groups(10, {4: 1.0}, seed=""))) == {4: 2, 1: 2}
 

@@ -36,6 +36,30 @@ def test_only_the_newest_state_is_kept(tmp_path: Path) -> None:
     assert checkpoint.read_values(tmp_path) == {"number": 2}
 
 
+def test_a_state_is_on_disk_before_it_becomes_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files, its own directory and the one that names it, in case the machine loses power."""
+    last, fsync, replace = tmp_path / "last", os.fsync, Path.replace
+    synced: set[int] = set()
+    missing: list[Path] = []
+
+    def note_sync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def note_replace(path: Path, target: Path) -> Path:
+        if target == last / checkpoint.CURRENT:
+            state = last / "state-000001"
+            missing.extend(one for one in (last, state, *state.iterdir()) if one.stat().st_ino not in synced)
+            synced.clear()
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    checkpoint.save_state(last, {"a": torch.zeros(2)}, {"number": 0})
+    assert missing == []
+    assert synced == {last.stat().st_ino}
+
+
 # What a process may die in: before each of these calls, the state on disk must be the old one, whole.
 STEPS = ["mkdir", "_write_synced", "_sync_directory", "write_checked_json"]
 

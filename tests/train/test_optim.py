@@ -87,6 +87,23 @@ def test_decay_spares_vectors(name: str) -> None:
     assert (model.weight < 1.0).all()
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_two_steps_by_hand(name: str) -> None:
+    """Gradients 1 and 0. Means without bias: first 1, then b1 (1 - b1) / (1 - b1^2) = b1 / (1 + b1); squares alike."""
+    settings = {"name": name, "betas": (0.5, 0.25), "eps": 0.3}
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    optimizer = build_optimizer(model, OptimizerConfig.model_validate(settings))
+    set_learning_rate(optimizer, 0.1)
+    positions = []
+    for gradient in (1.0, 0.0):
+        model.weight.grad = torch.full_like(model.weight, gradient)
+        optimizer.step()
+        positions.append(model.weight.item())
+    second = (0.5 / 1.5) / (math.sqrt(0.25 / 1.25) + 0.3)
+    assert positions == pytest.approx([-0.1 / 1.3, -0.1 / 1.3 - 0.1 * second], rel=1e-5)
+
+
 def test_clipping_bounds_the_joint_norm_and_reports_the_one_before() -> None:
     parameters = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))]
     parameters[0].grad, parameters[1].grad = torch.tensor([3.0, 4.0]), torch.tensor([12.0])

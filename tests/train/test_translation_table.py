@@ -6,16 +6,42 @@ import logging
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from seq2seq_attn.data.id_store import IdsInMemory
+from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.model.output.softmax import Softmax
+from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 OUTPUT = "model.output={name: lexicon, options: {num_entries: 3}}"
+
+
+def test_the_table_is_that_of_all_pairs() -> None:
+    """Sentences of one token, each translated in its own way."""
+    sources, targets = [4, 5, 6, 7], [9, 8, 6, 5]
+    found: list[TranslationTable] = []
+
+    class Wanting(Softmax):
+        needs_table = True
+
+        def set_table(self, table: TranslationTable) -> str:
+            found.append(table)
+            return "taken"
+
+    source, target = (IdsInMemory([np.array([i], dtype=np.int32) for i in side]) for side in (sources, targets))
+    pairs = PairStore(source, target)
+    assert set_table(Wanting(3, 10), pairs) == ["taken"]
+    assert set_table(Softmax(3, 10), pairs) == []
+    [table] = found
+    np.testing.assert_array_equal(table.lookup(np.array(sources), np.array(targets)), np.eye(4))
 
 
 def test_a_resumed_and_moved_run_translates_with_its_table(

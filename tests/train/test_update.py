@@ -43,10 +43,12 @@ def batch(indices: Sequence[int]) -> Batch:
     return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices)
 
 
-def make(updater: Updater, batches: Sequence[Batch], update: int = 0, learning_rate: float = 0.1) -> UpdateResult:
+def make(
+    updater: Updater, batches: Sequence[Batch], update: int = 0, learning_rate: float = 0.1, ratio: float = 1.0
+) -> UpdateResult:
     indices = [batch.indices_B.tolist() for batch in batches]
     whole = UpdateBatches(list(batches), indices, sum(batch.num_tokens for batch in batches))
-    return updater.train_step(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=1.0)
+    return updater.train_step(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=ratio)
 
 
 def weights(updater: Updater) -> dict[str, torch.Tensor]:
@@ -107,6 +109,16 @@ def test_an_objective_with_passes_of_its_own_is_left_out_without_a_weight(name: 
     assert set(make(acting, [batch(range(4))]).terms) == {name}
 
 
+def test_an_update_follows_the_teacher_as_often_as_asked() -> None:
+    expected = {
+        ratio: batch_loss(updater().model, batch(range(6)), teacher_forcing_ratio=ratio) for ratio in (0.0, 1.0)
+    }
+    assert expected[0.0].loss_sum.item() != pytest.approx(expected[1.0].loss_sum.item(), rel=1e-4)
+    for ratio, loss in expected.items():
+        result = make(updater(), [batch(range(6))], ratio=ratio)
+        assert result.loss_sum == pytest.approx(loss.loss_sum.item(), rel=1e-5)
+
+
 def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
     plain = make(updater(), [batch(range(6))])
     smooth = make(updater("train.label_smoothing=0.1"), [batch(range(6))])
@@ -131,6 +143,29 @@ def test_a_loss_that_is_not_finite_changes_nothing(factor: float, precision: Pre
     assert all(torch.equal(after[name], before[name]) for name in before)
     assert make(learner, [batch(range(6))], update=1).kind == "applied"
     assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
+
+
+def test_an_infinite_loss_with_a_finite_gradient_changes_nothing() -> None:
+    def shifted(*args: Any, **options: Any) -> Any:
+        loss = batch_loss(*args, **options)
+        return loss._replace(loss_sum=loss.loss_sum + math.inf)
+
+    learner = updater(loss=shifted)
+    before = weights(learner)
+    result = make(learner, [batch(range(6))])
+    assert (result.kind, math.isfinite(result.gradient_norm)) == ("non_finite", True)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
+def test_the_average_follows_more_slowly_as_updates_go_on() -> None:
+    """The decay of the update with the index n is (1 + n) / (10 + n)."""
+    learner, name = updater("train.optimizer.average_decay=0.9"), "output.projection.bias"
+    expected = weights(learner)[name]
+    for update in range(4):
+        make(learner, [batch(range(6))], update)
+        decay = (1 + update) / (10 + update)
+        expected = decay * expected + (1.0 - decay) * weights(learner)[name]
+    torch.testing.assert_close(learner.tensors()[f"average/{name}"], expected)
 
 
 def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None:

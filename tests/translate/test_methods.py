@@ -58,6 +58,13 @@ def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most() -> 
     assert (best.score, second.score) == pytest.approx((expected["a dog runs"], expected["a dog ran"]))
 
 
+def test_minimum_bayes_risk_prefers_similar_samples_to_a_frequent_one() -> None:
+    blank = empty_translation(has_attention=False)
+    similar = ["the brown dog runs in the park", "a brown dog runs in the park", "a brown dog runs in a park"]
+    best, *_, worst = least_risk([replace(blank, text=text) for text in ["Zzz", *similar, "Zzz"]], n_best=4)
+    assert (best.text, worst.text) == (similar[1], "Zzz")
+
+
 def test_a_translator_chooses_among_its_samples(translator: Translator) -> None:
     found = translator.translate(SOURCE, method="mbr", num_samples=6, temperature=2.0)
     samples = translator.translate_n_best(SOURCE, method="sample", n_best=6, temperature=2.0)

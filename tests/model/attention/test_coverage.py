@@ -53,3 +53,14 @@ def test_linguistic_coverage_by_hand(build, encoded, source, queries):
     for query in queries[:2]:
         state = attention.step(query, memory, state).state
     torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 2 / 5, dtype=torch.float64))
+
+
+def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, source, queries):
+    """Scores of 0, so equal weights: a step over five positions adds (1 / 5) / (2 / 1000)."""
+    attention = build("coverage", kind="linguistic")
+    for parameter in attention.parameters():
+        torch.nn.init.zeros_(parameter)
+    torch.nn.init.constant_(attention.fertility_projection.weight, -50.0)
+    memory, state = attention.prepare(encoded._replace(values_BSM=encoded.values_BSM.abs()), source)
+    state = attention.step(queries[0], memory, state).state
+    torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 100.0, dtype=torch.float64))

@@ -82,6 +82,18 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus() -> None:
     assert result.terms["reverse"] == (pytest.approx(reverse_loss.item(), rel=1e-5), num_source)
 
 
+def test_label_smoothing_acts_on_both_models() -> None:
+    learner, batch = updater(AGREEMENT), make_batch(range(6))
+    assert learner.reverse is not None
+    for label_smoothing in (0.0, 0.2):
+        *_, of_reverse = batch_loss(
+            learner.model, batch, label_smoothing=label_smoothing, reverse=learner.reverse
+        ).terms
+        alone = batch_loss(learner.reverse, swapped(batch), label_smoothing=label_smoothing)
+        assert of_reverse.item() == pytest.approx(alone.loss_sum.item(), rel=1e-5)
+    assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
+
+
 def test_accumulated_micro_batches_are_one_big_batch() -> None:
     together, apart = (updater(AGREEMENT, "train.optimizer.clip_norm=null") for _ in range(2))
     one, several = make(together, range(6)), make(apart, [0, 5], [2, 3], [1, 4])

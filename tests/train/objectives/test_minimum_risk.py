@@ -91,6 +91,29 @@ def test_every_pair_is_followed_by_its_samples(model: Seq2Seq) -> None:
     assert rows_of(with_samples(model, batch, 3)) == rows_of(drawn)
 
 
+def test_samples_are_drawn_without_dropout(model: Seq2Seq) -> None:
+    drawn = []
+    for is_training in (True, False):
+        torch.manual_seed(7)
+        drawn.append(rows_of(with_samples(model.train(is_training), collate(SOURCES, TARGETS, range(3)), 4)))
+        assert model.training == is_training
+    assert drawn[0] == drawn[1]
+
+
+def test_the_samples_of_a_pair_are_drawn_independently(model: Seq2Seq) -> None:
+    torch.manual_seed(7)
+    rows = rows_of(with_samples(model, collate(SOURCES, TARGETS, range(3)), 5))
+    for start in range(0, len(rows), 6):
+        assert len({tuple(row) for row in rows[start + 1 : start + 6]}) > 3
+
+
+def test_a_sample_without_an_end_is_twice_as_long_as_its_reference_and_ten_tokens_more(model: Seq2Seq) -> None:
+    with torch.no_grad():
+        model.output.projection.bias[EOS] = -100.0
+    rows = rows_of(with_samples(model, collate(SOURCES, TARGETS, range(3)), 1))
+    assert [len(row) for row in rows[1::2]] == [2 * len(target) + 10 for target in TARGETS]
+
+
 def test_samples_leave_nothing_in_the_cache_of_autocast(model: Seq2Seq) -> None:
     """An inference tensor in it would fail in the backward pass of the update around."""
     is_enabled = []

@@ -68,6 +68,15 @@ def test_entropy_by_hand(pair: Batch) -> None:
     assert entropy.build().count(pair) == 2
 
 
+def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Batch) -> None:
+    small = 1e-8
+    weights_TS = torch.tensor([[1.0 - small, small, 0.0], [0.0, 0.0, 1.0]], requires_grad=True)
+    entropy.build().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair).backward()
+    assert weights_TS.grad is not None
+    assert weights_TS.grad[0, 1].item() == pytest.approx(-math.log(small) - 1.0, rel=1e-5)
+    assert torch.isfinite(weights_TS.grad).all()
+
+
 def test_agreement_by_hand(pair: Batch) -> None:
     # the trace bonus of 2 target and 3 source positions, EOS included
     reverse_ST = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
@@ -146,14 +155,27 @@ def test_r_drop_is_the_divergence_of_two_passes_token_by_token() -> None:
     assert r_drop.build().term(outputs, batch).item() == pytest.approx(expected)
 
 
-def test_two_passes_without_dropout_agree_and_have_the_loss_of_one() -> None:
+def test_r_drop_of_a_token_that_neither_pass_allows_is_nothing() -> None:
+    batch = collate([[5]] * 2, [[]] * 2, range(2))  # EOS alone
+    log_probs_BV = torch.log(torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]))
+    outputs = outputs_of(batch, random_scores(batch))._replace(
+        log_probs_of=lambda chosen_I: log_probs_BV[batch.positions_N[chosen_I]]
+    )
+    expected = 0.5 * ((0.5 - 0.25) * math.log(0.5 / 0.25) + (0.5 - 0.75) * math.log(0.5 / 0.75))
+    assert r_drop.build().term(outputs, batch).item() == pytest.approx(expected)
+
+
+def test_two_passes_without_dropout_agree_and_have_the_loss_and_terms_of_one() -> None:
     rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
     model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     batch = make_batch()
-    plain, twice = batch_loss(model, batch), batch_loss(model, batch, objectives=[r_drop.build()])
+    plain, twice = (
+        batch_loss(model, batch, label_smoothing=0.1, objectives=[*first, coverage.build(), guided.build()])
+        for first in ([], [r_drop.build()])
+    )
     assert twice.terms[0].item() == pytest.approx(0.0, abs=1e-6)
-    assert (twice.loss_sum.item(), twice.num_tokens) == (
-        pytest.approx(plain.loss_sum.item(), rel=1e-5),
-        plain.num_tokens,
+    assert [term.item() for term in twice.terms[1:]] == pytest.approx([term.item() for term in plain.terms], rel=1e-5)
+    assert [twice.loss_sum.item(), twice.nll_sum.item(), twice.num_tokens] == pytest.approx(
+        [plain.loss_sum.item(), plain.nll_sum.item(), plain.num_tokens], rel=1e-5
     )

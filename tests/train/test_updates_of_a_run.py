@@ -1,0 +1,89 @@
+"""What the training loop gives to each update, and what it knows after a resume."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train.distributed import Group
+from seq2seq_attn.train.loop import Parts, train
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.update import Updater, UpdateResult
+from tests.train.conftest import ConfigMaker
+
+
+def test_scheduled_sampling_follows_its_schedule(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    ratios = []
+
+    class Noting(Updater):
+        def train_step(self, *args: Any, teacher_forcing_ratio: float, **settings: Any) -> UpdateResult:
+            ratios.append(teacher_forcing_ratio)
+            return super().train_step(*args, teacher_forcing_ratio=teacher_forcing_ratio, **settings)
+
+    schedule = "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}"
+    train(toy_config(schedule, "train.max_updates=6"), run_dir=tmp_path / "run", parts=Parts(build_updater=Noting))
+    assert ratios == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
+
+
+def test_an_error_after_a_resume_names_the_update_that_was_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    def broken(*args: Any, **options: Any) -> Any:
+        loss = batch_loss(*args, **options)
+        return loss._replace(loss_sum=loss.loss_sum * math.nan)
+
+    run = train(toy_config("train.max_updates=3"), run_dir=tmp_path / "run")
+    parts = Parts(build_updater=partial(Updater, loss=broken))
+    with pytest.raises(UserError, match=r"holds the last good state \(update 3\)"):
+        train(toy_config("train.max_bad_steps=1"), run_dir=run.path, resume=True, parts=parts)
+
+
+def test_a_resume_with_other_threads_or_processes_says_so(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "run")
+    tensors, values = checkpoint.load_state(run.last_dir)
+    for num_threads, num_processes, warnings in [
+        (1, 1, []),
+        (7, 1, ["1 CPU threads in this session, 7 before: the last bits of sums may differ; see train.num_threads"]),
+        (1, 4, ["1 processes in this session, 4 before: dropout masks will differ"]),
+    ]:
+        caplog.clear()
+        changed = {**values, "num_threads": num_threads, "num_processes": num_processes}
+        checkpoint.save_state(run.last_dir, tensors, changed)
+        train(toy_config("train.max_updates=1"), run_dir=run.path, resume=True)
+        assert [message for message in caplog.messages if "before:" in message] == warnings
+
+
+class Begun(Exception):
+    """A training run has its model; no more is needed."""
+
+
+def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
+    toy_config: ConfigMaker, tmp_path: Path
+) -> None:
+    weights, draws = [], []
+
+    def build_updater(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
+        weights.append(torch.cat([parameter.flatten() for parameter in model.parameters()]))
+        draws.append(torch.rand(3).tolist())
+        raise Begun
+
+    class Rank(Group):
+        """One of four, which need not wait for each other here."""
+
+        def broadcast(self, call: Any) -> Any:
+            return call()
+
+    for rank in range(3):
+        parts = Parts(join_group=partial(nullcontext, Rank(rank, 4)), build_updater=build_updater)
+        with pytest.raises(Begun):
+            train(toy_config(), run_dir=tmp_path / "run", parts=parts)
+    assert all(torch.equal(one, weights[0]) for one in weights)
+    assert len({tuple(drawn) for drawn in draws}) == 3
