@@ -252,7 +252,7 @@ class RunDir:
             raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
 
     def _vector_sizes(self) -> list[int | None]:
-        """For each source the numbers of its vectors, or None. A tokenizer of texts is not loaded."""
+        """The dimension of each source's vectors; None for text. A tokenizer of texts is not loaded."""
         sources = self.config().data.sources
         return vector_sizes(self.source_tokenizer()) if VECTORS in sources else [None] * len(sources)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import model_validator
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -44,7 +46,7 @@ class OptimizerConfig(Section):
 
 class ScheduleConfig(Section):
     """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
-    `patience` validations without a better score."""
+    more than `patience` validations in a row without a better score."""
 
     name: Literal["constant", "inverse_sqrt", "cosine", "plateau"] = "constant"
     warmup_updates: NonNegativeInt = 0
@@ -100,7 +102,7 @@ class TrainConfig(Section):
     label_smoothing: Fraction = 0.0
     checkpoint_every_updates: PositiveInt = 500
     log_every_updates: PositiveInt = 50
-    max_bad_steps: PositiveInt = 5
+    max_bad_updates: PositiveInt = 5
     """Consecutive updates with a non-finite loss or gradient that are skipped before training gives up."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
@@ -116,3 +118,12 @@ class TrainConfig(Section):
     schedule: ScheduleConfig = ScheduleConfig()
     teacher_forcing: TeacherForcingConfig = TeacherForcingConfig()
     validation: ValidationConfig = ValidationConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former_name(cls, values: Any) -> Any:
+        """Read `max_bad_updates` under its former name `max_bad_steps`."""
+        if not isinstance(values, dict) or "max_bad_steps" not in values:
+            return values
+        former = values["max_bad_steps"]
+        return {"max_bad_updates": former} | {key: value for key, value in values.items() if key != "max_bad_steps"}

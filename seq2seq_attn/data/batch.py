@@ -1,7 +1,7 @@
 """Batches: padded tensors of sentence pairs.
 
 Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
-tokens, padded to a multiple, L links, F numbers of a vector.
+tokens, padded to a multiple, L links, F dimension of a vector.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Concatenate training pairs, other ones in each epoch (`data.stitch`)."""
+"""Concatenate training pairs, chosen at random anew in each epoch (`data.stitch`)."""
 
 from __future__ import annotations
 

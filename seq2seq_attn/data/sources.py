@@ -71,11 +71,16 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if several sources are not distinct, or if several or one of vectors are combined with settings
-    for a single text."""
+    """Raises UsageError if several sources are not distinct, if several or one of vectors are combined with settings
+    for a single text, or if pairs whose targets are positions are to be joined."""
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
+    if data.stitch and data.tokenizer.target == "positions":
+        raise UsageError(
+            f"data.stitch={shorten(data.stitch)}: joins pairs, and with data.tokenizer.target=positions the targets "
+            "are numbers of the tokens of one source; set data.stitch={}"
+        )
     if data.sources == [VECTORS]:
         given, named, of = f"data.source_language={VECTORS}", "has no words", "a text"
     elif len(data.sources) > 1:

@@ -1,6 +1,6 @@
 """The vectors of a prepared corpus: those of a source, memory-mapped, beside the ids of its sentences.
 
-Shapes: S source positions without EOS, F numbers of a vector.
+Shapes: S source positions without EOS, F dimension of a vector.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def vectors_prefix(directory: Path, split: str) -> Path:
 
 
 def source_of_vectors(tokenizer: Tokenizer) -> tuple[int, int]:
-    """The number of the source that is of vectors, from 0, and the numbers of a vector."""
+    """The number of the source that is of vectors, from 0, and the dimension of its vectors."""
     return next((number, size) for number, size in enumerate(vector_sizes(tokenizer)) if size is not None)
 
 

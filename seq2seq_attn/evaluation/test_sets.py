@@ -50,6 +50,11 @@ def find_sets(
                 f"--stitch {stitch[0]}: joins pairs of one source, a text, and {run.path} reads "
                 f"{config.data.source_name}; leave --stitch out"
             )
+        if stitch and config.data.tokenizer.target == "positions":
+            raise UsageError(
+                f"--stitch {stitch[0]}: joins pairs, and the targets of {run.path} are numbers of the tokens of one "
+                "source; leave --stitch out"
+            )
     sets = _find_sets(runs, configs, splits, source, reference, show_progress)
     return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
 

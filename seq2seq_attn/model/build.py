@@ -34,7 +34,7 @@ def build_model(
     config: ModelConfig, *, num_source_ids: int, num_target_ids: int, vector_sizes: Sequence[int | None] = (None,)
 ) -> Seq2Seq:
     """An initialized model. Draws from the global generator. With several sources each has an encoder of its own;
-    `vector_sizes` has for each source the numbers of its vectors, or None for text.
+    `vector_sizes`: the dimension of each source's vectors; None for text.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
@@ -133,8 +133,8 @@ def _build_output(
         )
     if not attention.is_learned and not any(True for _ in output.parameters()):
         raise UsageError(
-            f"model.output.name={name!r}: has attention weights alone to learn, and those of model.attention.name="
-            f"{config.attention.name!r} are always the same; choose another attention, such as additive"
+            f"model.output.name={name!r}: has no parameters, and model.attention.name={config.attention.name!r} always "
+            "gives the same weights, so there is nothing to learn; choose another attention, such as additive"
         )
     embedding = getattr(encoder, "embedding", None)
     if output.needs_embeddings and not isinstance(embedding, Embedding):

@@ -10,7 +10,7 @@ source.
 W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may be of vectors (Huang et al.
 2016): its encoder embeds these instead of ids.
 
-Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F numbers of a vector.
+Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F dimension of a vector.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from seq2seq_attn.text.vocab import EOS, PAD
 
 
 def source_numbers(ids_BS: Tensor) -> Tensor:
-    """The number of each position's source, from 0: that of EOS tokens before it. Padding has any number."""
+    """The index of the source that each position belongs to: the number of EOS tokens before it. Undefined on
+    padding."""
     is_end_BS = (ids_BS == EOS).long()
     return is_end_BS.cumsum(dim=1) - is_end_BS
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from seq2seq_attn.config import explain_value
 from seq2seq_attn.errors import UsageError, UserError
@@ -160,6 +160,10 @@ def checked_options(
             )
         except ValidationError as error:
             raise UsageError(explain_value(f"{prefix}.{option}", error.errors(include_url=False))) from None
+        except PydanticUserError:  # a type imported for type checkers only
+            raise UsageError(
+                f"{prefix}.{option}: its type {declared} is not known at run time; import it outside of TYPE_CHECKING"
+            ) from None
     for option, one in parameters.items():
         if (
             option not in checked

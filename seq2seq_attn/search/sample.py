@@ -64,9 +64,7 @@ def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Ten
     there is a `top_k` or a `top_p`, otherwise of all in the order of their ids, which needs no sorting."""
     if not options.top_k and options.top_p == 1.0:
         cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
-        total_R1 = cumulative_RV[:, -1:]
-        below_R1 = torch.nextafter(total_R1, torch.zeros_like(total_R1))  # rounding must not pass the last token
-        limit_R1 = torch.minimum(draws_R.unsqueeze(1) * total_R1, below_R1)
+        limit_R1 = draws_R.unsqueeze(1) * cumulative_RV[:, -1:]  # a draw is at most 1 - 2^-53, so this stays below
         return torch.searchsorted(cumulative_RV, limit_R1, right=True)
     ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(dim=1, descending=True, stable=True)
     if options.top_k:

@@ -170,8 +170,8 @@ class Trainer:
             self._loop(reporter)
 
     def _set_start(self) -> list[str]:
-        """Give a new model what it does not begin with at random; lines for the log. The weights of another run come
-        with its word vectors, as training has changed them, and with its lexicon."""
+        """Set what is not initialized at random: the weights of another run, word vectors, a translation table. Returns
+        lines for the log. The other run's weights hold its word vectors, as training changed them, and its table."""
         if notes := set_pretrained(self._updater, self._config, self._prepared):
             return notes
         notes = set_vectors(self._updater, self._config.model, self._prepared)
@@ -223,7 +223,7 @@ class Trainer:
             state.num_bad_in_row += 1
             indices = [index for of_batch in batches.indices for index in of_batch]
             what = reporter.skipped(state, epoch, result, indices)
-            if state.num_bad_in_row >= self._config.train.max_bad_steps:
+            if state.num_bad_in_row >= self._config.train.max_bad_updates:
                 raise self._too_many_skipped(what)
 
     def _after_update(self, reporter: TrainReporter) -> None:

@@ -1,8 +1,8 @@
 """Scheduled sampling: how often a decoder step sees the reference token, as a function of the update.
 
 Bengio, Vinyals, Jaitly and Shazeer (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks",
-section 2.4. Their schedules approach 0 without end; ours are scaled to go from `start` to `end` in `num_updates`, and
-stay there.
+section 2.4. Their exponential and inverse sigmoid schedules approach 0 asymptotically, their linear one stops at a
+floor. Ours go from `start` to `end` in `num_updates`, and stay there.
 """
 
 from __future__ import annotations

@@ -110,7 +110,6 @@ class Translator:
         batch_size: int | None = None,
         unk: Unk = "keep",
         keep_attention: bool = True,
-        n_best: None = None,
         **more: Any,
     ) -> list[Translation]:
         """The best translation of each line, in order. The translation of a blank line is empty.
@@ -130,8 +129,8 @@ class Translator:
         Raises:
             UsageError: a value is not allowed, or `unk="copy"` with a model without such attention.
         """
-        if n_best is not None:
-            raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
+        if "n_best" in more:
+            raise TypeError("translate gives one translation per line; use translate_n_best(texts, n_best=...)")
         options = SearchOptions.given(
             beam_size=beam_size,
             length_penalty=length_penalty,

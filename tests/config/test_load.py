@@ -22,6 +22,12 @@ def write(directory: Path, name: str, text: str) -> str:
     return str(path)
 
 
+def test_the_former_name_of_a_key_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "old.yaml", "extends: base\nname: old\ntrain: {max_bad_steps: 7}\n")
+    assert load_config([path]).train.max_bad_updates == 7
+    assert load_config(["base"], ["train.max_bad_steps=3"]).train.max_bad_updates == 3
+
+
 @pytest.mark.parametrize("name", packaged_config_names())
 def test_packaged_configs_load_and_dump_to_themselves(name: str, tmp_path: Path) -> None:
     config = load_config([name])

@@ -70,6 +70,15 @@ def test_a_message_names_the_key_of_the_configuration(axis, key):
         find_build(axis, "nowhere", ())
 
 
+def test_a_type_that_is_imported_for_type_checkers_only_is_named(folder):
+    build = "def build(*, query_size, memory_size, normalizer, width: Size = 3):\n    pass\n"
+    imports = "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+    write(folder, "typed", f"{imports}    from seq2seq_attn.config import Size\n{build}")
+    import_variants("typed")
+    with pytest.raises(UsageError, match=r"width: its type Size is not known at run time; import it outside of TYPE_C"):
+        attention("typed", width=4)
+
+
 def test_a_module_may_hold_several_variants(folder):
     write(folder, "several", DOT + "from seq2seq_attn.model.attention.bilinear import Bilinear\n")
     import_variants(["several"])

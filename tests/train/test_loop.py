@@ -284,7 +284,7 @@ def broken_losses(is_bad: Callable[[int], bool]) -> Parts:
 
 def test_a_bad_update_is_skipped_and_recorded(toy_config: ConfigMaker, tmp_path: Path) -> None:
     parts = broken_losses(lambda number: number in (4, 5, 12))
-    run = train(toy_config("train.max_bad_steps=3"), run_dir=tmp_path / "run", parts=parts)
+    run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run", parts=parts)
     bad = events(run, "bad_update")
     assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [(4, 1, 0), (4, 2, 0), (10, 1, 1)]
     assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
@@ -299,7 +299,7 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config: 
     message = r"3 updates in a row skipped.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
     parts = broken_losses(lambda number: number >= 5)
     with pytest.raises(UserError, match=message):
-        train(toy_config("train.max_bad_steps=3"), run_dir=run.path, parts=parts)
+        train(toy_config("train.max_bad_updates=3"), run_dir=run.path, parts=parts)
     state = checkpoint.read_values(run.last_dir)["state"]
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in (run.path / "train.log").read_text(encoding="utf-8")

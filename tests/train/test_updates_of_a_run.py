@@ -41,7 +41,7 @@ def test_an_error_after_a_resume_names_the_update_that_was_saved(toy_config: Con
     run = train(toy_config("train.max_updates=3"), run_dir=tmp_path / "run")
     parts = Parts(build_updater=partial(Updater, loss=broken))
     with pytest.raises(UserError, match=r"holds the last good state \(update 3\)"):
-        train(toy_config("train.max_bad_steps=1"), run_dir=run.path, resume=True, parts=parts)
+        train(toy_config("train.max_bad_updates=1"), run_dir=run.path, resume=True, parts=parts)
 
 
 def test_a_resume_with_other_threads_or_processes_says_so(

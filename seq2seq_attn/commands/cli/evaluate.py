@@ -47,7 +47,7 @@ Runs = Annotated[
 ]
 Split = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Part of the runs' corpus; may be repeated.", show_default="its test sets"),
+    typer.Option(metavar="NAME", help="Split of the runs' corpus; may be repeated.", show_default="its test sets"),
 ]
 Source = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
@@ -58,7 +58,7 @@ MergeBelow = Annotated[
 ]
 ReuseHypotheses = Annotated[
     bool,
-    typer.Option("--reuse-hypotheses", help="Take saved translations if the same model made them in the same way."),
+    typer.Option("--reuse-hypotheses", help="Reuse saved translations of the same model and settings."),
 ]
 Ensemble = Annotated[
     bool, typer.Option("--ensemble", help="Also score all runs as one model: the mean of their probabilities.")
@@ -70,14 +70,16 @@ Full = Annotated[bool, typer.Option("--full", help="Show every measure and test 
 Json = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Where all numbers go; translations then lie beside it.", show_default="in the run"
+        metavar="FILE",
+        help="JSON file for all scores; translations lie beside it.",
+        show_default="in the run",
     ),
 ]
 Report = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.md|.html",
-        help="Where the page to read goes; .html holds sentences and attention too.",
+        help="Report file; .html also shows sentences and attention.",
         show_default="in the run",
     ),
 ]

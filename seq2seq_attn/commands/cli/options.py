@@ -172,7 +172,7 @@ Attention = Annotated[
     Path | None,
     typer.Option(metavar="FILE.png|.svg|.pdf|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
 ]
-Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to compute.", show_default="auto")]
+Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Device to run on.", show_default="auto")]
 BeamSize = Annotated[
     int | None,
     typer.Option(
@@ -198,7 +198,7 @@ MaxLengthRatio = Annotated[
     typer.Option(
         max=MAX_LENGTH_RATIO,
         metavar="R",
-        help="At most R target tokens per source token, plus a few.",
+        help="At most R target tokens per source token, plus search.max_length_extra.",
         show_default="the run's",
     ),
 ]
@@ -213,13 +213,11 @@ BatchSize = Annotated[
 ]
 TranslationPrecision = Annotated[
     str | None,
-    typer.Option(
-        "--precision", metavar="auto|fp32|bf16|int8", help="Arithmetic of the model.", show_default="auto: fp32"
-    ),
+    typer.Option("--precision", metavar="auto|fp32|bf16|int8", help="Numeric precision.", show_default="auto: fp32"),
 ]
 TrainingPrecision = Annotated[
     str | None,
-    typer.Option("--precision", metavar="auto|fp32|bf16|fp16", help="Arithmetic of the model.", show_default="auto"),
+    typer.Option("--precision", metavar="auto|fp32|bf16|fp16", help="Numeric precision.", show_default="auto"),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 

@@ -16,9 +16,7 @@ Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source senten
 Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
 Run = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="RUN", help="Run directory, just one.", show_default="the run that finished last", callback=check_runs
-    ),
+    typer.Option(metavar="RUN", help="Run directory.", show_default="the run that finished last", callback=check_runs),
 ]
 Links = Annotated[
     Path | None,

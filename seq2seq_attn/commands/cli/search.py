@@ -30,9 +30,9 @@ CoveragePenalty = Annotated[
 ]
 NoRepeatNgram = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="No sequence of N tokens occurs twice; 0: off.", show_default="the run's"),
+    typer.Option(min=0, metavar="N", help="Never repeat an N-gram of tokens; 0: off.", show_default="the run's"),
 ]
-Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="What every translation begins with.")]
+Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="Text that every translation starts with.")]
 SearchMethod = Annotated[
     Method,
     typer.Option(

@@ -75,7 +75,7 @@ def num_sources(tokenizer: Tokenizer) -> int:
 
 
 def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
-    """For each source the numbers of its vectors; None for text."""
+    """The dimension of each source's vectors; None for text."""
     parts = tokenizer.parts if isinstance(tokenizer, SeveralTokenizer) else [tokenizer]
     return [part.size if isinstance(part, VectorsTokenizer) else None for part in parts]
 

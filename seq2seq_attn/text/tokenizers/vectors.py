@@ -28,7 +28,7 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 
 FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
-"""numbers of a vector"""
+"""of a vector"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
 _DAMAGED = (
     *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
@@ -62,7 +62,7 @@ class VectorsTokenizer:
     name = VECTORS
 
     def __init__(self, size: int) -> None:
-        """`size`: F, the numbers of a vector. Raises ValueError for another value than 1 to `MAX_SIZE`."""
+        """`size`: F, the dimension of a vector. Raises ValueError for another value than 1 to `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
         self.size = size

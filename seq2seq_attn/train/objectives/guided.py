@@ -7,7 +7,8 @@ a_ts is the weight of source position s at target position t (alpha in the paper
 each target position. Positions without a link, EOS among them, are left to the model. The mean is over linked target
 positions.
 
-A weight that is exactly 0, as `sparsemax` and `entmax15` give, has no gradient: such a link teaches nothing.
+A weight that is exactly 0 has no gradient: such a link teaches nothing. `sparsemax` and `entmax15` give such weights,
+and `hard` (`straight_through`) at all positions but the drawn one.
 """
 
 from __future__ import annotations
