@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -52,6 +53,7 @@ def multiplies_bf16(device: torch.device) -> bool:
     return cpu_multiplies_bf16()
 
 
+@cache
 def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether the CPU has bf16 instructions; False if the system does not tell."""
     try:

@@ -35,7 +35,7 @@ from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
-from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
 """size of the table over the vocabulary, 256 MiB; with larger vocabularies, embeddings are projected at each step"""
@@ -256,8 +256,8 @@ def _split(decoder: Bahdanau, score: Score) -> _Parts:
 
 
 def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
-    """Autocast for everything except prepared products, mainly the encoder. With int8 it is bf16 if the CPU has it."""
-    has_bf16 = precision == "int8" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+    """Autocast for everything except prepared products, mainly the encoder. With int8 it is bf16 where that is fast."""
+    has_bf16 = precision == "int8" and multiplies_bf16(device)
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16" or has_bf16)
 
 
