@@ -129,8 +129,8 @@ class Translator:
         Raises:
             UsageError: a value is not allowed, or `unk="copy"` with a model without such attention.
         """
-        if "n_best" in more:
-            raise TypeError("translate gives one translation per line; use translate_n_best(texts, n_best=...)")
+        if n_best := more.get("n_best"):
+            raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
         options = SearchOptions.given(
             beam_size=beam_size,
             length_penalty=length_penalty,

@@ -374,11 +374,6 @@ def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any]
         translator.translate(["x"], **choices)
 
 
-def test_translate_gives_one_translation_of_each_line(translator: Translator) -> None:
-    with pytest.raises(TypeError, match="one translation per line"):
-        translator.translate(["x"], n_best=2)
-
-
 def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
     with pytest.raises(UsageError, match="n_best=4: expected 1 to the beam size, which is 3"):
         translator.translate_n_best(["x"], n_best=4)
