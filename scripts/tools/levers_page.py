@@ -30,9 +30,9 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines = ["## Settings tried", ""]
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
-        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or `{base['config']}` with the "
-        "settings that it names; do not compare rows of different languages. Track A trains on the 29,000 pairs alone; "
-        "track B also on captions of Multi30k's task 2: do not compare it with track A. SD is the standard deviation "
+        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or one with the settings that it "
+        f"names (`{base['config']}` where none is named); do not compare rows of different languages. Track A trains on "
+        "the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD is the standard deviation "
         "over seeds. The gain is over the mean of n runs of another row, with the p of the paired bootstrap. "
         "Subword sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean "
         "over seeds, on machines that did other work too.",
@@ -88,11 +88,15 @@ def is_packaged(record: Record) -> bool:
 
 
 def _label(record: Record, base: Record) -> str:
-    """A configuration's name, or what differs from the baseline."""
+    """A configuration's name, if it is not the baseline, and what differs from it."""
     if is_packaged(record):
         return f"`{record['config']}`"
-    changed = difference(base["settings"], record["settings"])
-    return ", ".join(f"`{key}={_shown(value)}`" for key, value in changed.items()) or f"`{base['config']}`"
+    name, named = record["config"].partition("+")[0], []  # without the names of overlays
+    reference = base["settings"]
+    if name != base["config"] and name in packaged_config_names():
+        reference, named = settings_of(load_config([name])), [f"`{name}`"]
+    changed = difference(reference, record["settings"])
+    return ", ".join([*named, *(f"`{key}={_shown(value)}`" for key, value in changed.items())]) or f"`{name}`"
 
 
 def _shown(value: Any) -> str:
