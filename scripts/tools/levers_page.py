@@ -31,11 +31,11 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
         f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or one with the settings that it "
-        f"names (`{base['config']}` where none is named); do not compare rows of different languages. Track A trains on "
-        "the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD is the standard deviation "
-        "over seeds. The gain is over the mean of n runs of another row, with the p of the paired bootstrap. "
-        "Subword sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean "
-        "over seeds, on machines that did other work too.",
+        f"names (`{base['config']}` where none is named); do not compare rows of different languages. Track A trains "
+        "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD "
+        "is the standard deviation over seeds. The gain is over the mean of n runs of another row, with the p of the "
+        "paired bootstrap. Subword sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are "
+        "wall time, the mean over seeds, on machines that did other work too.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
