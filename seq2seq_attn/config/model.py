@@ -34,7 +34,8 @@ class EmbeddingConfig(Section):
 
 class EncoderConfig(Section):
     """The encoder; `name` is a file of `model/encoder/`, or `bigru`, `bilstm`, `reversed_gru`, which say its cell too.
-    `hidden_size` is that of one direction; `cell` is a file of `model/cell/`; `options` are that variant's own."""
+    `hidden_size` is that of one direction; `cell`, which has no options, is a file of `model/cell/`; `options` are the
+    encoder's own."""
 
     name: str = "bigru"
     cell: str = "gru"

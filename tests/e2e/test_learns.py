@@ -15,7 +15,7 @@ from seq2seq_attn.train.loss import batch_loss
 NUM_TYPES = 10
 # uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never goes back, while the
 # target begins with the source's end: they learn this more slowly. self_history is at 1.0
-# most of the time, but its loss jumps at this constant learning rate (see its docstring): 0.70 was seen at the end once
+# most of the time, but its loss jumps at this constant learning rate: 0.70 was seen at the end once
 WANTED = {"uniform": 0.5, "fixed": 0.7, "initial": 0.7, "monotonic": 0.7, "self_history": 0.6}
 TASKS = {
     "attention": lambda name: {"attention": {"name": name}},
