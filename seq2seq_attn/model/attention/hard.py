@@ -36,15 +36,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import (
-    Attended,
-    Attention,
-    Draw,
-    Keys,
-    Normalizer,
-    Stateless,
-    attend,
-)
+from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 Estimator = Literal["straight_through", "reinforce"]

@@ -15,14 +15,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import (
-    Attended,
-    Attention,
-    Keys,
-    Normalizer,
-    Stateless,
-    attend,
-)
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 

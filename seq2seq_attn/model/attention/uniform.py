@@ -10,14 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import (
-    Attended,
-    Attention,
-    Normalizer,
-    SameContext,
-    Stateless,
-    attend,
-)
+from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
