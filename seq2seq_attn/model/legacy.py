@@ -15,7 +15,6 @@ _RENAMED = {
     r"decoder\.embedding\.weight": "embedding.weight",
     r"decoder\.output\.(weight|bias)": r"output.projection.\1",
     r"decoder\.bridge\.(weight|bias)": r"decoder.bridge.projection.\1",
-    r"decoder\.attentional\.weight": "decoder.readout.projection.weight",
     r"decoder\.readout\.(weight|bias)": r"decoder.readout.projection.\1",
     r"decoder\.embedding_projection\.weight": "decoder.cell.input_weights.0",
     r"decoder\.embedding_projection\.bias": "decoder.cell.input_bias_P",

@@ -48,7 +48,7 @@ def test_luong_asks_with_the_current_state(make_model, embedded, feeds):
     asked = decoder.attention.step(state.hidden_BH, memory.attention, steps[0].state.attention)
     torch.testing.assert_close(steps[1].weights_BS, asked.weights_BS)
     joined = torch.cat([asked.context_BM, state.hidden_BH], dim=1)
-    torch.testing.assert_close(steps[1].features_BF, torch.tanh(decoder.readout.projection(joined)))
+    torch.testing.assert_close(steps[1].features_BF, torch.tanh(decoder.attentional(joined)))
 
 
 def test_conditional_attends_between_its_cells(make_model, embedded):

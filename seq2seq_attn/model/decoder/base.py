@@ -73,8 +73,8 @@ class State(NamedTuple):
 
 
 class Decoder(nn.Module, ABC):
-    """`attention` is queried at every step; `feature_size` is the width F of the features. A decoder whose features are
-    a function of state, context and embedding alone names that module `readout`: the output `marginal` calls it with
+    """`attention` is queried at every step; `feature_size` is the width F of the features. Where the features are
+    a function of state, context and embedding alone, `readout` is that function: the output `marginal` calls it with
     each source value as the context."""
 
     def __init__(self, attention: Attention, feature_size: int) -> None:

@@ -33,33 +33,25 @@ class State(NamedTuple):
     """h~_{t-1}, 0 before the first step; of size 0 without input feeding"""
 
 
-class AttentionalState(nn.Module):
-    """h~_t. It does not see the embedding."""
-
-    def __init__(self, hidden_size: int, context_size: int, size: int, dropout: float) -> None:
-        super().__init__()
-        self.projection = nn.Linear(context_size + hidden_size, size, bias=False)
-        self.size = size
-        self.dropout = Dropout(dropout)
-
-    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """States [..., H] and contexts [..., M] to features [..., F]."""
-        joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
-        features: Tensor = self.dropout(torch.tanh(self.projection(joined)))
-        return features
-
-
 class Luong(Decoder):
-    """Query h_t, one cell, an attentional state."""
+    """Query h_t, one cell, an attentional state of `readout_size`."""
 
     def __init__(
-        self, cell: Cell, attention: Attention, readout: AttentionalState, *, memory_size: int, has_input_feeding: bool
+        self,
+        cell: Cell,
+        attention: Attention,
+        *,
+        memory_size: int,
+        readout_size: int,
+        dropout: float,
+        has_input_feeding: bool,
     ) -> None:
-        super().__init__(attention, readout.size)
+        super().__init__(attention, readout_size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
         self.cell = cell
-        self.readout = readout
-        self.num_fed = readout.size if has_input_feeding else 0
+        self.attentional = nn.Linear(attention.context_size + cell.hidden_size, readout_size, bias=False)
+        self.dropout = Dropout(dropout)
+        self.num_fed = readout_size if has_input_feeding else 0
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         """See `Decoder.prepare`."""
@@ -80,6 +72,12 @@ class Luong(Decoder):
         return StepOutput(
             attentional_BF, hidden_BH, context_BM, embedded_BE, weights_BS, next_state, extra=attended.extra
         )
+
+    def readout(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """h~_t [..., F]. It does not see the embedding."""
+        joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
+        attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))
+        return attentional
 
 
 def build(
@@ -106,5 +104,11 @@ def build(
         dropout=dropout,
         is_residual=residual,
     )
-    readout = AttentionalState(hidden_size, attention.context_size, size, dropout)
-    return Luong(cell, attention, readout, memory_size=memory_size, has_input_feeding=input_feeding)
+    return Luong(
+        cell,
+        attention,
+        memory_size=memory_size,
+        readout_size=size,
+        dropout=dropout,
+        has_input_feeding=input_feeding,
+    )

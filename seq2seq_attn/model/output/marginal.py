@@ -123,7 +123,7 @@ def build(
     """
     if readout is None:
         raise UsageError(
-            "model.output.name='marginal': reads out each source value by itself, and this decoder has no module "
+            "model.output.name='marginal': reads out each source value by itself, and this decoder has no "
             "`readout`; choose another output, such as softmax"
         )
     if context_size != memory_size:
