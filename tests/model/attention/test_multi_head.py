@@ -23,6 +23,7 @@ def test_heads_attend_on_their_own(build, encoded, source, queries, score):
         contexts.append(weights[-1] @ attention.value_projection(encoded.values_BSM[0])[:, columns])
     torch.testing.assert_close(attended.context_BM[0], torch.cat(contexts))
     torch.testing.assert_close(attended.weights_BS[0], (weights[0] + weights[1]) / 2)
+    torch.testing.assert_close(attended.extra.weights_BNS[0], torch.stack(weights))
 
 
 def test_heads_that_do_not_fit_are_refused(build):
