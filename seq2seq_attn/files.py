@@ -95,10 +95,10 @@ def file_identity(path: Path) -> object:
     """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
     input and output) the path; for a file that does not exist, the resolved path."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return Path(os.path.realpath(path))
-    return regular_identity(found) or path
+    return regular_identity(status) or path
 
 
 def regular_identity(status: os.stat_result) -> tuple[int, int] | None:

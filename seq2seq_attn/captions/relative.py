@@ -18,21 +18,21 @@ def tense_of(mode: Mode) -> Tense:
 
 def phrases_of(clause: Clause) -> list[NounPhrase]:
     """The noun phrases of a clause, those that a relative pronoun or a fronted clause replaces left out."""
-    found: list[NounPhrase] = []
+    phrases: list[NounPhrase] = []
     if clause.gap != "subject":
-        found.append(clause.subject)
+        phrases.append(clause.subject)
     if clause.accusative is not None and clause.gap != "accusative":
-        found.append(clause.accusative)
+        phrases.append(clause.accusative)
     if clause.dative is not None and clause.gap != "dative":
-        found.append(clause.dative)
+        phrases.append(clause.dative)
     for role, part in (
         ("prepositional", clause.prepositional),
         ("direction", clause.direction),
         ("place", clause.place),
     ):
         if isinstance(part, PrepositionalPhrase) and clause.gap != role:
-            found.append(part.phrase)
-    return [phrase for phrase in found if phrase.determiner != "pronoun"]
+            phrases.append(part.phrase)
+    return [phrase for phrase in phrases if phrase.determiner != "pronoun"]
 
 
 def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:

@@ -62,18 +62,18 @@ def compare(
     """
     config_names = with_default(config_names)
     planned = plan_runs(config_names, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
-    for one in planned:
-        check_config(one.config)
-        one.is_finished()
+    for planned_run in planned:
+        check_config(planned_run.config)
+        planned_run.is_finished()
     prepare_corpora(planned, show_progress=sys.stderr.isatty())
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
-    finished = [one for one in planned if one not in failed]
+    finished = [planned_run for planned_run in planned if planned_run not in failed]
     page = planned[0].run.path.parent / "report.html"
     if finished:
         _evaluate(finished, ReportFiles(page.with_suffix(".json"), page))
     if failed:
-        logs = ", ".join(str(one.log_path) for one in failed)
+        logs = ", ".join(str(planned_run.log_path) for planned_run in failed)
         raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")
     return page
 
@@ -84,7 +84,9 @@ def _evaluate(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
     if splits:
         log.info("this corpus has no test set: comparing on the validation set")
     decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
-    report = evaluate(EvaluationRequest([one.run.path for one in finished], splits, decoding=decoding, files=files))
+    report = evaluate(
+        EvaluationRequest([planned_run.run.path for planned_run in finished], splits, decoding=decoding, files=files)
+    )
     log.info("%s", report.summary)
 
 
@@ -114,7 +116,7 @@ class Variation:
             raise UsageError(
                 f"--vary {text}: not a setting of an arm; {'use --seeds' if key == 'seed' else 'vary another'}"
             )
-        named = [one for one in all_keys() if one.endswith(f".{key}.name")]
+        named = [full_key for full_key in all_keys() if full_key.endswith(f".{key}.name")]
         if "." not in key and len(named) == 1:
             return cls(named[0], tuple(values))
         if "." not in key:
@@ -147,13 +149,16 @@ def plan_runs(
     base = load_config(config_names, settings)
     folder = output or RUNS_DIR / f"compare-{base.name.replace('/', '-')}"
     arms: dict[str, tuple[str, ...]] = {}
-    for values in itertools.product(*(one.values for one in variations)):
+    for values in itertools.product(*(variation.values for variation in variations)):
         chosen = list(zip(variations, values, strict=True))
-        label = "+".join(one.label(value) for one, value in chosen) or base.name.replace("/", "-")
+        label = "+".join(variation.label(value) for variation, value in chosen) or base.name.replace("/", "-")
         if label in arms:
             raise UsageError(f"--vary: two arms are named {label}; give each value once")
         name = json.dumps("+".join([base.name, label]) if chosen else base.name)
-        arms[label] = (*(f"{one.key}={json.dumps(value, default=str)}" for one, value in chosen), f"name={name}")
+        arms[label] = (
+            *(f"{variation.key}={json.dumps(value, default=str)}" for variation, value in chosen),
+            f"name={name}",
+        )
     planned = []
     for seed, (label, own) in itertools.product(seeds, arms.items()):
         run = RunDir(folder / f"{label}-s{seed}")
@@ -170,8 +175,8 @@ def parse_seeds(text: str) -> list[int]:
     """
     seeds: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < first + MAX_SEEDS:
             raise UsageError(f"--seeds {text}: expected numbers such as 1-3 or 1,2,5")
         seeds += range(first, last + 1)
@@ -180,8 +185,8 @@ def parse_seeds(text: str) -> list[int]:
 
 def _check_different(arms: Sequence[PlannedRun]) -> None:
     seen: dict[str, PlannedRun] = {}
-    for one in arms:
-        former = seen.setdefault(json.dumps(trained_settings(one.config), sort_keys=True), one)
-        if former is not one:
-            names = " and ".join(arm.config.name for arm in (former, one))
+    for arm in arms:
+        former = seen.setdefault(json.dumps(trained_settings(arm.config), sort_keys=True), arm)
+        if former is not arm:
+            names = f"{former.config.name} and {arm.config.name}"
             raise UsageError(f"--vary: {names} train the same; vary a setting that decides what is trained")

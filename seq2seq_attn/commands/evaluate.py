@@ -94,7 +94,7 @@ def evaluate(request: EvaluationRequest) -> Report:
     )
     systems = _systems(request, files, run_dirs, configs, names)
     evaluated = list(systems.values())
-    hypotheses = {name: [run.translate(one) for one in sets] for name, run in systems.items()}
+    hypotheses = {name: [run.translate(test_set) for test_set in sets] for name, run in systems.items()}
     data = configs[0].data  # the name of a file of vectors has no length
     settings = replace(request.settings, length_of="reference") if VECTORS in data.sources else request.settings
     languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
@@ -136,7 +136,7 @@ def score_files(
     if not hypotheses:
         raise UsageError("no hypotheses to score: name at least one file")
     files.check([*hypotheses, reference, *([source] if source is not None else [])])
-    one = set_of_files(source, reference)
+    test_set = set_of_files(source, reference)
     if source is None:
         settings = replace(settings, length_of="reference")
     if arms and len(arms) != len(hypotheses):
@@ -144,15 +144,15 @@ def score_files(
     names = path_names(hypotheses)
     lines = [[read_lines(path)] for path in hypotheses]
     report = build_report(
-        [one],
+        [test_set],
         dict(zip(names, lines, strict=True)),
         [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
         languages=GERMAN_TO_ENGLISH,
         settings=settings,
         arms=named_arms(arms),
-        analyses=_analyze([one], [(None, of_system) for of_system in lines], GERMAN_TO_ENGLISH),
+        analyses=_analyze([test_set], [(None, of_system) for of_system in lines], GERMAN_TO_ENGLISH),
     )
-    _write(files, report, [one], [RunTexts(of_system) for of_system in lines])
+    _write(files, report, [test_set], [RunTexts(of_system) for of_system in lines])
     return report
 
 
@@ -163,8 +163,8 @@ def _analyze(
 ) -> list[list[AttentionAnalysis]]:
     """The attention analysis of each run on each set; of saved files, from their texts alone."""
     analyses: list[list[AttentionAnalysis]] = [[] for _ in of_runs]
-    for index, one in enumerate(sets):
-        analyzer = AttentionAnalyzer(one, languages)
+    for index, test_set in enumerate(sets):
+        analyzer = AttentionAnalyzer(test_set, languages)
         for of_run, (run, hypotheses) in zip(analyses, of_runs, strict=True):
             lines = hypotheses[index]
             of_run.append(analyzer.analyze(lines) if run is None else run.analyze(analyzer, lines))

@@ -51,11 +51,11 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
     given = {"train": text.train, "valid": text.valid, "test": text.test}
     specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in given.items() if value}
     *source_languages, target = _languages(specs["train"], text, config)
-    found = [find_text(spec, *source_languages, target) for spec in specs.values()]
+    texts = [find_text(spec, *source_languages, target) for spec in specs.values()]
     config_names = list(config_names)
     fallback: list[str] = []
-    if not any("name" in read_config(one) for one in config_names):
-        config_names.insert(0, _suitable_config(found[0]))
+    if not any("name" in read_config(name) for name in config_names):
+        config_names.insert(0, _suitable_config(texts[0]))
         fallback = _settings(_tokenizer_for(load_config(config_names), *source_languages, target))
     head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
@@ -85,12 +85,12 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
     chosen = config.data.model_fields_set
     source = text.source_language or (config.data.source_language if "source_language" in chosen else None)
     target = text.target_language or (config.data.target_language if "target_language" in chosen else None)
-    found = find_languages(train, source, target)
+    languages = find_languages(train, source, target)
     if None in (source, target):
         log.info(
-            "languages: %s -> %s, from the training text; change with --source-language, --target-language", *found
+            "languages: %s -> %s, from the training text; change with --source-language, --target-language", *languages
         )
-    return found
+    return languages
 
 
 def _suitable_config(text: Text) -> str:

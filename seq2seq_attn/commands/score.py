@@ -178,10 +178,10 @@ class _Summary:
 def _report_links(gold: GoldAttention) -> None:
     scores = gold.scores()
     for shift, assumption in _SHIFTED.items():
-        found = scores[shift]
-        if math.isnan(found.mass):  # shifted, no link is left
+        alignment_score = scores[shift]
+        if math.isnan(alignment_score.mass):  # shifted, no link is left
             continue
-        rates = (found.error_rate, found.precision, found.recall, found.mass)
+        rates = (alignment_score.error_rate, alignment_score.precision, alignment_score.recall, alignment_score.mass)
         log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
 
 

@@ -103,22 +103,22 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
         UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
     """
     hashes: dict[str, str] = {}
-    for one in planned:
-        data = one.config.data.model_dump_json()
+    for planned_run in planned:
+        data = planned_run.config.data.model_dump_json()
         if data not in hashes:
-            hashes[data] = prepare_corpus(one.config, show_progress=show_progress).meta["hash"]
-        one.check_corpus(hashes[data])
+            hashes[data] = prepare_corpus(planned_run.config, show_progress=show_progress).meta["hash"]
+        planned_run.check_corpus(hashes[data])
 
 
 def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, Any]]:
     """The settings, including the seed, in which a run differs from the plan: maps each key to both values."""
     values = [{**trained_settings(config), "seed": config.seed} for config in (there, planned)]
     if planned.search.max_length_ratio is None:  # the run holds the value that training chose
-        for one in values:
-            one.pop("search.max_length_ratio", None)
-    keys = dict.fromkeys(key for one in values for key in one)
-    found = {key: (values[0].get(key), values[1].get(key)) for key in keys}
-    return {key: pair for key, pair in found.items() if pair[0] != pair[1]}
+        for settings in values:
+            settings.pop("search.max_length_ratio", None)
+    keys = dict.fromkeys(key for settings in values for key in settings)
+    pairs = {key: (values[0].get(key), values[1].get(key)) for key in keys}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
@@ -128,7 +128,7 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
     Raises:
         UsageError: as `PlannedRun.is_finished`, before any training.
     """
-    waiting = deque(one for one in planned if not one.is_finished())
+    waiting = deque(planned_run for planned_run in planned if not planned_run.is_finished())
     num_runs, num_ended = len(planned), len(planned) - len(waiting)
     log.info("runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once)
     running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
@@ -136,15 +136,15 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
-                one = waiting.popleft()
-                running[_start(one)] = one, time.monotonic()
+                planned_run = waiting.popleft()
+                running[_start(planned_run)] = planned_run, time.monotonic()
             for process in [process for process in running if process.poll() is not None]:
-                one, began_at = running.pop(process)
+                planned_run, began_at = running.pop(process)
                 num_ended += 1
                 if process.returncode:
-                    failed.append(one)
-                said = _how_it_ended(one, process.returncode, time.monotonic() - began_at)
-                log.info("%d of %d: %s: %s", num_ended, num_runs, one.run.path.name, said)
+                    failed.append(planned_run)
+                said = _how_it_ended(planned_run, process.returncode, time.monotonic() - began_at)
+                log.info("%d of %d: %s: %s", num_ended, num_runs, planned_run.run.path.name, said)
             time.sleep(_POLL_S)
     finally:
         _stop(list(running))

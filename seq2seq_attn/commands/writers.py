@@ -135,13 +135,13 @@ class NpzWriter:
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
-        found = _attention_map(number, translations[0])
-        if found is None:
+        attention = _attention_map(number, translations[0])
+        if attention is None:
             return
         arrays = {
-            "attention": found.weights_TS,
-            "source_tokens": np.array(found.source_tokens, dtype=np.str_),
-            "target_tokens": np.array(found.target_tokens, dtype=np.str_),
+            "attention": attention.weights_TS,
+            "source_tokens": np.array(attention.source_tokens, dtype=np.str_),
+            "target_tokens": np.array(attention.target_tokens, dtype=np.str_),
         }
         for name, array in arrays.items():
             with self._archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
@@ -164,12 +164,12 @@ class HeatMapWriter:
         """See `Writer`."""
         if self._is_full:
             return
-        found = _attention_map(number, translations[0])
-        if found is not None and len(self._maps) == MAX_HEAT_MAPS:
+        attention = _attention_map(number, translations[0])
+        if attention is not None and len(self._maps) == MAX_HEAT_MAPS:
             self._is_full = True
             log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_HEAT_MAPS)
-        elif found is not None:
-            self._maps.append(found)
+        elif attention is not None:
+            self._maps.append(attention)
             self._titles.append(line)
 
     def flush(self) -> None:
@@ -200,12 +200,12 @@ class PageWriter:
         if self._is_full:
             return
         best = translations[0]
-        found = _attention_map(number, best)
-        if found is not None and len(self._lines) == MAX_PAGE_LINES:
+        attention = _attention_map(number, best)
+        if attention is not None and len(self._lines) == MAX_PAGE_LINES:
             self._is_full = True
             log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_PAGE_LINES)
-        elif found is not None:
-            self._lines.append(TranslatedLine(number + 1, best.text, pack_map(found)))
+        elif attention is not None:
+            self._lines.append(TranslatedLine(number + 1, best.text, pack_map(attention)))
 
     def flush(self) -> None:
         """No effect: the page is written at the end."""

@@ -120,10 +120,10 @@ def _expected(problem: Mapping[str, Any]) -> str:
 
 def _by_key(error: ValidationError) -> dict[str, list[Mapping[str, Any]]]:
     """The mistakes by dotted key, without the type that pydantic appends where several are allowed."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_key: dict[str, list[Mapping[str, Any]]] = {}
     for problem in error.errors(include_url=False):
-        found.setdefault(_dotted(problem["loc"]), []).append(problem)
-    return found
+        by_key.setdefault(_dotted(problem["loc"]), []).append(problem)
+    return by_key
 
 
 def _dotted(parts: tuple[int | str, ...]) -> str:

@@ -27,9 +27,9 @@ class EmbeddingConfig(Section):
 
     def files(self) -> dict[Literal["source", "target"], Path]:
         """The file of each side that has one."""
-        found: dict[Literal["source", "target"], Path | None]
-        found = {"source": self.source_vectors, "target": self.target_vectors}
-        return {side: path for side, path in found.items() if path is not None}
+        paths: dict[Literal["source", "target"], Path | None]
+        paths = {"source": self.source_vectors, "target": self.target_vectors}
+        return {side: path for side, path in paths.items() if path is not None}
 
 
 class EncoderConfig(Section):

@@ -128,7 +128,7 @@ def collate_source(
     if surfaces is None:
         surfaces = [[UNK] * len(sequence) for sequence in sequences]
     lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
-    ids_BS, surface_ids_BS = (torch.from_numpy(_padded(one)) for one in (sequences, surfaces))
+    ids_BS, surface_ids_BS = (torch.from_numpy(_padded(ids)) for ids in (sequences, surfaces))
     if vectors is None:
         return SourceBatch(ids_BS, lengths, surface_ids_BS)
     vectors_BSF = np.zeros((*ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
@@ -167,7 +167,7 @@ def collate(
     real = np.flatnonzero(flat_out != PAD)
     filler = (0, -len(real) % ROW_MULTIPLE)
     return Batch(
-        source=collate_source(source, None if surfaces is None else [one.source for one in surfaces], vectors),
+        source=collate_source(source, None if surfaces is None else [surface.source for surface in surfaces], vectors),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
         tgt_surface_BT=torch.from_numpy(tgt_surface_BT),

@@ -130,16 +130,16 @@ def write_pharaoh_links(
     while block := list(islice(pairs, _PAIRS_AT_ONCE)):
         texts = [source for _, source, _ in block], [target for _, _, target in block]
         tokens = [tokenizer.tokenize_many(of_side) for tokenizer, of_side in zip(tokenizers, texts, strict=True)]
-        found = []
+        token_links = []
         for ((number, line), *texts_of_pair), *tokens_of_pair in zip(block, *tokens, strict=True):
             words_of_pair = [words(text) for text in texts_of_pair]
             links = parse_links(path, number, line, *map(len, words_of_pair))
             try:
-                found.append(links_between_tokens(links, *words_of_pair, *tokens_of_pair))
+                token_links.append(links_between_tokens(links, *words_of_pair, *tokens_of_pair))
             except ValueError:  # a tokenizer that drops or replaces characters
-                found.append([])
+                token_links.append([])
                 num_unlike += 1
-        num_links += write_links(writer, found)
+        num_links += write_links(writer, token_links)
     writer.finish()
     without = (
         f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""

@@ -115,16 +115,16 @@ class PairStore:
         targets = [np.concatenate([self._target[index] for index in group]) for group in groups]
         firsts = [group[0] for group in groups]
         links = [self._joined_links(group) for group in groups] if self.has_links else None
-        found, store = self._spellings, self._vectors
+        spellings, store = self._spellings, self._vectors
         vectors = None if store is None else [store.joined(group, self._source) for group in groups]
-        if found is None:
+        if spellings is None:
             return collate(sources, targets, firsts, links, vectors=vectors)
         surfaces = [
-            surface_of(found.on_target_side(source), target, found.num_target_ids)
+            surface_of(spellings.on_target_side(source), target, spellings.num_target_ids)
             for source, target in zip(sources, targets, strict=True)
         ]
-        sources = [_known(source, found.num_source_ids) for source in sources]
-        targets = [_known(target, found.num_target_ids) for target in targets]
+        sources = [_known(source, spellings.num_source_ids) for source in sources]
+        targets = [_known(target, spellings.num_target_ids) for target in targets]
         return collate(sources, targets, firsts, links, surfaces, vectors)
 
     def _joined_links(self, group: Sequence[int]) -> LinkArray:
@@ -161,9 +161,9 @@ class PreparedCorpus:
             raise UserError(f"{directory / META_NAME}: damaged; prepare the data again")
         for name, size in files.items():
             path = directory / name
-            found = path.stat().st_size if path.is_file() else None
-            if found != size:
-                state = "missing" if found is None else f"{found} bytes instead of {size}"
+            actual = path.stat().st_size if path.is_file() else None
+            if actual != size:
+                state = "missing" if actual is None else f"{actual} bytes instead of {size}"
                 raise UserError(f"{path}: {state}; {_AGAIN}")
         for name, digest in meta["hashes"].items():
             if sha256_of(directory / name) != digest:

@@ -49,7 +49,7 @@ def subwords_to_draw(data: DataConfig, tokenizers: Sequence[Tokenizer]) -> list[
     as a draw may have any of them."""
     if data.subword_sampling is None:
         return [[] for _ in tokenizers]
-    return [one.subwords() if isinstance(one, SentencePieceTokenizer) else [] for one in tokenizers]
+    return [tokenizer.subwords() if isinstance(tokenizer, SentencePieceTokenizer) else [] for tokenizer in tokenizers]
 
 
 def sampling_identity(data: DataConfig) -> dict[str, Any]:

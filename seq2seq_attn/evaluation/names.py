@@ -62,14 +62,15 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
     settings = [trained_settings(config) for config in configs]
     varied = [
         key
-        for key in dict.fromkeys(key for one in settings for key in one)
-        if any(one.get(key) != settings[0].get(key) for one in settings)
+        for key in dict.fromkeys(key for values in settings for key in values)
+        if any(values.get(key) != settings[0].get(key) for values in settings)
     ]
     # The options of different variants follow from the variants.
     of_variants = tuple(key.removesuffix("name") + "options." for key in varied if key.endswith(".name"))
     for keys in ([key for key in varied if not key.startswith(of_variants)], varied):
         names = [
-            ", ".join(f"{_short(key, keys)}={_as_text(one[key])}" for key in keys if key in one) for one in settings
+            ", ".join(f"{_short(key, keys)}={_as_text(values[key])}" for key in keys if key in values)
+            for values in settings
         ]
         if len(keys) <= _MAX_SETTINGS and all(names) and len(set(names)) == len(names):
             return names
@@ -89,7 +90,7 @@ def _flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def _short(key: str, keys: Sequence[str]) -> str:
     """`attention` for `model.attention.name`, `hidden_size` for `model.hidden_size`; the key itself if that is not
     clear."""
-    shortened = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", one) for one in keys]
+    shortened = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", name) for name in keys]
     own = shortened[keys.index(key)]
     return own if shortened.count(own) == 1 else key
 

@@ -183,9 +183,9 @@ class EvaluatedRun:
     @property
     def _search_values(self) -> dict[str, Any]:
         """The settings that decide the translations."""
-        found = self._search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
+        values = self._search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
         more = self._search.model_dump(include={"coverage_penalty", "no_repeat_ngram"})
-        return found | {key: value for key, value in more.items() if value}
+        return values | {key: value for key, value in more.items() if value}
 
     @property
     def _variation(self) -> str:

@@ -56,7 +56,7 @@ def find_sets(
                 "source; leave --stitch out"
             )
     sets = _find_sets(runs, configs, splits, source, reference, show_progress)
-    return [stitched(one, k) for k in dict.fromkeys(stitch) for one in sets] if stitch else sets
+    return [stitched(test_set, k) for k in dict.fromkeys(stitch) for test_set in sets] if stitch else sets
 
 
 def stitched(test_set: EvaluationSet, k: int) -> EvaluationSet:

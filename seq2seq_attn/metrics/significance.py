@@ -106,7 +106,9 @@ def paired_randomization(
     difference = system.score().score - baseline.score().score
     if _is_zero(difference):
         return PairedTest("randomization", 0.0, 1.0, num_trials, seed)
-    of_baseline_D, of_system_D = (one.rows_ND.sum(axis=0).astype(np.float64) for one in (baseline, system))
+    of_baseline_D, of_system_D = (
+        statistics.rows_ND.sum(axis=0).astype(np.float64) for statistics in (baseline, system)
+    )
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
     differences = []
     for keeps_RN in _swap_masks(num_pairs, num_trials, seed):

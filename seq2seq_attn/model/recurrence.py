@@ -20,8 +20,8 @@ def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
     gates = [cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)]
     fast = speed.find("recurrence", cells)
     if fast is not None:
-        found: list[Tensor] = fast(gates)
-        return found
+        states: list[Tensor] = fast(gates)
+        return states
     return [_run(cell, gates_SBP) for cell, gates_SBP in zip(cells, gates, strict=True)]
 
 

@@ -41,8 +41,8 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Outputs:
         """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the global generator."""
         fast = speed.find("unroll", self, teacher_forcing_ratio)
-        found: Outputs = fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
-        return found
+        outputs: Outputs = fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
+        return outputs
 
     def prepare(self, source: SourceBatch) -> tuple[Memory, Any]:
         """Encode a source batch: the decoder's memory, and its state before the first step."""

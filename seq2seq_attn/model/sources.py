@@ -49,7 +49,7 @@ class SeveralSources(Encoder):
     def embedding(self) -> Embedding | None:
         """The embedding of the tokens of all texts; None if the encoders have none."""
         embeddings = (getattr(encoder, "embedding", None) for encoder in self.encoders)
-        return next((one for one in embeddings if isinstance(one, Embedding)), None)
+        return next((embedding for embedding in embeddings if isinstance(embedding, Embedding)), None)
 
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
@@ -57,7 +57,7 @@ class SeveralSources(Encoder):
         numbers_BS = source_numbers(source.ids_BS).clamp(max=len(self.encoders) - 1)
         positions_S = torch.arange(mask_BS.shape[1], device=mask_BS.device)
         index_BS = torch.zeros_like(numbers_BS)
-        found: list[Encoded] = []
+        encodings: list[Encoded] = []
         width = 0
         for number, encoder in enumerate(self.encoders):
             is_of_vectors = isinstance(getattr(encoder, "embedding", None), VectorEmbedding)
@@ -66,12 +66,12 @@ class SeveralSources(Encoder):
             encoded = encoder(part.source)
             index_BS = torch.where(numbers_BS == number, positions_S - part.starts_B.unsqueeze(1) + width, index_BS)
             width += encoded.values_BSM.shape[1]
-            found.append(encoded)
+            encodings.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
-        values_BSM = _gathered([encoded.values_BSM for encoded in found], index_BS)
-        embedded = [encoded.embedded_BSE for encoded in found if encoded.embedded_BSE is not None]
-        embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(found) else None
-        final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in found], dim=-1)))
+        values_BSM = _gathered([encoded.values_BSM for encoded in encodings], index_BS)
+        embedded = [encoded.embedded_BSE for encoded in encodings if encoded.embedded_BSE is not None]
+        embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(encodings) else None
+        final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in encodings], dim=-1)))
         return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
 
 

@@ -144,8 +144,8 @@ def checked_options(
     Raises:
         UsageError: an option is unknown, missing, or of the wrong type.
     """
-    parameters = {key: one for key, one in _parameters(build).items() if key not in sizes}
-    is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    parameters = {key: parameter for key, parameter in _parameters(build).items() if key not in sizes}
+    is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     prefix = _axis(axis).options_key.format(name=name)
     checked = {}
     for option, value in options.items():
@@ -164,11 +164,11 @@ def checked_options(
             raise UsageError(
                 f"{prefix}.{option}: its type {declared} is not known at run time; import it outside of TYPE_CHECKING"
             ) from None
-    for option, one in parameters.items():
+    for option, parameter in parameters.items():
         if (
             option not in checked
-            and one.default is one.empty
-            and one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+            and parameter.default is parameter.empty
+            and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         ):
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
     return checked

@@ -93,8 +93,8 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
             import torch
 
             shapes = {name: file.get_slice(name).get_shape() for name in names}
-            found = current_names({name: torch.empty(shape, device="meta") for name, shape in shapes.items()})
-            _check_shapes(path, {name: list(tensor.shape) for name, tensor in found.items()}, expected)
+            actual = current_names({name: torch.empty(shape, device="meta") for name, shape in shapes.items()})
+            _check_shapes(path, {name: list(tensor.shape) for name, tensor in actual.items()}, expected)
         _check_types(path, {name: file.get_slice(name).get_dtype() for name in names})
         return current_names({name: file.get_tensor(name) for name in names})
 
@@ -135,8 +135,8 @@ def _info(path: Path, metadata: Mapping[str, str]) -> WeightsInfo:
 
 def _check_sum(path: Path, digest: object) -> None:
     with open_regular(path) as stream:
-        _, found = _hash(stream, str(digest))
-    if found != digest:
+        _, actual = _hash(stream, str(digest))
+    if actual != digest:
         raise ValueError("its contents do not match its SHA-256")
 
 
@@ -145,7 +145,7 @@ def _check_shapes(path: Path, actual: Mapping[str, list[int]], expected: Mapping
     different = [name for name in {**actual, **shapes} if actual.get(name) != shapes.get(name)]
     if different:
         name = different[0]
-        in_file, by_config = (f"{one[name]}" if name in one else "absent" for one in (actual, shapes))
+        in_file, by_config = (f"{shape_of[name]}" if name in shape_of else "absent" for shape_of in (actual, shapes))
         others = f", and {len(different) - 1} more" if len(different) > 1 else ""
         raise UserError(
             f"{path}: not the model of this run's config.yaml and vocabularies ({name}: {in_file} in the file, "
@@ -177,7 +177,7 @@ def _hash(stream: BinaryIO, digest: str) -> tuple[bytes, str]:
     head += stream.read(int.from_bytes(head, "little"))
     if head.count(_sealed(digest)) != 1:
         raise ValueError("its header holds no checksum")
-    found = hashlib.sha256(head.replace(_sealed(digest), _sealed(_NO_DIGEST)))
+    sha256 = hashlib.sha256(head.replace(_sealed(digest), _sealed(_NO_DIGEST)))
     while chunk := stream.read(1 << 20):
-        found.update(chunk)
-    return head, found.hexdigest()
+        sha256.update(chunk)
+    return head, sha256.hexdigest()

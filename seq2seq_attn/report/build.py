@@ -169,17 +169,17 @@ class _Evidence:
         self, pool: Sequence[int], buckets: Sequence[Bucket], settings: Settings, languages: Languages
     ) -> SetScores:
         """The scores on some of the sets, taken together."""
-        one = _pool([self.sets[index] for index in pool])
+        test_set = _pool([self.sets[index] for index in pool])
         scores = score_set(
-            one.name,
+            test_set.name,
             {name: _join(of_sets[index] for index in pool) for name, of_sets in self.hypotheses.items()},
-            one.references,
+            test_set.references,
             buckets,
             measures=settings.measures,
             target_language=spacy_language(languages.target),
             resampling=settings.resampling,
             arms=self.arms,
-            stitch=one.stitch,
+            stitch=test_set.stitch,
         )
         if self.analyses is not None:
             pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in self.analyses]
@@ -207,7 +207,7 @@ def _edges_of(
 def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences in tokens, and the name of the tokenizer."""
     is_of_source = settings.length_of == "source"
-    texts = [one.source if is_of_source else one.references for one in sets]
+    texts = [test_set.source if is_of_source else test_set.references for test_set in sets]
     if settings.length_in == "characters":
         return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
     tokenizer, name = _length_tokenizer(languages.source if is_of_source else languages.target)
@@ -224,7 +224,9 @@ def _page(
     unit = f"{settings.length_of} {settings.length_in}"
     return Page(
         sets=scored,
-        conclusion=_conclusion(drawn_sets(scored), unit, [str(one.get("attention", "")) for one in descriptions]),
+        conclusion=_conclusion(
+            drawn_sets(scored), unit, [str(description.get("attention", "")) for description in descriptions]
+        ),
         unit=unit,
         length_tokenizer=tokenizer,
         resampling=settings.resampling,
@@ -262,15 +264,15 @@ def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages, s
 def _pools(sets: Sequence[EvaluationSet]) -> list[tuple[int, ...]]:
     """Indices of the sets that are pooled: those with equally many pairs joined to one."""
     pools: dict[int, list[int]] = {}
-    for index, one in enumerate(sets):
-        pools.setdefault(one.stitch, []).append(index)
+    for index, test_set in enumerate(sets):
+        pools.setdefault(test_set.stitch, []).append(index)
     return [tuple(pool) for pool in pools.values()]
 
 
 def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
     if len(sets) == 1:
         return sets[0]
-    source, references = _join(one.source for one in sets), _join(one.references for one in sets)
+    source, references = _join(test_set.source for test_set in sets), _join(test_set.references for test_set in sets)
     return EvaluationSet(stitched_name(POOLED, sets[0].stitch), source, references, stitch=sets[0].stitch)
 
 
@@ -287,7 +289,7 @@ def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]
     if len(drawn) == 1:
         return conclude(drawn[0], unit=unit, attentions=attentions)
     ends = (drawn[0], drawn[-1])
-    return " ".join(f"{one.name}: {conclude(one, unit=unit, attentions=attentions)}" for one in ends)
+    return " ".join(f"{scores.name}: {conclude(scores, unit=unit, attentions=attentions)}" for scores in ends)
 
 
 def _search_lines(description: Mapping[str, Any]) -> list[str]:

@@ -35,8 +35,8 @@ def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Se
         chrf: the same; 100 is an exact translation.
     """
     for run, (of_run, scores) in enumerate(zip(maps, chrf, strict=True)):
-        known = {row: one for row, one in enumerate(of_run) if one is not None and not one.unknown}
-        rows = [row for row, one in known.items() if _is_of_middle_length(one)] or list(known)
+        known = {row: packed for row, packed in enumerate(of_run) if packed is not None and not packed.unknown}
+        rows = [row for row, packed in known.items() if _is_of_middle_length(packed)] or list(known)
         if rows:
             best = max(scores[row] for row in rows)
             good = [row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)]

@@ -103,14 +103,17 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "floor": floor,
         "example": example and example._asdict(),
         "sentences": {
-            "sets": [{"name": one.name, "num_pairs": len(one.references), "stitch": one.stitch} for one in sets],
-            "source": _join(one.source for one in sets),
-            "reference": _join(one.references for one in sets),
+            "sets": [
+                {"name": test_set.name, "num_pairs": len(test_set.references), "stitch": test_set.stitch}
+                for test_set in sets
+            ],
+            "source": _join(test_set.source for test_set in sets),
+            "reference": _join(test_set.references for test_set in sets),
             "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
             "hypotheses": [_join(run.hypotheses) for run in runs],
             "chrf": chrf,
             "unknown": [_unknown_tokens(run, tokens) for run in runs],
-            "maps": [[tokens.add(one) for one in of_run] for of_run in maps],
+            "maps": [[tokens.add(packed) for packed in of_run] for of_run in maps],
         },
         "vectors": pack_vectors(_joined_vectors(runs, [arm.runs[0] for arm in report.sets[0].arms])),
         "tokens": tokens.lists,
@@ -128,8 +131,8 @@ def html_maps(lines: Sequence[TranslatedLine]) -> str:
         "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
-            {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(one)}
-            for line, one in zip(lines, maps, strict=True)
+            {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(packed)}
+            for line, packed in zip(lines, maps, strict=True)
         ],
         "tokens": tokens.lists,
     }
@@ -168,16 +171,16 @@ def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None
     budget = MAP_CHARACTERS * max(50, sum(map(len, maps)))
     for floor in FLOORS:
         if floor > 1:
-            maps = [[one and one.without_below(floor) for one in of_run] for of_run in maps]
-        if sum(_size(one) for of_run in maps for one in of_run) <= budget:
+            maps = [[packed and packed.without_below(floor) for packed in of_run] for of_run in maps]
+        if sum(_size(packed) for of_run in maps for packed in of_run) <= budget:
             return maps, floor
     kept: list[list[PackedMap | None]] = []
     for of_run in maps:
         left = budget // len(maps)
         kept.append([])
-        for one in of_run:
-            left -= _size(one)
-            kept[-1].append(one if left >= 0 else None)
+        for packed in of_run:
+            left -= _size(packed)
+            kept[-1].append(packed if left >= 0 else None)
     return kept, FLOORS[-1]
 
 
@@ -186,15 +189,15 @@ def _size(packed: PackedMap | None) -> int:
 
 
 def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:
-    return _join(run.maps) if run.maps is not None else [None] * sum(len(one.references) for one in sets)
+    return _join(run.maps) if run.maps is not None else [None] * sum(len(test_set.references) for test_set in sets)
 
 
 def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
     """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
     return {
-        row: [tokens.index(one.source_tokens), list(one.positions)]
-        for row, one in enumerate(_join(run.unknown))
-        if one is not None
+        row: [tokens.index(unknown.source_tokens), list(unknown.positions)]
+        for row, unknown in enumerate(_join(run.unknown))
+        if unknown is not None
     }
 
 
@@ -219,7 +222,7 @@ def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> l
 
 def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
-    measure = Measure("chrf", _join(one.references for one in sets))
+    measure = Measure("chrf", _join(test_set.references for test_set in sets))
     scores = []
     for run in runs:
         statistics = measure.statistics(_join(run.hypotheses))

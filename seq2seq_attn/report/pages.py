@@ -129,7 +129,8 @@ def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
         runs = scores.ungrouped()
         tables += [("Each run by itself", score_table(runs))]
         tables += [
-            (f"{TITLES[one]} by length, each run by itself", length_table(runs, one, unit=unit)) for one in measures
+            (f"{TITLES[measure]} by length, each run by itself", length_table(runs, measure, unit=unit))
+            for measure in measures
         ]
     return [*tables, *_attention_tables(scores, unit)]
 

@@ -62,7 +62,7 @@ def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def summary_table(sets: Sequence[SetScores], measure: MeasureName) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
-    rows = [[one.name, f"{one.num_pairs:,}", *_score_cells(one.scores[measure])] for one in sets]
+    rows = [[of_set.name, f"{of_set.num_pairs:,}", *_score_cells(of_set.scores[measure])] for of_set in sets]
     return Table([TITLES[measure], "n", *_arm_headers(sets[0])], rows)
 
 

@@ -30,8 +30,8 @@ def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
     """
     fast = speed.find("steps", model, precision)
     if fast is not None:
-        found: StepModel[Any] = fast()
-        return found
+        steps: StepModel[Any] = fast()
+        return steps
     if precision == "int8":
         raise UsageError(
             "precision 'int8': not supported for this decoder, cell, attention and output; use bf16 or fp32"

@@ -58,12 +58,12 @@ def links_between_words(
         ValueError: as `shares_of_words`.
     """
     of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
-    found = {
+    word_links = {
         (int(of_source[source].argmax()), int(of_target[target].argmax()))
         for source, target in links
         if of_source[source].any() and of_target[target].any()
     }
-    return sorted(found, key=lambda link: (link[1], link[0]))
+    return sorted(word_links, key=lambda link: (link[1], link[0]))
 
 
 def links_between_tokens(

@@ -222,9 +222,9 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
 
 def _of_prefix(prefix: str, *languages: str) -> list[Path]:
     sides = [_side(prefix, language) for language in languages]
-    found = [path for path in sides if path is not None]
-    if len(found) == len(sides):
-        return found
+    paths = [path for path in sides if path is not None]
+    if len(paths) == len(sides):
+        return paths
     _check_nearly_right(prefix, languages)
     missing = f"{prefix}.{languages[sides.index(None)]}"
     present = next(filter(None, sides), None)

@@ -55,7 +55,7 @@ def read_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
     by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         by_case.setdefault(token.lower(), []).append(index)
-    found: dict[int, npt.NDArray[np.float32]] = {}
+    same_case: dict[int, npt.NDArray[np.float32]] = {}
     other_case: dict[int, npt.NDArray[np.float32]] = {}
     for number, line in enumerate(iter_lines(path), 1):
         fields = line.rstrip(" ").rsplit(" ", size)
@@ -69,11 +69,11 @@ def read_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
             for index in wanted:
                 other_case.setdefault(index, values)
             if fields[0] in exact:
-                found.setdefault(exact[fields[0]], values)
-    together = {**other_case, **found}
+                same_case.setdefault(exact[fields[0]], values)
+    together = {**other_case, **same_case}
     indices = sorted(together)
     vectors = np.stack([together[index] for index in indices]) if indices else np.zeros((0, size), np.float32)
-    return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(found))
+    return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(same_case))
 
 
 def _fields(line: str) -> list[str]:

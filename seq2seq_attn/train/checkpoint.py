@@ -193,8 +193,8 @@ def set_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, T
 
 
 def _next_name(last_dir: Path) -> str:
-    found = [_STATE.fullmatch(path.name) for path in last_dir.iterdir()]
-    return f"state-{max((int(name[1]) for name in found if name), default=0) + 1:06d}"
+    matches = [_STATE.fullmatch(path.name) for path in last_dir.iterdir()]
+    return f"state-{max((int(match[1]) for match in matches if match), default=0) + 1:06d}"
 
 
 def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:

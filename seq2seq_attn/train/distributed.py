@@ -58,10 +58,10 @@ class Group:
 
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
         """Interleave the ranks' shares, the inverse of `share`."""
-        found: list[T | None] = [None] * sum(map(len, shares))
+        interleaved: list[T | None] = [None] * sum(map(len, shares))
         for rank, part in enumerate(shares):
-            found[rank :: self.size] = part
-        return found  # type: ignore[return-value]
+            interleaved[rank :: self.size] = part
+        return interleaved  # type: ignore[return-value]
 
     def broadcast(self, call: Callable[[], T]) -> T:
         """The result of the first rank's call, broadcast to the others.
@@ -84,15 +84,15 @@ class Group:
             raise error
         if held[1] is not None:
             raise SystemExit(held[1])
-        found: T = held[0]
-        return found
+        result: T = held[0]
+        return result
 
     def first_before_others(self, call: Callable[[], T]) -> T:
         """The result of each rank's own call, where the first rank's call ends before the others start. Raises as
         `broadcast`."""
-        found: list[T] = []
-        self.broadcast(lambda: found.append(call()))
-        return found[0] if found else call()
+        results: list[T] = []
+        self.broadcast(lambda: results.append(call()))
+        return results[0] if results else call()
 
     def gather(self, value: T) -> list[T]:
         """The values of all ranks, by rank."""
@@ -130,8 +130,8 @@ class Group:
             return list(values)
         held: Tensor = torch.tensor(values, dtype=torch.float64)
         torch.distributed.all_reduce(held, how)
-        found: list[float] = held.tolist()
-        return found
+        reduced: list[float] = held.tolist()
+        return reduced
 
 
 ALONE = Group()

@@ -49,17 +49,17 @@ class GraphedPass:
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
         """Run the pass on a batch on the CPU. The result is overwritten by the next call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
-        found = self._recorded.get(key)
-        if found is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):
+        recorded = self._recorded.get(key)
+        if recorded is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):
             # only shapes that recur are captured; the first run also makes allocations that a capture must not make
             self._seen.add(key)
             return self._run(batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio)
-        if found is None:
-            found = self._recorded[key] = self.record(batch.to(self._device), ratio)
-        _copy(batch, found.batch)
-        found.num_tokens.fill_(num_tokens)
-        found.replay()
-        return found.sums
+        if recorded is None:
+            recorded = self._recorded[key] = self.record(batch.to(self._device), ratio)
+        _copy(batch, recorded.batch)
+        recorded.num_tokens.fill_(num_tokens)
+        recorded.replay()
+        return recorded.sums
 
     @property
     def num_graphs(self) -> int:

@@ -249,13 +249,13 @@ class Trainer:
         average = self._updater.average
         with average.swapped_in() if average else nullcontext():
             try:
-                found = self._validator.validate(self._model)
+                validation = self._validator.validate(self._model)
             except Interrupted:
                 return False
-            is_best = state.take_validation(found.scores, num_cut=found.num_cut, config=settings)
+            is_best = state.take_validation(validation.scores, num_cut=validation.num_cut, config=settings)
             if is_best and self._group.is_first:
                 about = {"update": str(state.update), "epoch": str(state.epoch)}
-                scores = {key: str(value) for key, value in found.scores.items()}
+                scores = {key: str(value) for key, value in validation.scores.items()}
                 of_data = {VALID_SOURCES: self._prepared.valid_sources_sha256}
                 self.run.save_best(self._model.state_dict(), about | scores | of_data)
                 if self._reverse is not None:
@@ -263,7 +263,7 @@ class Trainer:
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()
         state.elapsed_s = self._session.elapsed_s
-        reporter.validated(state, found, is_best=is_best, seconds=time.monotonic() - began_at)
+        reporter.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
         return True
 
     def _save(self, reporter: TrainReporter) -> None:

@@ -39,7 +39,7 @@ def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objec
     Raises:
         UsageError: a name or an option is unknown, or an option has the wrong type.
     """
-    return {name: build_variant(OBJECTIVE, name, one.options) for name, one in settings.items()}
+    return {name: build_variant(OBJECTIVE, name, objective.options) for name, objective in settings.items()}
 
 
 def batch_loss(
@@ -60,7 +60,9 @@ def batch_loss(
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
     on_samples = [objective for objective in objectives if objective.num_samples]
-    outputs = with_log_probs(model.output, outputs, batch, [one for one in objectives if one not in on_samples])
+    outputs = with_log_probs(
+        model.output, outputs, batch, [objective for objective in objectives if objective not in on_samples]
+    )
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
@@ -100,6 +102,6 @@ def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoo
     draws what it draws without the other: a copy of the global generator is used here."""
     device, other = outputs.features_NF.device, swapped(batch)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        found = reverse(other)
-        loss = reverse.output.loss(found, other, label_smoothing=label_smoothing)
-    return outputs._replace(reverse_weights_SBT=found.weights_TBS), loss.loss_sum
+        reverse_outputs = reverse(other)
+        loss = reverse.output.loss(reverse_outputs, other, label_smoothing=label_smoothing)
+    return outputs._replace(reverse_weights_SBT=reverse_outputs.weights_TBS), loss.loss_sum

@@ -79,40 +79,44 @@ class TrainReporter:
         log.warning("skipped the update after update %d: %s", state.update, what)
         return what
 
-    def validated(self, state: TrainState, found: Validation, *, is_best: bool, seconds: float) -> None:
+    def validated(self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float) -> None:
         """Report a validation."""
         self._event(
             "validation",
             update=state.update,
             epoch=state.epoch,
-            perplexity=found.perplexity,
-            bleu=found.bleu,
-            **found.other,
-            signature=found.signature,
-            num_pairs=found.num_pairs,
-            num_cut=found.num_cut,
+            perplexity=validation.perplexity,
+            bleu=validation.bleu,
+            **validation.other,
+            signature=validation.signature,
+            num_pairs=validation.num_pairs,
+            num_cut=validation.num_cut,
             is_best=is_best,
-            samples=[{name: getattr(sample, name) for name in _SAMPLE_TEXTS} for sample in found.samples],
+            samples=[{name: getattr(sample, name) for name in _SAMPLE_TEXTS} for sample in validation.samples],
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
         if self._run_log:
-            self._run_log.samples(found.samples, update=state.update)
-        has_diverged = self._has_diverged(found.perplexity)
+            self._run_log.samples(validation.samples, update=state.update)
+        has_diverged = self._has_diverged(validation.perplexity)
         best = " (best so far)" if is_best and not has_diverged else ""
-        cut = f", {found.num_cut} of {found.num_pairs} hypotheses cut at the length limit" if found.num_cut else ""
+        cut = (
+            f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
+            if validation.num_cut
+            else ""
+        )
         shown = "".join(
-            f", {TITLES[name]} {score:.2f}" for name, score in (found.other or {"bleu": found.bleu}).items()
+            f", {TITLES[name]} {score:.2f}" for name, score in (validation.other or {"bleu": validation.bleu}).items()
         )
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
-        log.info(text, state.update, found.perplexity, shown, best, cut, seconds)
+        log.info(text, state.update, validation.perplexity, shown, best, cut, seconds)
         if has_diverged:
             log.warning(
                 "perplexity %.4g is worse than guessing among %d target types: training diverges; lower"
                 " train.optimizer.learning_rate=%g",
-                *(found.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
+                *(validation.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
             )
-        for sample in found.samples[:1]:  # only the first; all are in metrics.jsonl and TensorBoard
+        for sample in validation.samples[:1]:  # only the first; all are in metrics.jsonl and TensorBoard
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 

@@ -27,14 +27,14 @@ def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
     # nothing is cached, as inference tensors must not reach the autocast of the update around
     without_cache = torch.autocast(device.type, enabled=False, cache_enabled=False)
     with torch.inference_mode(), eval_mode(model), without_cache:
-        found = sample_search(
+        samples = sample_search(
             step_model(model, "bf16" if is_bf16 else "fp32"),
             batch.source.repeated(num_samples),
             options,
             numbers_B=list(range(num_samples)) * len(references),
             max_lengths_B=limits,
         )
-    drawn = iter(found)
-    targets = [ids for one in references for ids in (one, *(next(drawn).ids for _ in range(num_samples)))]
+    drawn = iter(samples)
+    targets = [ids for reference in references for ids in (reference, *(next(drawn).ids for _ in range(num_samples)))]
     rows = batch.indices_B.repeat_interleave(1 + num_samples).tolist()
     return collate([[]] * len(rows), targets, rows).to(device)._replace(source=batch.source.repeated(1 + num_samples))

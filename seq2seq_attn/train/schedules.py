@@ -47,14 +47,18 @@ class Schedules:
                 training without an end.
         """
         objectives = self._config.objectives.items()
-        return {name: one.weight if self._acts(name, one, update) else 0.0 for name, one in objectives}
+        return {
+            name: objective.weight if self._acts(name, objective, update) else 0.0 for name, objective in objectives
+        }
 
     def late_objectives(self, num_updates: int) -> list[str]:
         """Objectives that start after the first `num_updates` updates."""
         total = self.total_updates or 0
         objectives = self._config.objectives.items()
         return [
-            name for name, one in objectives if one.weight and 0 < one.start and num_updates - 1 < one.start * total
+            name
+            for name, objective in objectives
+            if objective.weight and 0 < objective.start and num_updates - 1 < objective.start * total
         ]
 
     def _acts(self, name: str, objective: ObjectiveConfig, update: int) -> bool:

@@ -195,11 +195,11 @@ def _is_under(key: str, prefixes: Sequence[str]) -> bool:
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    found: dict[str, tuple[Any, Any]] = {}
+    differences: dict[str, tuple[Any, Any]] = {}
     for key in {**old, **new}:
         before, after = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(after, dict):
-            found |= _differences(before, after, f"{prefix}{key}.")
+            differences |= _differences(before, after, f"{prefix}{key}.")
         elif before != after:
-            found[prefix + key] = (before, after)
-    return found
+            differences[prefix + key] = (before, after)
+    return differences

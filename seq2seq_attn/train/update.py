@@ -75,7 +75,7 @@ class Updater:
         self._group = group
         self._loss = loss
         self._objectives = build_objectives(config.objectives)
-        self._configured = {name: one.weight for name, one in config.objectives.items()}
+        self._configured = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._configured[REVERSE] = 1.0
         self._acting, self._weights = self._objectives, self._configured
@@ -125,16 +125,16 @@ class Updater:
                 self._scaler.unscale_(self._optimizer)  # clipping needs the unscaled gradients
             norms = self._clip()
             # the only synchronization with the device; the norms are the same on all ranks
-            found = torch.cat([loss_sums, norms]).tolist()
-            sums, norms_found = self._group.sum(found[: len(loss_sums)]), found[len(loss_sums) :]
-            is_finite = all(map(math.isfinite, [*sums, *norms_found]))
+            values = torch.cat([loss_sums, norms]).tolist()
+            sums, norm_values = self._group.sum(values[: len(loss_sums)]), values[len(loss_sums) :]
+            is_finite = all(map(math.isfinite, [*sums, *norm_values]))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
         kind: Literal["applied", "overflow", "non_finite"]
         kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
-        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norms_found[0], terms)
+        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
 
     def _explained_out_of_memory(self) -> AbstractContextManager[None]:
         batch = self._config.batch
@@ -145,13 +145,17 @@ class Updater:
         )
 
     def _choose_objectives(self, weights: Mapping[str, float]) -> None:
-        """Those of an update: without a weight only if measuring them changes nothing else."""
-        self._acting = {name: one for name, one in self._objectives.items() if weights[name] or not one.has_own_passes}
+        """Choose the objectives of an update: those without a weight only if measuring them changes nothing else."""
+        self._acting = {
+            name: objective
+            for name, objective in self._objectives.items()
+            if weights[name] or not objective.has_own_passes
+        }
         self._weights = {name: weight for name, weight in weights.items() if name in (*self._acting, REVERSE)}
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """How many terms these batches add up: of each objective, then of the reverse model's loss."""
-        counts = [sum(one.count(batch) for batch in batches) for one in self._acting.values()]
+        counts = [sum(objective.count(batch) for batch in batches) for objective in self._acting.values()]
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts

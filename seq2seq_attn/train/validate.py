@@ -170,13 +170,13 @@ class Validator:
         """The translations of this rank's share, and whether the length limit cut each."""
         beam_size = self._config.train.validation.beam_size
         sources = self._group.share(self._sources)
-        found: list[tuple[str, bool]] = []
+        hypotheses: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             self._look()
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             translations = translator.translate(lines, beam_size=beam_size, keep_attention=False)
-            found += [(translation.text, translation.is_cut) for translation in translations]
-        return found
+            hypotheses += [(translation.text, translation.is_cut) for translation in translations]
+        return hypotheses
 
     def _samples(self, translator: Translator) -> list[Sample]:
         """Sample translations with attention, always of the same sentences, spread over the split."""

@@ -40,19 +40,19 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
         tokens = vocab.tokens[len(SPECIALS) :]
-        found = read_vectors(path, tokens, config.embedding_size)
-        if not len(found.indices):
+        word_vectors = read_vectors(path, tokens, config.embedding_size)
+        if not len(word_vectors.indices):
             raise UserError(
                 f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "
                 "language and of tokens cut alike, or set data.tokenizer.name=spacy for vectors of words"
             )
         weight = embedding_of(model, side).weight
-        rows = torch.from_numpy(found.indices + len(SPECIALS)).to(weight.device)
-        weight[rows] = torch.from_numpy(found.vectors).to(weight)
-        number = len(found.indices)
+        rows = torch.from_numpy(word_vectors.indices + len(SPECIALS)).to(weight.device)
+        weight[rows] = torch.from_numpy(word_vectors.vectors).to(weight)
+        number = len(word_vectors.indices)
         coverage.append(
             f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
-            f"{found.num_by_case} of them found in other case"
+            f"{word_vectors.num_by_case} of them found in other case"
         )
     if updater.average and coverage:
         updater.average.restart()

@@ -23,8 +23,8 @@ MAP_NOTE = (
 class AttentionMap:
     """Attention weights with a label for each row (target token) and column (source token).
 
-    >>> [found] = load().translate(["Ein Hund rennt."])                   # doctest: +SKIP
-    >>> map = found.attention_map()                                       # doctest: +SKIP
+    >>> [translation] = load().translate(["Ein Hund rennt."])             # doctest: +SKIP
+    >>> map = translation.attention_map()                                 # doctest: +SKIP
     >>> map.weights_TS[map.target_tokens.index("dog")].round(2)           # doctest: +SKIP
     array([0.02, 0.95, 0.02, 0.01, 0.  ], dtype=float32)
 

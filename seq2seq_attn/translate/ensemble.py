@@ -51,10 +51,10 @@ def check_alike(runs: Sequence[RunDir]) -> None:
                 f"{runs[0].path} and {other.path} differ in model.output.name ({outputs[0]!r} and {output!r}); an "
                 "ensemble needs runs of one output, as another may give probabilities to other tokens"
             )
-        found = _difference(runs[0], other)
-        if found is not None:
+        difference = _difference(runs[0], other)
+        if difference is not None:
             raise UsageError(
-                f"{runs[0].path} and {other.path} differ in {found}; an ensemble needs runs trained on the same "
+                f"{runs[0].path} and {other.path} differ in {difference}; an ensemble needs runs trained on the same "
                 "prepared data"
             )
 

@@ -58,8 +58,8 @@ def pack_map(attention: AttentionMap) -> PackedMap:
 
 def pack_translation(translation: Translation) -> PackedMap | None:
     """The packed map of a translation; None if it has no attention."""
-    found = translation.attention_map()
-    return None if found is None else pack_map(found)
+    attention = translation.attention_map()
+    return None if attention is None else pack_map(attention)
 
 
 def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:

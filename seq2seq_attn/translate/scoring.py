@@ -122,15 +122,15 @@ def _decode_chunk(
         )
     ]
     rows = [row for row, pair in enumerate(pairs) if pair.source]
-    found = [empty_translation(translator.has_attention)] * len(pairs)
+    translations = [empty_translation(translator.has_attention)] * len(pairs)
     for positions in batches_by_length(
         [max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size
     ):
         chosen = [rows[position] for position in positions]
         decoded = _decode_batch(translator, [pairs[row] for row in chosen])
         for row, translation in zip(chosen, decoded, strict=True):
-            found[row] = translation
-    return found
+            translations[row] = translation
+    return translations
 
 
 def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Translation]:

@@ -169,7 +169,7 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         """`translate_n_best` for the lines of any iterable, in bounded memory."""
         options = self._resolve(options)
-        return (found for chunk in chunks(lines) for found in self._translate_chunk(chunk, options))
+        return (translations for chunk in chunks(lines) for translations in self._translate_chunk(chunk, options))
 
     def _resolve(self, options: SearchOptions) -> SearchOptions:
         options = options.over(self.search)
@@ -194,16 +194,16 @@ class Translator:
             if line
             for index, tokens in enumerate(split_line(line, self._max_source_length, self.source_tokenizer))
         ]
-        found: list[list[Translation]] = [[] for _ in segments]
+        of_segment: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self.model):
             model = self._step_model()
             num_segments = max(1, options.batch_size // options.rows_per_sentence)
             for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
                 batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
                 for index, translations in zip(batch_indices, batch, strict=True):
-                    found[index] = translations
+                    of_segment[index] = translations
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
-        for segment, translations in zip(segments, found, strict=True):
+        for segment, translations in zip(segments, of_segment, strict=True):
             of_line[segment.number].append(translations)
         blank = empty_translation(options.keep_attention and self.has_attention)
         return [join_n_best(of_line[n]) if n in of_line else [blank] for n in range(len(lines))]
@@ -228,11 +228,13 @@ class Translator:
     def _translate_batch(
         self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
     ) -> list[list[Translation]]:
-        found = [
+        of_segment = [
             [self._translation(segment, hypothesis, options) for hypothesis in best]
             for segment, best in zip(segments, self._search_batch(model, segments, options), strict=True)
         ]
-        return [least_risk(samples, options.n_best) for samples in found] if options.method == "mbr" else found
+        return (
+            [least_risk(samples, options.n_best) for samples in of_segment] if options.method == "mbr" else of_segment
+        )
 
     def _search_batch(
         self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
@@ -254,8 +256,8 @@ class Translator:
             )
             return [samples[first : first + num_rows] for first in range(0, len(rows), num_rows)]
         if options.beam_size == 1 and not options.coverage_penalty:
-            found = greedy_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
-            return [[hypothesis] for hypothesis in found]
+            hypotheses = greedy_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
+            return [[hypothesis] for hypothesis in hypotheses]
         return beam_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, options: SearchOptions) -> Translation:

@@ -163,7 +163,7 @@ def _settings(
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
     from seq2seq_attn.report.build import Settings
 
-    chosen: list[MeasureName] = [one.value for one in dict.fromkeys(metrics)]
+    chosen: list[MeasureName] = [metric.value for metric in dict.fromkeys(metrics)]
     measures = tuple(chosen) or DEFAULT_MEASURES
     return Settings(by_length, length_of.value, measures, merge_below=merge_below, length_in=length_in.value)
 
@@ -185,8 +185,8 @@ def _files(
 def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
     from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
 
-    found = run_evaluation(request)
+    report = run_evaluation(request)
     if is_full:
-        typer.echo(found.text)
+        typer.echo(report.text)
     else:
-        typer.echo(f"{found.summary}\n--full shows every measure, every test set and what the attention does")
+        typer.echo(f"{report.summary}\n--full shows every measure, every test set and what the attention does")

@@ -30,26 +30,26 @@ def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
     if parameter is None or not hasattr(error, "param_hint"):
         return None
     given = {argument.partition("=")[0] for argument in arguments}
-    name = next((one for one in parameter.opts if one in given), parameter.opts[0])
-    problems: Any = getattr(error.__cause__, "errors", None)
-    if problems is None:  # a Typer with its own messages
+    name = next((option for option in parameter.opts if option in given), parameter.opts[0])
+    list_problems: Any = getattr(error.__cause__, "errors", None)
+    if list_problems is None:  # a Typer with its own messages
         return f"{name} {_value_of(parameter.opts, arguments)}: {error.message.rstrip('.')}"
     from seq2seq_attn.config.explain import expected, shorten
 
-    found = problems(include_url=False)
-    value = found[0]["input"]
+    problems = list_problems(include_url=False)
+    value = problems[0]["input"]
     shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
-    return f"{name} {shown}: {expected(found)}"
+    return f"{name} {shown}: {expected(problems)}"
 
 
 def _value_of(names: Sequence[str], arguments: Sequence[str]) -> str:
     """The value of an option that was given once, which the parser's error does not name."""
-    found = []
+    values = []
     for index, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name in names and (equals or index + 1 < len(arguments)):
-            found.append(value if equals else arguments[index + 1])
-    return found[0] if len(found) == 1 else ""
+            values.append(value if equals else arguments[index + 1])
+    return values[0] if len(values) == 1 else ""
 
 
 def _unknown_option(error: Any) -> str | None:

@@ -95,5 +95,5 @@ def build(
     radius: Size = 10,
     is_scaled: bool = False,
 ) -> Local:
-    """`window` says how its center is found: local-p or local-m."""
+    """`window` chooses the center: local-p or local-m."""
     return Local(query_size, memory_size, radius, window == "predictive", is_scaled, normalizer)

@@ -69,7 +69,9 @@ class Bidirectional(Encoder):
             directions = [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
             states = run_cells(cells, directions)
             forward_SBH, *reversed_SBH = states
-            outputs_SBI = torch.cat([forward_SBH, *(reverse(one, reversal_SB) for one in reversed_SBH)], dim=-1)
+            outputs_SBI = torch.cat(
+                [forward_SBH, *(reverse(states_SBH, reversal_SB) for states_SBH in reversed_SBH)], dim=-1
+            )
             if self.is_residual and number:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)

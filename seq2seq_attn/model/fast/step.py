@@ -65,13 +65,13 @@ class FastTokens:
         """See `NextTokens.top`."""
         features_RF = self._features_RF[::every]
         num_rows = _CPU_ROWS if features_RF.device.type == "cpu" else len(features_RF)
-        found = [
+        chunks = [
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
             for some_RF in torch.split(features_RF, num_rows)
         ]
-        if len(found) == 1:
-            return found[0]
-        log_probs, ids = zip(*found, strict=True)
+        if len(chunks) == 1:
+            return chunks[0]
+        log_probs, ids = zip(*chunks, strict=True)
         return torch.cat(log_probs), torch.cat(ids)
 
     def log_probs(self) -> Tensor:

@@ -21,8 +21,8 @@ OUTSIDE = -2.0
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """`weights_BS`, exactly 0 on padding, in float32 or wider."""
     wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
-    found_BS: Tensor = _Entmax15.apply(wide_BS, mask_BS)  # type: ignore[no-untyped-call]
-    return found_BS
+    weights_BS: Tensor = _Entmax15.apply(wide_BS, mask_BS)  # type: ignore[no-untyped-call]
+    return weights_BS
 
 
 class _Entmax15(torch.autograd.Function):

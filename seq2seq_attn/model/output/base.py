@@ -122,13 +122,13 @@ class Output(nn.Module, ABC):
     def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:
         """`log_probs_N` of the target tokens, without gradient unless `with_graph`."""
         targets_N = self.targets(outputs, batch)
-        found = []
+        log_probs = []
         with torch.set_grad_enabled(with_graph):
             for start in range(0, len(targets_N), ROWS_AT_ONCE):
                 chosen = slice(start, start + ROWS_AT_ONCE)
                 log_probs_NV = self.log_probs(*outputs.rows(chosen))
-                found.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
-        return torch.cat(found)
+                log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
+        return torch.cat(log_probs)
 
     @abstractmethod
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:

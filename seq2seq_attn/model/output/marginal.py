@@ -68,13 +68,13 @@ class Marginal(ScoredOutput):
         num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
         rows = torch.arange(len(step.weights_BS), device=step.weights_BS.device)
         step, memory = step._replace(state=None), memory._replace(attention=None)
-        found = []
+        log_probs = []
         for first in range(0, len(rows), num_rows):
             chosen = rows[first : first + num_rows]
             weights_NK, logits_NKV = self._by_position(select_rows(step, chosen), select_rows(memory, chosen))
             log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
-            found.append(log_joint_NKV.logsumexp(dim=1))
-        return torch.cat(found)
+            log_probs.append(log_joint_NKV.logsumexp(dim=1))
+        return torch.cat(log_probs)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`."""

@@ -159,7 +159,7 @@ def vectors_of(lines: Iterable[Sequence[str]], size: int) -> list[FloatArray]:
         UserError: a file has changed since it was tokenized.
     """
     read: dict[str, FloatArray] = {}
-    found = []
+    line_vectors = []
     for tokens in lines:
         rows = np.zeros((len(tokens), size), dtype=np.float32)
         for position, token in enumerate(tokens):
@@ -170,8 +170,8 @@ def vectors_of(lines: Iterable[Sequence[str]], size: int) -> list[FloatArray]:
                 if token.number >= len(vectors) or vectors.shape[1] != size:
                     raise UserError(f"{token.file}: changed while it was read; translate it again")
                 rows[position] = vectors[token.number]
-        found.append(rows)
-    return found
+        line_vectors.append(rows)
+    return line_vectors
 
 
 def has_vectors(tokens: Iterable[str]) -> bool:

@@ -55,8 +55,8 @@ class MinimumRisk(Objective):
         group = 1 + self.num_samples
         translations = [tuple(row[: row.index(EOS)]) for row in batch.tgt_out_BT.tolist() if EOS in row]
         groups = [translations[start : start + group] for start in range(0, len(translations), group)]
-        is_first = [[one not in of_pair[:n] for n, one in enumerate(of_pair)] for of_pair in groups]
-        costs = [[1.0 - gleu(one, of_pair[0]) for one in of_pair] for of_pair in groups]
+        is_first = [[translation not in of_pair[:n] for n, translation in enumerate(of_pair)] for of_pair in groups]
+        costs = [[1.0 - gleu(translation, of_pair[0]) for translation in of_pair] for of_pair in groups]
         scores_PG = self._sharpness * log_probs_R[: len(translations)].view(-1, group)
         scores_PG = scores_PG.masked_fill(~torch.tensor(is_first, device=scores_PG.device), -torch.inf)
         return (scores_PG.softmax(dim=1) * scores_PG.new_tensor(costs)).sum()
