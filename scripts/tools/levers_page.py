@@ -123,11 +123,11 @@ def _gain(record: Record, base: Record) -> tuple[str, str]:
     """The gain, and the label of the row that it is over. Seeds are named where not all were compared."""
     if "against" not in record:
         return "", ""
-    found = record["against"]
-    is_of_all = found["seeds"] == [run["seed"] for run in record["runs"]]
-    seeds = "" if is_of_all else f"; seed{'s' * (len(found['seeds']) > 1)} {', '.join(map(str, found['seeds']))}"
-    other = {**record, "settings": {**record["settings"], **found["settings"]}, "config": base["config"]}
-    gain = f"{found['gain']:+.2f} ({found['num_runs']}, {p_value(found['p_value'])}{seeds})"
+    against = record["against"]
+    is_of_all = against["seeds"] == [run["seed"] for run in record["runs"]]
+    seeds = "" if is_of_all else f"; seed{'s' * (len(against['seeds']) > 1)} {', '.join(map(str, against['seeds']))}"
+    other = {**record, "settings": {**record["settings"], **against["settings"]}, "config": base["config"]}
+    gain = f"{against['gain']:+.2f} ({against['num_runs']}, {p_value(against['p_value'])}{seeds})"
     return gain, _label(other, base)
 
 

@@ -14,6 +14,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import copynet, lexical, lexicon, marginal
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
@@ -327,3 +328,9 @@ def test_rows_hold_no_copies_of_the_attentions_memory(make_model, batch):
     step, memory = make_model()(batch).rows(slice(None))
     assert memory.attention is None
     assert len(memory.source_ids_BS) == len(step.features_BF)
+
+
+@pytest.mark.parametrize("decoder", packaged_variants("decoder"))
+def test_the_readout_that_the_marginal_calls_is_saved_once_as_the_decoders(make_model, decoder):
+    model = make_model(output={"name": "marginal"}, decoder={"name": decoder})
+    assert not [name for name in model.state_dict() if name.startswith("output.readout")]

@@ -1,4 +1,4 @@
-"""What the training loop gives to each update, and what it knows after a resume."""
+"""The training loop: teacher forcing ratios, update numbers after a resume, random numbers of each rank."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_resume_with_other_threads_or_processes_says_so(
 
 
 class Begun(Exception):
-    """A training run has its model; no more is needed."""
+    """Raised to stop a training run once its model is built."""
 
 
 def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(

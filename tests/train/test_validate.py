@@ -1,4 +1,4 @@
-"""What a validation measures and shows, and what it leaves as it was."""
+"""Validation: perplexity, the sample translations, and the mode of the model afterwards."""
 
 from __future__ import annotations
 

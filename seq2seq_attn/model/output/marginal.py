@@ -22,6 +22,7 @@ Shapes: N rows, S source positions, K positions summed over, V target vocabulary
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -51,7 +52,7 @@ class Marginal(ScoredOutput):
 
     def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
         super().__init__(feature_size, num_ids)
-        self.readout = readout
+        self.readout = partial(readout)  # not a submodule: the decoder saves its parameters
         self.top_k = top_k
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
