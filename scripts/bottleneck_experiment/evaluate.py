@@ -47,22 +47,22 @@ def evaluate_lengths(trainings: Sequence[Training], json_path: Path) -> Record:
 
 def evaluate_joined(trainings: Sequence[Training], json_path: Path) -> Record:
     """One to six sentences joined: a point for each number."""
-    report = _evaluate(trainings, json_path, stitch=JOINED, by_length="1000")
+    report = _evaluate(trainings, json_path, concatenate=JOINED, by_length="1000")
     points = []
     for one, lengths in zip(report.sets, report.lengths, strict=True):
-        about = {"label": str(one.stitch), "num_pairs": one.num_pairs, "mean_length": float(lengths.mean())}
+        about = {"label": str(one.num_concatenated), "num_pairs": one.num_pairs, "mean_length": float(lengths.mean())}
         analyzed = one.attention.overall if one.attention else ()
         points.append(about | {"scores": _scores(trainings, one, one), "attention": _attention(trainings, analyzed)})
     return _record(trainings, report, report.sets[0], points) | {"vectors": _vectors(trainings, report.lengths)}
 
 
 def _evaluate(
-    trainings: Sequence[Training], json_path: Path, *, stitch: Sequence[int] = (), by_length: str | None = None
+    trainings: Sequence[Training], json_path: Path, *, concatenate: Sequence[int] = (), by_length: str | None = None
 ) -> Report:
     search = trainings[0].config.search
     request = EvaluationRequest(
         [training.run.path for training in trainings],
-        stitch=stitch,
+        concatenate=concatenate,
         settings=Settings(by_length, measures=MEASURES, resampling=RESAMPLING),
         decoding=Decoding(
             SearchOptions(beam_size=search.beam_size, length_penalty=search.length_penalty), reuse_hypotheses=True
@@ -143,7 +143,7 @@ def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> 
     training = next((one for one in trainings if one.arm.name == "fixed"), None)
     if training is None:
         return None
-    sets = find_sets([training.run], [training.run.config()], (), None, None, stitch=JOINED)
+    sets = find_sets([training.run], [training.run.config()], (), None, None, concatenate=JOINED)
     num_each = min(len(one.source) for one in sets)
     translator = load(training.run.path, "cpu")
     vectors_NM = np.concatenate([summaries(translator, one.source[:num_each]) for one in sets])

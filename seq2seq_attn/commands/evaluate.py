@@ -49,7 +49,7 @@ class EvaluationRequest:
     """a file with one sentence per line, plain or .gz"""
     reference: Path | None = None
     """its translation"""
-    stitch: Sequence[int] = ()
+    concatenate: Sequence[int] = ()
     """for each number K, sets of K pairs joined to one (1: as they are); none: as they are"""
     settings: Settings = DEFAULT_SETTINGS
     decoding: Decoding = DEFAULT_DECODING
@@ -89,7 +89,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         request.splits,
         source,
         request.reference,
-        stitch=request.stitch,
+        concatenate=request.concatenate,
         show_progress=decoding.show_progress,
     )
     systems = _systems(request, files, run_dirs, configs, names)

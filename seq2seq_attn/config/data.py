@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -62,6 +62,8 @@ class DataConfig(Section):
     source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
     """
 
+    FORMER_KEYS: ClassVar = {"stitch": "concatenate"}
+
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"
     source_languages: list[LanguageCode] = []
@@ -79,7 +81,7 @@ class DataConfig(Section):
     otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
     max_length: PositiveInt = 100
     max_length_ratio: LengthRatio = 9.0
-    stitch: dict[PositiveInt, Weight] = {}
+    concatenate: dict[PositiveInt, Weight] = {}
     """Concatenate training pairs: maps K to the share of examples that are K pairs. Empty: no concatenation."""
     subword_sampling: Probability | None = None
     """Draw the subwords of the training pairs anew in each epoch, with this alpha. For a unigram model it is the

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import model_validator
+from typing import ClassVar, Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -93,6 +91,8 @@ class ObjectiveConfig(Section):
 class TrainConfig(Section):
     """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
 
+    FORMER_KEYS: ClassVar = {"max_bad_steps": "max_bad_updates"}
+
     start_from: Path | None = None
     """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
     first stage of training. It has the same model, tokenizers and vocabularies."""
@@ -118,12 +118,3 @@ class TrainConfig(Section):
     schedule: ScheduleConfig = ScheduleConfig()
     teacher_forcing: TeacherForcingConfig = TeacherForcingConfig()
     validation: ValidationConfig = ValidationConfig()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_name(cls, values: Any) -> Any:
-        """Read `max_bad_updates` under its former name `max_bad_steps`."""
-        if not isinstance(values, dict) or "max_bad_steps" not in values:
-            return values
-        former = values["max_bad_steps"]
-        return {"max_bad_updates": former} | {key: value for key, value in values.items() if key != "max_bad_steps"}

@@ -1,4 +1,4 @@
-"""Concatenate training pairs, chosen at random anew in each epoch (`data.stitch`)."""
+"""Concatenate training pairs, chosen at random anew in each epoch (`data.concatenate`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ConcatenatedPairs:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The groups at these indices, padded. `indices_B` holds the first pair of each group."""
-        return self._pairs.joined_batch([self._groups[index] for index in indices])
+        return self._pairs.concatenated_batch([self._groups[index] for index in indices])
 
     def _summed(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         flat = np.fromiter(chain.from_iterable(self._groups), dtype=np.int64)

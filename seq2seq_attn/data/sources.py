@@ -76,10 +76,10 @@ def check_sources(data: DataConfig) -> None:
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if data.stitch and data.tokenizer.target == "positions":
+    if data.concatenate and data.tokenizer.target == "positions":
         raise UsageError(
-            f"data.stitch={shorten(data.stitch)}: joins pairs, and with data.tokenizer.target=positions the targets "
-            "are numbers of the tokens of one source; set data.stitch={}"
+            f"data.concatenate={shorten(data.concatenate)}: pairs whose targets are positions in the source "
+            "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
         )
     if data.sources == [VECTORS]:
         given, named, of = f"data.source_language={VECTORS}", "has no words", "a text"
@@ -96,9 +96,10 @@ def check_sources(data: DataConfig) -> None:
             f"data.tokenizer.sentences=true: marks the sentences of {of}, and {given} {named}; set "
             "data.tokenizer.sentences=false"
         )
-    if data.stitch:
+    if data.concatenate:
         raise UsageError(
-            f"data.stitch={shorten(data.stitch)}: joins pairs of {of}, and {given} {named}; set data.stitch={{}}"
+            f"data.concatenate={shorten(data.concatenate)}: concatenates pairs of {of}, and {given} {named}; set "
+            "data.concatenate={}"
         )
 
 

@@ -105,18 +105,18 @@ class PairStore:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The pairs at these indices, padded."""
-        return self.joined_batch([(index,) for index in indices])
+        return self.concatenated_batch([(index,) for index in indices])
 
-    def joined_batch(self, groups: Sequence[Sequence[int]]) -> Batch:
+    def concatenated_batch(self, groups: Sequence[Sequence[int]]) -> Batch:
         """Groups of pairs, padded, each concatenated to one pair. `indices_B` holds the first pair of each group."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
         sources = [np.concatenate([self._source[index] for index in group]) for group in groups]
         targets = [np.concatenate([self._target[index] for index in group]) for group in groups]
         firsts = [group[0] for group in groups]
-        links = [self._joined_links(group) for group in groups] if self.has_links else None
+        links = [self._concatenated_links(group) for group in groups] if self.has_links else None
         spellings, store = self._spellings, self._vectors
-        vectors = None if store is None else [store.joined(group, self._source) for group in groups]
+        vectors = None if store is None else [store.concatenated(group, self._source) for group in groups]
         if spellings is None:
             return collate(sources, targets, firsts, links, vectors=vectors)
         surfaces = [
@@ -127,7 +127,7 @@ class PairStore:
         targets = [_known(target, spellings.num_target_ids) for target in targets]
         return collate(sources, targets, firsts, links, surfaces, vectors)
 
-    def _joined_links(self, group: Sequence[int]) -> LinkArray:
+    def _concatenated_links(self, group: Sequence[int]) -> LinkArray:
         """The links of a group, with each pair's positions offset by the tokens before it."""
         sizes = [(len(self._source[index]), len(self._target[index])) for index in group]
         starts = np.cumsum([(0, 0), *sizes[:-1]], axis=0)

@@ -48,7 +48,7 @@ class VectorStore:
         rows[start : start + len(vectors)] = vectors
         return rows
 
-    def joined(self, group: Sequence[int], source: IdStore) -> FloatArray:
+    def concatenated(self, group: Sequence[int], source: IdStore) -> FloatArray:
         """`at_positions` of several sentences, one after the other."""
         return np.concatenate([self.at_positions(index, source[index]) for index in group])
 

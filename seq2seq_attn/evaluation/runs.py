@@ -160,7 +160,7 @@ class EvaluatedRun:
             return lines
         self._is_reused = False
         translator = self._translator
-        if test_set.stitch > 1:
+        if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))
         started = time.monotonic()
         translations = translator.translate_lines(test_set.source, self._search)
@@ -233,12 +233,12 @@ class EvaluatedRun:
 
     def _max_source_length(self, test_set: EvaluationSet) -> int:
         """Joined pairs are translated in one piece: cut at the sentence ends they would be single ones again."""
-        return test_set.stitch * self._config.data.max_length
+        return test_set.num_concatenated * self._config.data.max_length
 
     def _how_made(self, test_set: EvaluationSet) -> dict[str, Any]:
         return {
             **self._search.model_dump(exclude=_WITHOUT_EFFECT),
-            **({"max_source_length": self._max_source_length(test_set)} if test_set.stitch > 1 else {}),
+            **({"max_source_length": self._max_source_length(test_set)} if test_set.num_concatenated > 1 else {}),
             "precision": self._precision,
             "model_sha256": self._model_hash,
             "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),

@@ -109,8 +109,8 @@ class SetScores:
     details: dict[MeasureName, list[str]]
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
     buckets: list[BucketScores] = field(default_factory=list)
-    stitch: int = 1
-    """sentence pairs of the corpus that are joined to one of this set"""
+    num_concatenated: int = 1
+    """how many pairs of the corpus make one of this set"""
     attention: AttentionScores | None = None
     counts: list[LineCounts] = field(default_factory=list)
     """in the order of the runs; empty: no model translated"""
@@ -135,7 +135,7 @@ class SetScores:
         return {
             "name": self.name,
             "num_pairs": self.num_pairs,
-            "stitch": self.stitch,
+            "num_concatenated": self.num_concatenated,
             "measures": measures,
             **({"translations": self._counts()} if self.counts else {}),
             "buckets": [self._bucket_to_dict(row) for row in self.buckets],
@@ -185,13 +185,13 @@ def score_set(
     target_language: str = "en",
     resampling: Resampling = DEFAULT_RESAMPLING,
     arms: Sequence[Arm] = (),
-    stitch: int = 1,
+    num_concatenated: int = 1,
 ) -> SetScores:
     """Score the hypotheses of each run (name -> lines, those of the baseline first) against the references.
 
     Args:
         arms: the runs grouped; empty: each run is an arm of its own.
-        stitch: how many pairs of the corpus are joined to one of this set.
+        num_concatenated: how many pairs of the corpus make one of this set.
 
     Raises:
         UserError: no lines, or another number of hypotheses than of references.
@@ -217,7 +217,7 @@ def score_set(
         whole.run_scores,
         details,
         [BucketScores(bucket, part.scores, part.run_scores) for bucket, part in zip(buckets, of_buckets, strict=True)],
-        stitch,
+        num_concatenated,
     )
 
 

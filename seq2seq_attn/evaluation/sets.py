@@ -20,8 +20,8 @@ class EvaluationSet:
     references: list[str]
     gold: GoldLinks | None = None
     """None: the corpus has no word alignments"""
-    stitch: int = 1
-    """how many of the corpus's pairs are joined to one of these"""
+    num_concatenated: int = 1
+    """how many of the corpus's pairs make one of these"""
     is_file: bool = False
     """read from files that the user named, not from the corpus"""
 
@@ -38,6 +38,6 @@ class Languages:
 GERMAN_TO_ENGLISH = Languages()
 
 
-def stitched_name(name: str, stitch: int) -> str:
-    """The name of a set with several pairs joined to one, `test.x3`."""
-    return name if stitch == 1 else f"{name}.x{stitch}"
+def concatenated_name(name: str, num_concatenated: int) -> str:
+    """The name of a set of concatenated pairs, `test.x3`."""
+    return name if num_concatenated == 1 else f"{name}.x{num_concatenated}"

@@ -1,4 +1,4 @@
-"""Find test sets: splits of the runs' corpus or a pair of files, as they are or with several pairs joined to one."""
+"""Find test sets: splits of the runs' corpus or a pair of files, as they are or with K pairs concatenated into one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
-from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
+from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_lines, read_pairs
@@ -23,7 +23,7 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 
 NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
-STITCH_SEED = 1
+CONCATENATION_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
 
 
@@ -34,47 +34,47 @@ def find_sets(
     source: Path | None,
     reference: Path | None,
     *,
-    stitch: Sequence[int] = (),
+    concatenate: Sequence[int] = (),
     show_progress: bool = False,
 ) -> list[EvaluationSet]:
-    """The sets that all runs are evaluated on; with `stitch`, for each number K of it in turn, K pairs of them joined.
+    """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K concatenated pairs.
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data, a
-            number of pairs that a set does not have, pairs of several sources to be joined.
+            number of pairs that a set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
     for run, config in zip(runs, configs, strict=True):
-        if stitch and (len(config.data.sources) > 1 or VECTORS in config.data.sources):
+        if concatenate and (len(config.data.sources) > 1 or VECTORS in config.data.sources):
             raise UsageError(
-                f"--stitch {stitch[0]}: joins pairs of one source, a text, and {run.path} reads "
-                f"{config.data.source_name}; leave --stitch out"
+                f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
+                f"{config.data.source_name}; leave --concatenate out"
             )
-        if stitch and config.data.tokenizer.target == "positions":
+        if concatenate and config.data.tokenizer.target == "positions":
             raise UsageError(
-                f"--stitch {stitch[0]}: joins pairs, and the targets of {run.path} are numbers of the tokens of one "
-                "source; leave --stitch out"
+                f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
+                "pairs cannot be concatenated; leave --concatenate out"
             )
     sets = _find_sets(runs, configs, splits, source, reference, show_progress)
-    return [stitched(test_set, k) for k in dict.fromkeys(stitch) for test_set in sets] if stitch else sets
+    return [concatenated(test_set, k) for k in dict.fromkeys(concatenate) for test_set in sets] if concatenate else sets
 
 
-def stitched(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Disjoint groups of K pairs of a set, each joined to one; pairs left over are dropped. K = 1: the set itself.
+def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
+    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself.
 
     Raises:
         UsageError: K is not positive, or more than the set has pairs.
     """
     if not 1 <= k <= len(test_set.source):
         raise UsageError(
-            f"--stitch {k}: {test_set.name} has {len(test_set.source)} sentence pairs; join 1 to that many"
+            f"--concatenate {k}: {test_set.name} has {len(test_set.source)} sentence pairs; expected 1 to that many"
         )
     if k == 1:
         return test_set
-    groups = equal_groups(len(test_set.source), k, seed=STITCH_SEED)
+    groups = equal_groups(len(test_set.source), k, seed=CONCATENATION_SEED)
     source, references = concatenate_lines(test_set.source, groups), concatenate_lines(test_set.references, groups)
-    gold = None if test_set.gold is None else _stitched_gold(test_set.gold, groups)
-    return EvaluationSet(stitched_name(test_set.name, k), source, references, gold, k, test_set.is_file)
+    gold = None if test_set.gold is None else _concatenated_gold(test_set.gold, groups)
+    return EvaluationSet(concatenated_name(test_set.name, k), source, references, gold, k, test_set.is_file)
 
 
 def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
@@ -83,8 +83,8 @@ def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequenc
     return GoldLinks(list(links), source_words, target_words)
 
 
-def _stitched_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
-    # The words of the parts, not those of the joined lines, in which full stops stand elsewhere.
+def _concatenated_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
+    # The words of the parts, not those of the concatenated lines, in which full stops stand elsewhere.
     source_words, target_words = (
         [[word for pair in group for word in words[pair]] for group in groups]
         for words in (gold.source_words, gold.target_words)

@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.sets import (
     Languages,
     LengthIn,
     LengthOf,
-    stitched_name,
+    concatenated_name,
 )
 from seq2seq_attn.evaluation.texts import LineCounts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def drawn(self) -> list[SetScores]:
-        """The sets in plots: for each number of joined pairs the pooled set, or the last where none is pooled."""
+        """The sets in plots: for each number of concatenated pairs the pooled set, or the last where none is pooled."""
         return drawn_sets(self.sets)
 
     @property
@@ -117,7 +117,7 @@ def build_report(
     device: str = "cpu",
 ) -> Report:
     """Score the hypotheses (run -> lines for each set; the first run is the baseline). Several sets are scored
-    apart and pooled, in the same buckets; only sets with equally many pairs joined to one are pooled, and share buckets
+    apart and pooled, in the same buckets; only sets of equally many concatenated pairs are pooled, and share buckets
     unless `settings` says which. `descriptions` goes into the values, one for each run.
 
     Args:
@@ -136,7 +136,7 @@ def build_report(
     scored, all_lengths = [], []
     for pool in [*((index,) for index in range(len(sets))), *(pool for pool in pools if len(pool) > 1)]:
         all_lengths.append(_pooled(lengths, pool))
-        edges = edges_of[sets[pool[0]].stitch]
+        edges = edges_of[sets[pool[0]].num_concatenated]
         buckets = make_buckets(all_lengths[-1], edges, merge_below=settings.merge_below)
         scored.append(evidence.score(pool, buckets, settings, languages))
     environment = describe_environment(sys.argv, device)
@@ -179,7 +179,7 @@ class _Evidence:
             target_language=spacy_language(languages.target),
             resampling=settings.resampling,
             arms=self.arms,
-            stitch=test_set.stitch,
+            num_concatenated=test_set.num_concatenated,
         )
         if self.analyses is not None:
             pooled = [pool_analyses([of_run[index] for index in pool]) for of_run in self.analyses]
@@ -197,10 +197,10 @@ def _edges_of(
     settings: Settings,
     languages: Languages,
 ) -> dict[int, tuple[int, ...]]:
-    """The bucket edges of the sets with so many pairs joined to one."""
+    """The bucket edges of the sets of so many concatenated pairs."""
     return {
-        stitch: _choose_edges(settings, _pooled(lengths, pool), languages, stitch)
-        for stitch, pool in ((sets[pool[0]].stitch, pool) for pool in pools)
+        num_concatenated: _choose_edges(settings, _pooled(lengths, pool), languages, num_concatenated)
+        for num_concatenated, pool in ((sets[pool[0]].num_concatenated, pool) for pool in pools)
     }
 
 
@@ -237,13 +237,15 @@ def _page(
 
 
 def _length_values(settings: Settings, tokenizer: str, edges_of: Mapping[int, Sequence[int]]) -> dict[str, Any]:
-    """How length was counted and cut, for JSON; `edges` are those of the first number of pairs joined."""
+    """How length was counted and cut, for JSON; `edges` are those of the first number of concatenated pairs."""
     return {
         "of": settings.length_of,
         "in": settings.length_in,
         "tokenizer": tokenizer,
         "edges": list(next(iter(edges_of.values()))),
-        "edges_by_stitch": [{"stitch": stitch, "edges": list(edges)} for stitch, edges in edges_of.items()],
+        "edges_by_num_concatenated": [
+            {"num_concatenated": num_concatenated, "edges": list(edges)} for num_concatenated, edges in edges_of.items()
+        ],
         "merge_below": settings.merge_below,
     }
 
@@ -252,20 +254,22 @@ def _length_tokenizer(language: str) -> tuple[SpacyTokenizer, str]:
     return word_tokenizer(language), f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
 
 
-def _choose_edges(settings: Settings, lengths: IntArray, languages: Languages, stitch: int) -> tuple[int, ...]:
+def _choose_edges(
+    settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
+) -> tuple[int, ...]:
     if settings.by_length is not None:
         return parse_edges(settings.by_length, lengths)
-    how = (languages.corpus, languages.source, settings.length_of, settings.length_in, stitch)
+    how = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     if how == ("multi30k", "de", "source", "tokens", 1):
         return MULTI30K_EDGES
     return quantile_edges(lengths)
 
 
 def _pools(sets: Sequence[EvaluationSet]) -> list[tuple[int, ...]]:
-    """Indices of the sets that are pooled: those with equally many pairs joined to one."""
+    """Indices of the sets that are pooled: those of equally many concatenated pairs."""
     pools: dict[int, list[int]] = {}
     for index, test_set in enumerate(sets):
-        pools.setdefault(test_set.stitch, []).append(index)
+        pools.setdefault(test_set.num_concatenated, []).append(index)
     return [tuple(pool) for pool in pools.values()]
 
 
@@ -273,7 +277,12 @@ def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
     if len(sets) == 1:
         return sets[0]
     source, references = _join(test_set.source for test_set in sets), _join(test_set.references for test_set in sets)
-    return EvaluationSet(stitched_name(POOLED, sets[0].stitch), source, references, stitch=sets[0].stitch)
+    return EvaluationSet(
+        concatenated_name(POOLED, sets[0].num_concatenated),
+        source,
+        references,
+        num_concatenated=sets[0].num_concatenated,
+    )
 
 
 def _pooled(lengths: Sequence[IntArray], pool: Sequence[int]) -> IntArray:
@@ -285,7 +294,7 @@ def _join(parts: Any) -> list[str]:
 
 
 def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]) -> str:
-    """The conclusions for the fewest and for the most joined pairs, if there are several numbers of them."""
+    """The conclusions for the fewest and for the most concatenated pairs, if there are several numbers of them."""
     if len(drawn) == 1:
         return conclude(drawn[0], unit=unit, attentions=attentions)
     ends = (drawn[0], drawn[-1])

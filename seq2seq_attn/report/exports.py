@@ -12,7 +12,7 @@ from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.report.tables import Table
 
 COLUMNS = (
-    *("test_set", "joined_pairs", "length", "lower", "upper", "num_pairs", "is_thin", "measure"),
+    *("test_set", "num_concatenated", "length", "lower", "upper", "num_pairs", "is_thin", "measure"),
     *("kind", "name", "num_seeds", "score", "sd", "low", "high"),
     *("difference", "p_value", "kept", "kept_low", "kept_high"),
 )
@@ -58,7 +58,7 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for scores in sets:
-        about = {"test_set": scores.name, "joined_pairs": scores.stitch}
+        about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
         whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": False}
         for row in _rows(scores, scores):
             writer.writerow(about | whole | row)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
-from seq2seq_attn.evaluation.sets import EvaluationSet, stitched_name
+from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.files import check_writable, file_identity, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
@@ -110,7 +110,7 @@ class ReportFiles:
         written = []
         for drawn in report.drawn:
             measure = bucket_measures(list(drawn.scores))[0]
-            name = f"{stitched_name(f'{measure}-by-length{suffix}', drawn.stitch)}.{self.plots}"
+            name = f"{concatenated_name(f'{measure}-by-length{suffix}', drawn.num_concatenated)}.{self.plots}"
             written.append(beside.with_name(name))
             plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
             if len(drawn.arms) > 1 and measure not in LOWER_IS_BETTER:

@@ -104,7 +104,11 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "example": example and example._asdict(),
         "sentences": {
             "sets": [
-                {"name": test_set.name, "num_pairs": len(test_set.references), "stitch": test_set.stitch}
+                {
+                    "name": test_set.name,
+                    "num_pairs": len(test_set.references),
+                    "num_concatenated": test_set.num_concatenated,
+                }
                 for test_set in sets
             ],
             "source": _join(test_set.source for test_set in sets),

@@ -50,8 +50,8 @@ class Page:
 
 
 def drawn_sets(sets: Sequence[SetScores]) -> list[SetScores]:
-    """The sets to show where there is room for one: for each number of joined pairs the pooled set, or the only one."""
-    return list({scores.stitch: scores for scores in sets}.values())
+    """The sets to show where there is room for one: for each `num_concatenated` the pooled set, or the only one."""
+    return list({scores.num_concatenated: scores for scores in sets}.values())
 
 
 def terminal_summary(page: Page) -> str:

@@ -1,4 +1,4 @@
-"""Concatenate sentence pairs (`--stitch K`, `data.stitch`): K sources become one source, K targets one target.
+"""Concatenate sentence pairs (`--concatenate K`, `data.concatenate`): K sources become one, and so do their targets.
 
 This gives inputs longer than any in the corpus, of the same words and with a known number of sentences.
 """
@@ -22,7 +22,7 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
         ValueError: `k` is not positive.
     """
     if k < 1:
-        raise ValueError(f"{k} pairs joined: expected at least 1")
+        raise ValueError(f"{k} pairs concatenated: expected at least 1")
     order = list(range(num_pairs))
     if k > 1:
         random.Random(f"stitch {k} {seed}").shuffle(order)

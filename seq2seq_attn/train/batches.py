@@ -24,7 +24,7 @@ ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
 
 NUM_AHEAD = 8
-NO_STITCH: Mapping[int, float] = MappingProxyType({})
+NO_CONCATENATION: Mapping[int, float] = MappingProxyType({})
 
 
 class UpdateBatches(NamedTuple):
@@ -48,15 +48,15 @@ class EpochBatches:
         *,
         seed: int,
         epoch: int,
-        stitch: Mapping[int, float] = NO_STITCH,
+        concatenate: Mapping[int, float] = NO_CONCATENATION,
         group: Group = ALONE,
         prepare: Callable[[Batch], Batch] = lambda batch: batch,
     ) -> None:
-        """`stitch`: as `data.stitch` in the configuration. `prepare`: applied to each batch ahead of time, for the
-        device."""
+        """`concatenate`: as `data.concatenate` in the configuration. `prepare`: applied to each batch ahead of time,
+        for the device."""
         self._group = group
         self._prepare = prepare
-        self._pairs = concatenate_pairs(pairs, stitch, seed=seed, epoch=epoch)
+        self._pairs = concatenate_pairs(pairs, concatenate, seed=seed, epoch=epoch)
         self._accumulate = config.accumulate
         self._target_lengths = self._pairs.target_lengths
         self._indices = bucketed_batches(

@@ -335,7 +335,7 @@ class Trainer:
             config.train.batch,
             seed=config.seed,
             epoch=epoch,
-            stitch=config.data.stitch,
+            concatenate=config.data.concatenate,
             group=self._group,
             prepare=self._updater.prepare,
         )

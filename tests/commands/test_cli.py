@@ -83,7 +83,7 @@ OPTIONS = {
     " -c --config --set --data-dir --source-dir --debug",
     "train": "--train --valid --test --source-language --target-language"
     " -c --config --set --run-dir --resume --overwrite --device --precision --seed --dump-config --debug",
-    "evaluate": "--split --source --reference --stitch --metric --by-length --length-of --merge-below --beam-size"
+    "evaluate": "--split --source --reference --concatenate --metric --by-length --length-of --merge-below --beam-size"
     " --length-penalty --batch-size --reuse-hypotheses --ensemble --no-attention --json --report --device --debug",
     "translate": "--run -i --input -o --output --beam-size --n-best --length-penalty --unk --alignment --attention"
     " --coverage-penalty --no-repeat-ngram --prefix --method --num-samples --temperature --top-k --top-p --seed"
@@ -117,8 +117,8 @@ def test_help_of_a_command_lists_its_options(capsys: pytest.CaptureFixture[str],
         (["translate", "--unk", "drop", "Hund"], "error: --unk drop: expected one of 'keep', 'copy', 'forbid'. See"),
         (["evaluate", "--length-of", "both"], "--length-of both: expected one of 'source', 'reference'"),
         (["evaluate", "--metric", "rouge"], "--metric rouge: expected one of 'bleu'"),
-        (["evaluate", "--stitch", "0"], "error: --stitch 0: expected at least 1"),
-        (["evaluate", "--stitch", "1", "--stitch", "0"], "error: --stitch 0: expected at least 1"),
+        (["evaluate", "--concatenate", "0"], "error: --concatenate 0: expected at least 1"),
+        (["evaluate", "--concatenate", "1", "--concatenate", "0"], "error: --concatenate 0: expected at least 1"),
         (["train", "-c", "multi30"], "did you mean 'multi30k'"),
         (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
         (["train", "--precision", "fp8"], "train.precision='fp8'"),
@@ -279,7 +279,9 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
 
     monkeypatch.setattr("seq2seq_attn.commands.evaluate.evaluate", evaluate)
     arguments = "a b --split x --split y --by-length 9,12 --length-of reference --beam-size 4 --length-penalty 0.5"
-    arguments += " --stitch 1 --stitch 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
+    arguments += (
+        " --concatenate 1 --concatenate 3 --metric ter --metric bleu --merge-below 50 --reuse-hypotheses --no-attention"
+    )
     arguments += " --length-in characters --ensemble --batch-size 9 --json j --report r.html --plots svg --csv s.csv"
     arguments += " --latex t.tex --device cpu --precision bf16 --max-length-ratio 3"
     assert run(["evaluate", *arguments.split()]) == 0
@@ -290,7 +292,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
         EvaluationRequest(
             [Path("a"), Path("b")],
             splits=["x", "y"],
-            stitch=[1, 3],
+            concatenate=[1, 3],
             settings=Settings("9,12", "reference", ("ter", "bleu"), merge_below=50, length_in="characters"),
             decoding=Decoding(
                 SearchOptions(beam_size=4, length_penalty=0.5, max_length_ratio=3.0, batch_size=9),

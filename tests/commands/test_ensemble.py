@@ -142,8 +142,8 @@ def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> N
     assert analyzed.overall[2].attention.entropy is None  # forced decoding takes one run
 
 
-def test_pairs_joined_to_one(runs: Path) -> None:
-    report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], stitch=[1, 2])
+def test_concatenated_pairs(runs: Path) -> None:
+    report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], concatenate=[1, 2])
     assert [len(scores.runs) for scores in report.sets] == [3, 3]
 
 

@@ -119,10 +119,10 @@ def test_exact_match_and_error_rates_by_length_in_characters(workshop):
     assert (workshop / "additive/exact-by-length.comparison.png").exists()
 
 
-def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
-    options = {"stitch": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
+def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
+    options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = run_evaluate(workshop, "additive", "none", **options)
-    assert [(scores.name, scores.num_pairs, scores.stitch) for scores in report.sets] == [
+    assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
     ]
@@ -134,7 +134,7 @@ def test_pairs_joined_to_one_are_sets_of_their_own(workshop, tmp_path):
     assert again.data["sets"] == report.data["sets"]
 
 
-def test_joined_pairs_are_translated_in_one_piece(workshop, monkeypatch):
+def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
     limits = []
     limit = Translator.with_max_source_length
 
@@ -143,19 +143,19 @@ def test_joined_pairs_are_translated_in_one_piece(workshop, monkeypatch):
         return limit(self, max_source_length)
 
     monkeypatch.setattr(Translator, "with_max_source_length", seen)
-    run_evaluate(workshop, "additive", splits=["short"], stitch=[1, 3])
+    run_evaluate(workshop, "additive", splits=["short"], concatenate=[1, 3])
     assert limits == [3 * 30]
     run = RunDir(workshop / "additive")
-    [joined] = find_sets([run], [run.config()], ["short"], None, None, stitch=[3])
+    [joined] = find_sets([run], [run.config()], ["short"], None, None, concatenate=[3])
     expected = load(workshop / "additive", "cpu").with_max_source_length(90).translate(joined.source)
     written = (workshop / "additive/hyps/short.x3.txt").read_text(encoding="utf-8")
     assert written == "".join(f"{found.text}\n" for found in expected)
 
 
-def test_each_number_of_joined_pairs_has_buckets_of_its_own(workshop):
-    report = run_evaluate(workshop, "additive", splits=["long"], stitch=[1, 2])
-    single, double = report.data["length"]["edges_by_stitch"]
-    assert (single["stitch"], double["stitch"]) == (1, 2)
+def test_each_number_of_concatenated_pairs_has_buckets_of_its_own(workshop):
+    report = run_evaluate(workshop, "additive", splits=["long"], concatenate=[1, 2])
+    single, double = report.data["length"]["edges_by_num_concatenated"]
+    assert (single["num_concatenated"], double["num_concatenated"]) == (1, 2)
     assert min(double["edges"]) > min(single["edges"])
     assert report.data["length"]["edges"] == single["edges"]
 
@@ -214,7 +214,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     config = toy_config(corpus="captions", data_dir=str(tmp_path), captions=captions, tokenizer="spacy")
     make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
-    report = run_evaluate(tmp_path, "run", stitch=[1, 2], beam_size=1)
+    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)
     for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
         [run] = values["attention"]["runs"]
         assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
@@ -238,7 +238,7 @@ def test_usage_errors(workshop, tmp_path):
         (["additive"], {"by_length": "9,8", "splits": ["short"]}, "--by-length '9,8': expected rising"),
         (["additive", "additive"], {}, "the same path twice"),
         (["additive", "other"], {}, "different test sets"),
-        (["additive"], {"splits": ["short"], "stitch": [6]}, "--stitch 6: short has 5 sentence pairs"),
+        (["additive"], {"splits": ["short"], "concatenate": [6]}, "--concatenate 6: short has 5 sentence pairs"),
         (["additive"], {"page": tmp_path / "r.pdf"}, "ends in .md"),
         (
             ["additive"],

@@ -47,7 +47,7 @@ def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, pl
 def test_tables_for_spreadsheets_and_papers(workshop, tmp_path):
     before = everything_in(workshop / "additive")
     run_evaluate(workshop, "additive", splits=["short"], csv=tmp_path / "s.csv", latex=tmp_path / "t.tex")
-    assert (tmp_path / "s.csv").read_text(encoding="utf-8").startswith("test_set,joined_pairs,length")
+    assert (tmp_path / "s.csv").read_text(encoding="utf-8").startswith("test_set,num_concatenated,length")
     assert "\\toprule" in (tmp_path / "t.tex").read_text(encoding="utf-8")
     assert len(everything_in(tmp_path)) == 2
     assert everything_in(workshop / "additive") == before

@@ -78,14 +78,16 @@ def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[st
     options = ["--metric", "exact", "--metric", "cer", "--length-in", "characters", "--json", "scores.json"]
     assert run(["evaluate", "run", *options]) == 0
     assert "exact match by length, test" in capsys.readouterr().out
-    assert run(["evaluate", "run", "--stitch", "2"]) == 2
-    assert "--stitch 2: joins pairs, and the targets of run are numbers" in capsys.readouterr().err
+    assert run(["evaluate", "run", "--concatenate", "2"]) == 2
+    assert "--concatenate 2: the targets of run are positions in the source" in capsys.readouterr().err
     [scores] = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["sets"]
     assert scores["measures"][0]["runs"][0]["score"] >= 80
 
 
-def test_pairs_whose_targets_are_positions_are_not_joined(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = [f"--set={setting}" for setting in (*CONFIG, "data.stitch={2: 1}", "train.max_updates=1")]
+def test_pairs_whose_targets_are_positions_are_not_concatenated(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [f"--set={setting}" for setting in (*CONFIG, "data.concatenate={2: 1}", "train.max_updates=1")]
     assert run(["train", "-c", "base", "-c", "output/pointer", *settings, "--run-dir", "run"]) == 2
-    assert "data.stitch={2: 1.0}: joins pairs, and with data.tokenizer.target=positions" in capsys.readouterr().err
+    assert "data.concatenate={2: 1.0}: pairs whose targets are positions in the source" in capsys.readouterr().err
     assert not Path("data").exists()

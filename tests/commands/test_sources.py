@@ -138,9 +138,9 @@ def test_evaluate_takes_splits_and_files_with_columns(trained: Path, capsys: pyt
 
 
 def test_evaluate_joins_no_pairs_of_several_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, error = error_of(capsys, "evaluate", str(trained / "run"), "--stitch=2")
+    code, error = error_of(capsys, "evaluate", str(trained / "run"), "--concatenate=2")
     assert code == 2
-    assert "--stitch 2: joins pairs of one source" in error
+    assert "--concatenate 2: concatenates pairs of one source" in error
 
 
 def test_score(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +181,7 @@ def test_own_text_as_files_and_tables(
             "data.source_languages='../x': expected a list of language codes, for example [de,fr,cs]",
         ),
         (["data.links=ibm1"], "data.links='ibm1': alignments are with one source"),
-        (["data.stitch={2: 1}"], "data.stitch={2: 1.0}: joins pairs of one source"),
+        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: concatenates pairs of one source"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: marks the sentences of one source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
         (
@@ -233,7 +233,7 @@ def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
         path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
-    settings = ("data.tokenizer.sentences=true", "data.stitch={2: 1}", "model.attention.name=hierarchical")
+    settings = ("data.tokenizer.sentences=true", "data.concatenate={2: 1}", "model.attention.name=hierarchical")
     given = options(tmp_path, "data.source_languages=[]", *settings, "train.max_updates=2")
     assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
     translator = load(tmp_path / "run")

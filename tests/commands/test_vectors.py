@@ -232,7 +232,7 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
     ("settings", "message"),
     [
         (["data.links=ibm1"], "data.links='ibm1': alignments are with a text, and data.source_language=vectors has no"),
-        (["data.stitch={2: 1}"], "data.stitch={2: 1.0}: joins pairs of a text"),
+        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: concatenates pairs of a text"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: marks the sentences of a text"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with a source of vectors"),
         (["model.output.name=lexical"], "reads the embeddings of source tokens, and a source of vectors has none"),
@@ -251,12 +251,12 @@ def test_settings_that_do_not_fit(
     assert message in error
 
 
-def test_pairs_are_not_joined_and_have_no_links(
+def test_pairs_are_not_concatenated_and_have_no_links(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, error = error_of(capsys, "evaluate", str(trained / "alone"), "--stitch=2")
+    code, error = error_of(capsys, "evaluate", str(trained / "alone"), "--concatenate=2")
     assert code == 2
-    assert "--stitch 2: joins pairs of one source, a text" in error
+    assert "--concatenate 2: concatenates pairs of one source, a text" in error
     (tmp_path / "gold").write_text("0-0\n" * 20)
     of = ["score", str(trained / "corpus" / "test"), "--run", str(trained / "alone")]
     code, error = error_of(capsys, *of, f"--links={tmp_path / 'gold'}")

@@ -26,6 +26,12 @@ def test_the_former_name_of_a_key_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, "old.yaml", "extends: base\nname: old\ntrain: {max_bad_steps: 7}\n")
     assert load_config([path]).train.max_bad_updates == 7
     assert load_config(["base"], ["train.max_bad_steps=3"]).train.max_bad_updates == 3
+    assert load_config(["base"], ["data.stitch={2: 1}"]).data.concatenate == {2: 1.0}
+
+
+def test_a_key_under_both_names_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"data\.stitch"):
+        load_config(["bottleneck/joined"], ["data.stitch={2: 1}"])
 
 
 @pytest.mark.parametrize("name", packaged_config_names())

@@ -18,11 +18,11 @@ def pairs(tmp_path):
 
 
 def test_a_group_reads_as_one_pair(pairs):
-    stitched = ConcatenatedPairs(pairs, [(3, 0), (1,), (2,)])
-    assert len(stitched) == 3
-    assert stitched.source_lengths.tolist() == [4, 1, 0]
-    assert stitched.target_lengths.tolist() == [2, 1, 1]
-    batch = stitched.batch([0, 1])
+    concatenated = ConcatenatedPairs(pairs, [(3, 0), (1,), (2,)])
+    assert len(concatenated) == 3
+    assert concatenated.source_lengths.tolist() == [4, 1, 0]
+    assert concatenated.target_lengths.tolist() == [2, 1, 1]
+    batch = concatenated.batch([0, 1])
     assert batch.source.ids_BS.tolist() == [[7, 8, 4, 5, 2], [6, 2, 0, 0, 0]]
     assert batch.tgt_out_BT.tolist() == [[17, 14, 2], [15, 2, 0]]
     assert batch.indices_B.tolist() == [3, 1]

@@ -11,7 +11,7 @@ import pytest
 from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer, decode_gold
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.evaluation.test_sets import caption_links, stitched
+from seq2seq_attn.evaluation.test_sets import caption_links, concatenated
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run, toy_config
@@ -84,8 +84,8 @@ def test_alignment_of_character_tokens_equals_plain_python(translators):
 
 
 def test_the_words_of_joined_captions_keep_their_links():
-    joined = stitched(CAPTIONS, 3)
-    assert (joined.name, len(joined.source), joined.stitch) == ("test.x3", 4, 3)
+    joined = concatenated(CAPTIONS, 3)
+    assert (joined.name, len(joined.source), joined.num_concatenated) == ("test.x3", 4, 3)
     for place, line in enumerate(joined.source):
         parts = [pair for pair in PAIRS if pair.source in line]
         parts.sort(key=lambda pair: line.index(pair.source))

@@ -56,7 +56,9 @@ def test_the_report_inside_is_report_json(two_runs):
     inside = payload(page)
     assert inside["report"] == json.loads(json.dumps(report.data))
     assert [run["name"] for run in inside["runs"]] == ["additive", HOSTILE]
-    assert inside["sentences"]["sets"] == [{"name": name, "num_pairs": 60, "stitch": 1} for name in ("flickr", "coco")]
+    assert inside["sentences"]["sets"] == [
+        {"name": name, "num_pairs": 60, "num_concatenated": 1} for name in ("flickr", "coco")
+    ]
     assert inside["sentences"]["source"][2] == HOSTILE
 
 

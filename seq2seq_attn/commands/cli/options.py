@@ -60,7 +60,7 @@ class Plots(StrEnum):
     PDF = "pdf"
 
 
-Stitch = Annotated[
+Concatenate = Annotated[
     list[int] | None,
     typer.Option(
         min=1,

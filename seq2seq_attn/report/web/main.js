@@ -11,8 +11,8 @@ function renderSet() {
 
 function setChoice() {
   if (data.report.sets.length < 2) return '';
-  const { stitch } = data.report.sets[0];
-  chosen.set = data.report.sets.reduce((last, set, i) => (set.stitch === stitch ? i : last), 0); // the pooled one
+  const { num_concatenated } = data.report.sets[0];
+  chosen.set = data.report.sets.reduce((last, set, i) => (set.num_concatenated === num_concatenated ? i : last), 0); // the pooled one
   const options = data.report.sets.map((set, i) =>
     el('option', { value: String(i), selected: i === chosen.set }, `${set.name} (${integer(set.num_pairs)})`));
   const change = (event) => {

@@ -8,8 +8,8 @@ const places = [];
 // The sets that the chosen one is pooled from; of one that is not pooled, itself.
 function shownNames() {
   const { sets } = data.sentences;
-  const { name, stitch } = shownSet();
-  return sets.some((one) => one.name === name) ? [name] : sets.filter((one) => one.stitch === stitch).map((one) => one.name);
+  const { name, num_concatenated } = shownSet();
+  return sets.some((one) => one.name === name) ? [name] : sets.filter((one) => one.num_concatenated === num_concatenated).map((one) => one.name);
 }
 
 function sentenceAt(row) {
