@@ -20,6 +20,7 @@ from typing import Any
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.run_dir import RunDir
@@ -76,9 +77,9 @@ class PlannedRun:
             )
         return self.run.is_finished()
 
-    def check_corpus(self, digest: str) -> None:
-        """Check that a finished run was trained on the corpus with this content hash. The resume of an interrupted run
-        checks that itself; a run whose state is missing or damaged is not checked.
+    def check_corpus(self, prepared: PreparedCorpus) -> None:
+        """Check that a finished run was trained on this corpus. The resume of an interrupted run checks that itself;
+        a run whose state is missing or damaged is not checked.
 
         Raises:
             UserError: it was trained on another corpus.
@@ -89,7 +90,7 @@ class PlannedRun:
             trained_on = read_values(self.run.last_dir).get("corpus")
         except UserError:
             return
-        if trained_on != digest:
+        if not prepared.has_hash(trained_on):
             raise UserError(
                 f"{self.run.path}: trained on another corpus (the text or the version of a tokenizer has changed "
                 "since); choose another --output, or remove this run"
@@ -102,12 +103,12 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
     Raises:
         UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
     """
-    hashes: dict[str, str] = {}
+    corpora: dict[str, PreparedCorpus] = {}
     for planned_run in planned:
         data = planned_run.config.data.model_dump_json()
-        if data not in hashes:
-            hashes[data] = prepare_corpus(planned_run.config, show_progress=show_progress).meta["hash"]
-        planned_run.check_corpus(hashes[data])
+        if data not in corpora:
+            corpora[data] = prepare_corpus(planned_run.config, show_progress=show_progress)
+        planned_run.check_corpus(corpora[data])
 
 
 def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, Any]]:

@@ -17,7 +17,7 @@ from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END
 
 _DENIED = "equal letters and digits, case ignored"
-"""which sentences count as one of a validation or test set: part of the content hash"""
+"""which sentences count as one of a validation or test set: part of the folder's hash"""
 
 
 def find_extra(data: DataConfig) -> list[Text]:
@@ -40,7 +40,7 @@ def find_extra(data: DataConfig) -> list[Text]:
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the content hash that depends on the extra pairs; empty without.
+    """The part of the folder's hash that depends on the extra pairs; empty without.
 
     Raises:
         UsageError, UserError: as `find_extra`.

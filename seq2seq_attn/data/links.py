@@ -50,7 +50,7 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the content hash that depends on the links; empty without links.
+    """The part of the folder's hash that depends on the links; empty without links.
 
     Raises:
         UsageError, UserError: as `links_file`.

@@ -29,7 +29,7 @@ class RawCorpus:
     """The location of the raw text. `files` is called only if the corpus must be prepared."""
 
     identity: dict[str, Any]
-    """the part of the content hash that stands for the raw text"""
+    """the part of the folder's hash that stands for the raw text"""
     files: Callable[[], dict[str, tuple[Path, Path]]]
     """maps each split to (source file, target file), train first"""
     links: Callable[[], dict[str, Path]] = field(default=dict)

@@ -6,6 +6,8 @@ Batches have UNK in its place; only its surface id (`surface.py`) says which tok
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2
 """Increased when the files change. Older folders are then prepared again."""
 TOKENS_VERSION = 1
-"""Increased when the same text gives other tokens or ids. Part of the content hash, which a resume checks."""
+"""Increased when the same text gives other tokens or ids. Part of the folder's hash."""
 SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
@@ -196,6 +198,16 @@ class PreparedCorpus:
     def audit(self) -> dict[str, Any]:
         """The audit of each split (`SplitAudit`)."""
         return dict(self.meta["audit"])
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of all texts, ids, tokenizers and vocabularies, however they were made."""
+        return hashlib.sha256(json.dumps(self.meta["hashes"], sort_keys=True).encode()).hexdigest()
+
+    def has_hash(self, digest: str | None) -> bool:
+        """Whether a run that saved this hash was trained on the same corpus. Runs of earlier versions saved the hash of
+        the folder, which depends on what the corpus was made from."""
+        return digest in (self.content_hash, self.meta["hash"])
 
     @property
     def valid_sources_sha256(self) -> str:

@@ -53,7 +53,7 @@ def subwords_to_draw(data: DataConfig, tokenizers: Sequence[Tokenizer]) -> list[
 
 
 def sampling_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the content hash that depends on whether subwords are drawn, not on how."""
+    """The part of the folder's hash that depends on whether subwords are drawn, not on how."""
     return {} if data.subword_sampling is None else {"vocab": "all subwords"}
 
 

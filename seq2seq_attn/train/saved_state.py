@@ -56,7 +56,7 @@ class SavedState:
             "state": state.to_dict(),
             "finished": finished,
             "config": self._config.model_dump(mode="json"),
-            "corpus": self._prepared.meta["hash"],
+            "corpus": self._prepared.content_hash,
             "metrics_position": metrics_position,
             "rng": rng_values,
             "num_threads": torch.get_num_threads(),
@@ -75,7 +75,7 @@ class SavedState:
             return None
         with checkpoint.refusing_foreign(self._run.last_dir):
             tensors, values = checkpoint.load_state(self._run.last_dir)
-            if values["corpus"] != self._prepared.meta["hash"]:
+            if not self._prepared.has_hash(values["corpus"]):
                 raise UserError(
                     f"{self._prepared.directory}: not the corpus that {self._run.path} was started with (its content"
                     " hash differs); put the same text and tokenizer versions back, or start a new run"

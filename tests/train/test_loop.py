@@ -386,6 +386,18 @@ def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: 
         train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
 
 
+def test_a_resume_on_the_same_text_from_another_generator(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = "data.captions={num_train: 40, num_valid: 5, num_test: 5}"
+    captions = ("data.corpus=captions", sizes, f"data.data_dir={tmp_path / 'data'}")
+    run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
+    monkeypatch.setattr("seq2seq_attn.data.sources.sha256_of", lambda path: "a comment has changed")
+    train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
+    assert len({path.name for path in (tmp_path / "data" / "prepared").glob("captions-*")}) == 2
+    assert events(run, "end")[-1]["update"] == 2
+
+
 def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config("train.max_updates=2")
     run = train(config, run_dir=tmp_path / "run")
