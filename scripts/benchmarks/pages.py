@@ -89,9 +89,9 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
 def _fast(record: Record) -> Iterator[str]:
     yield from ("## What each piece of speed code is worth", "", provenance(record, "bench_fast"), "")
     yield (
-        f"How much faster everything on is than without the piece: median of {record['turns']} paired turns, one "
-        "thread, CPU time. A piece below 1.1 in every row earns its lines only by what this table does not show: "
-        "memory (the loss) or other processors (aligned rows)."
+        f"The speed with everything on, divided by the speed without that piece: median of {record['turns']} paired "
+        "turns, one thread, CPU time. A piece below 1.1 in every row is kept for reasons that this table does not "
+        "show: memory (the loss) or other processors (aligned rows)."
     )
     yield ""
     rows: dict[str, dict[str, float]] = record["rows"]
@@ -139,7 +139,7 @@ def _findings(record: Record) -> Iterator[str]:
     yield from _bounds(record)
     for precision, ratio in record.get("fed_back", {}).items():
         forcing = record["options"]["teacher_forcing"]
-        yield f"- {precision}: {100 * ratio:.0f} % of the speed at teacher forcing 1 is left at {forcing:g}"
+        yield f"- {precision}: training with teacher forcing {forcing:g} has {100 * ratio:.0f} % of the speed with 1"
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
         yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
@@ -153,7 +153,7 @@ def _bounds(record: Record) -> Iterator[str]:
     for precision, peak in record["gemm_peak"].items():
         speed = peak / record["flops_per_token"]
         yield (
-            f"- {precision}, upper bound, were there nothing but matrix products at their peak: {speed:,.0f} tokens/s, "
+            f"- {precision}, upper bound, if only matrix products at their peak took time: {speed:,.0f} tokens/s, "
             f"{speed / bucketed:.1f} times the tutorial's bucketed loop"
         )
 
@@ -245,9 +245,9 @@ def _search(record: Record) -> Iterator[str]:
 def _prepare(record: Record) -> Iterator[str]:
     yield from ("## Preparing", "", provenance(record, "bench_prepare"), "")
     bare = ", ".join(f"{name} {speed:,.0f}" for name, speed in record["bare_lines_per_s"].items())
-    yield f"Lines/s are those of one side; a core's are per second of CPU. The bare tokenisers: {bare} lines/s."
+    yield f"Lines/s count one side; lines/s/core are per second of CPU time. The tokenizers alone: {bare} lines/s."
     yield ""
-    header = ["pairs", "tokeniser", "processes", "lines/s", "lines/s/core", "tokeniser, s", "peak MiB"]
+    header = ["pairs", "tokenizer", "processes", "lines/s", "lines/s/core", "tokenizer, s", "peak MiB"]
     yield from table(
         header,
         [

@@ -13,7 +13,7 @@ BASELINE = "additive"
 EXPECTED_KEPT = {
     BASELINE: "at least 95 %",
     "fixed": "at most 35 %",
-    "fixed-reversed": "no loss on long sentences is what Sutskever et al. 2014 report of reversed sources",
+    "fixed-reversed": "Sutskever et al. 2014 report no loss on long sentences with reversed sources",
 }
 """of the BLEU at one caption, at six joined captions, trained on joined ones"""
 HALF_QUALITY = "half of the BLEU at the first point"
@@ -90,7 +90,7 @@ def _natural_rows(record: Record) -> list[list[str]]:
     kept = retentions(record)
     shares = ", ".join(f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for one in kept)
     difference = kept[0]["value"] - kept[-1]["value"]
-    expected = "Multi30k: the retention of `fixed` falls from bin to bin, the last at least 0.25 below the first"
+    expected = "Multi30k: the retention of `fixed` falls from bucket to bucket, the last at least 0.25 below the first"
     return [[expected, f"{shares}; the last is {difference:.2f} below the first"]]
 
 

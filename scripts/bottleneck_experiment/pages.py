@@ -20,8 +20,8 @@ TITLES = {
 }
 INTRODUCTIONS = {
     "joined": "Captions of 4 to 10 tokens, one to six of them side by side, in training as in the test: no length is "
-    "unfamiliar, so what an arm loses from one to six it loses for lack of capacity. All lengths share the updates: "
-    "on one caption the fixed arms stay far below what they reach when trained on single ones (see there). Learning "
+    "unfamiliar, so a loss from one caption to six is due to a lack of capacity. All lengths share the updates: "
+    "on one caption the fixed arms stay far below what they reach when trained on single ones (next section). Learning "
     "rate, dropout and updates are those of `quickstart` for all arms but `fixed-wide` and tuned for none; the model "
     "kept is the best on 200 single validation captions.",
     "single": "The same test, but no joined input in training: limited capacity and unfamiliar length act together, "
@@ -246,4 +246,4 @@ def _budgets(record: Record) -> str:
         rows.append([str(num_updates(one)), str(len(one["arms"][0]["seeds"])), *validation, *values])
     arms = [f"validation BLEU of `{arm}` at its dropout" for arm in names(record)]
     labels = [str(point["label"]) for point in record["points"]]
-    return _table(["updates", "seeds", *arms, *labels, "first less last"], rows)
+    return _table(["updates", "seeds", *arms, *labels, "first minus last"], rows)

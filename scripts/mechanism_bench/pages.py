@@ -34,8 +34,8 @@ suffix; the last table has every command. [Mechanisms](mechanisms.md) explains t
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
 - AER is the alignment error rate against gold links, in forced decoding of the reference. Each target word is linked to
   the source word of its largest weight; target words without a gold link count as errors. A decoder may look at a word
-  one step before or after it writes its translation: the next column has the lowest rate of three, with the weights of
-  the same step (0), of the step before (-1) and of the step after (+1).
+  one step before or after it writes the translation: the column "AER, best shift" has the lowest of three rates, with
+  the weights of the same step (0), the step before (-1) and the step after (+1).
 - Error, next word: of the target words whose source word directly follows that of the previous target word, the share
   whose largest weight is on a wrong word. Error, jump: the same for the others. Neither counts the first word.
 - Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 for hard choices by

@@ -113,7 +113,7 @@ CHOICES = (
     (
         "a control",
         ("attention/fixed", "attention/uniform", "encoder/embeddings"),
-        "no attention, no choice, no context",
+        "no attention; equal weights for all words; an encoder without context",
     ),
 )
 """the table to choose from: a wish, the rows that meet it, and why"""
@@ -135,7 +135,7 @@ QUESTIONS = {
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
     "attention/local-scaled": "Does dividing the scores help within a window?",
     "attention/local-monotonic": "Is a window that advances by one word per step enough?",
-    "attention/hierarchical": "With several sources: which source, then which word? With one it is `additive-160`.",
+    "attention/hierarchical": "With several sources: which one, then which word? With one source it is `additive-160`.",
     "attention/hard": "Must the context be an average, or can it be a single state?",
     "attention/monotonic": "Can the model translate while it reads, without ever going back?",
     "attention/self_history": "Should the decoder also look back at its own past states?",

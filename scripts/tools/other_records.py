@@ -51,7 +51,7 @@ def other_records() -> Iterator[str]:
         yield from ["", "## Exact resume", ""]
         yield (
             f"A run of {value['updates']} updates, killed {len(value['kills'])} times "
-            f"with SIGKILL and resumed each time; its final weights and an uninterrupted training's are {found}, bit "
+            f"with SIGKILL and resumed each time; its final weights and those of an uninterrupted run are {found}, bit "
             f"for bit. {provenance(value, 'kill_resume')}"
         )
 
@@ -97,8 +97,8 @@ def scenes_block(value: Record) -> Iterator[str]:
         f"German caption with its nouns blanked out; {value['num_train']:,} training pairs, n = {value['num_test']}; "
         f"config `{value['config']}` with `{' '.join(value['set'])}`, seed {value['seed']}; 95 % bootstrap intervals; "
         f"{value['signature']}. {provenance(value, 'scenes')} "
-        "Attended: nouns of the reference, which the model is given, whose step has its largest "
-        "weight on the vector of their object."
+        "Attended: the share of the reference's nouns at which attention, in forced decoding, has "
+        "its largest weight on the vector of that object."
     )
     yield from [
         "",

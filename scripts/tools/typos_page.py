@@ -58,14 +58,14 @@ encoder of three LSTM layers; the corrector's decoder has three, too.
 The corpus is made from {words:,} words, {source}, with five kinds of typos.
 It has {train:,} training pairs, at most {per_kind} per word and kind. The test set `known` ({known:,} pairs) has
 other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows. The corrector also learns
-from words with two typos ({train-twice:,} pairs in all): with single ones alone it learned them by heart.
+from words with two typos ({train-twice:,} pairs in all): trained on single typos alone, it memorized them.
 
 A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
 one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
 only the letter that it learned to name, the first of them. *Any fitting word* also counts other words of the list
-that a typo turns into the same misspelling. *Attention on the typo*: while the corrector writes the letter that mends
-the word (of a given right word), its attention has its maximum on a letter of the typo. No training signal says where
-to look. *Chance* is how often a random letter would be right.
+that a typo turns into the same misspelling. *Attention on the typo*: in forced decoding of the right word, at the
+step that writes the corrected letter, the corrector's attention has its largest weight on a letter of the typo. No
+training signal says where to look. *Chance* is how often a random letter would be right.
 """
 
 
@@ -106,7 +106,7 @@ def _letters(letters: Record) -> Iterator[str]:
     of_vowels = [vowel for vowel in VOWELS if nearest[vowel] in VOWELS]
     others = [letter for letter in nearest if letter not in VOWELS]
     consonants = [letter for letter in others if nearest[letter] not in VOWELS]
-    yield from ("## Do the vowels gather?", "", f"![Letters](plots/{LETTERS})", "")
+    yield from ("## Do the vowels cluster?", "", f"![Letters](plots/{LETTERS})", "")
     yield (
         f"The corrector's letter embeddings on their first two principal components, which have "
         f"{100 * sum(letters['shares']):.0f} % of the variance. In all dimensions, by cosine, the nearest letter is a "

@@ -140,7 +140,8 @@ def plan_runs(
     imports: Sequence[str] = (),
     output: Path | None = None,
 ) -> list[PlannedRun]:
-    """Every arm with every seed. The order is by seed, so that interrupted runs cover whole seeds.
+    """Every arm with every seed. The order is by seed, so that an interrupted comparison has all arms of the first
+    seeds.
 
     Raises:
         UsageError: as `load_config`, or two arms are the same.

@@ -44,9 +44,9 @@ class EvaluationRequest:
     runs: Sequence[str | Path]
     """run directories; the others are compared with the first"""
     splits: Sequence[str] = ()
-    """parts of the runs' corpus; none: its test sets, each apart and pooled. Or, instead of splits:"""
+    """splits of the runs' corpus; none: its test sets, each by itself and pooled"""
     source: Path | None = None
-    """a file with one sentence per line, plain or .gz"""
+    """instead of splits: a file with one sentence per line, plain or .gz"""
     reference: Path | None = None
     """its translation"""
     concatenate: Sequence[int] = ()
@@ -54,8 +54,9 @@ class EvaluationRequest:
     settings: Settings = DEFAULT_SETTINGS
     decoding: Decoding = DEFAULT_DECODING
     files: ReportFiles = NO_FILES
-    """if no file is named, the report goes to the first run as `report.json` (`report.comparison.json` of several runs,
-    `report.<its name>.json` of a file), with Markdown and plots beside it; otherwise no run is written to"""
+    """files to write; if none is named, the report goes to the first run, with Markdown and plots beside it: as
+    `report.json`, for several runs as `report.comparison.json`, for a file as `report.<its name>.json`; otherwise no
+    run is written to"""
     ensemble: bool = False
     """also score all runs as one model, by the mean of their probabilities"""
     analyze_attention: bool = True
@@ -188,7 +189,7 @@ def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
 
 
 def _check_ensemble(runs: Sequence[RunDir]) -> None:
-    """Before any run translates, which can take minutes."""
+    """Raise UsageError if the runs cannot form an ensemble, before any of them translates for minutes."""
     if len(runs) == 1:
         raise UsageError(f"--ensemble with one run ({runs[0].path}): name two or more")
     check_alike(runs)
@@ -239,6 +240,7 @@ def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], ru
 
 
 def _report_name(num_runs: int, source: Path | None) -> str:
-    """The report of a file has a name of its own, so that it does not overwrite `report.json`."""
+    """The file name of the report. The scores of a file get a name of their own, so that they do not overwrite
+    `report.json`."""
     parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
     return ".".join(parts)

@@ -111,7 +111,7 @@ def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **ot
         identity = STREAM if is_stream else _identity(Path(path))
         if identity in taken:
             raise UsageError(
-                f"{taken[identity]} and {option}: both to {'standard output' if is_stream else path}; name two"
+                f"{taken[identity]} and {option}: both to {'standard output' if is_stream else path}; name two files"
             )
         if (_identity(sys.stdout) if is_stream else identity) in read:
             raise UsageError(f"{option} {path}: this is the input file; name another one")

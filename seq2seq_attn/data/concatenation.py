@@ -14,7 +14,8 @@ from seq2seq_attn.text.concatenation import Group, mixed_groups
 
 
 class ConcatenatedPairs:
-    """A split whose examples are groups of pairs: a group's sources are concatenated to one, and its targets."""
+    """A split whose examples are groups of pairs. The sources of a group are concatenated into one source, its targets
+    into one target."""
 
     def __init__(self, pairs: PairStore, groups: Sequence[Group]) -> None:
         self._pairs = pairs

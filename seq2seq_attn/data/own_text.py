@@ -22,7 +22,7 @@ from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_source
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
-"""what decides, besides the text, which validation pairs are set aside"""
+"""the settings that, with the text, determine which pairs are set aside; part of the folder's hash"""
 TRAIN_LINKS = "train.links"
 """links of the pairs that stay training pairs"""
 

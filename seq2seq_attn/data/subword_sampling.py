@@ -65,8 +65,8 @@ def describe_draw(own: PairStore, drawn: PairStore) -> str:
 
 
 def check_sampling(data: DataConfig) -> None:
-    """Raises UsageError if subwords are to be drawn where there are none, or where something else counts on those of
-    the corpus."""
+    """Raises UsageError if subwords are to be drawn where there are none, or where another setting relies on the
+    corpus's own subwords."""
     if (alpha := data.subword_sampling) is None:
         return
     needs = {

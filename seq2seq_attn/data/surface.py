@@ -8,8 +8,8 @@ V is the size of the target vocabulary. An id from V on thus names a source posi
 Manning 2017, section 2.2, call these the extended vocabulary); a search can read the token off the source. With the
 target tokenizer `positions`, source tokens are spelled "1", "2", ... on the target side.
 
-On the way there a token that a vocabulary lacks has an open id: V, V + 1, ... in order of first appearance, the same
-for the same spelling (`Vocab.ids_of` with `beyond`). A prepared corpus holds open ids.
+Surface ids are computed from open ids, which a prepared corpus holds: there a token that a vocabulary lacks has the id
+V, V + 1, ... in order of first appearance, the same for the same spelling (`Vocab.ids_of` with `beyond`).
 """
 
 from __future__ import annotations

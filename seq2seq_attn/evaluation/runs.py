@@ -232,7 +232,8 @@ class EvaluatedRun:
         return tqdm(translations, desc=label, total=len(test_set.source), unit="line", disable=is_off)
 
     def _max_source_length(self, test_set: EvaluationSet) -> int:
-        """Joined pairs are translated in one piece: cut at the sentence ends they would be single ones again."""
+        """The length above which sources are split. Concatenated pairs are translated in one piece: split at
+        sentence ends, they would be single pairs again."""
         return test_set.num_concatenated * self._config.data.max_length
 
     def _how_made(self, test_set: EvaluationSet) -> dict[str, Any]:

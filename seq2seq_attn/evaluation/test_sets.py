@@ -158,7 +158,7 @@ def has_test_set(data: DataConfig) -> bool:
 
 
 def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
-    """Before the corpus is prepared, which can take minutes."""
+    """Raise UsageError for an unknown or missing split, before minutes are spent on preparing the corpus."""
     names = split_names(data)
     for split in splits:
         if split not in names:
@@ -196,8 +196,9 @@ def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedC
 
 
 def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
-    """Validation pairs set aside from a text that has changed may be training pairs of the run. Its content hash cannot
-    tell: it also depends on extra pairs, test sets and tokenizer versions. Runs of earlier versions are not checked.
+    """Check that the run was validated on these validation pairs. Pairs set aside from a text that has changed may be
+    training pairs of the run. The content hash cannot tell, because it also depends on extra pairs, test sets and
+    tokenizer versions. Runs of earlier versions are not checked.
 
     Raises:
         UserError: the run was validated on other pairs.
@@ -217,7 +218,8 @@ def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, sp
 
 
 def _check_paths(run: RunDir, config: Config) -> None:
-    """A run may come from a stranger: what its configuration names is read and written in this folder only."""
+    """Raise UserError if a path in a run's configuration lies outside the current folder: the run may come from a
+    stranger."""
     data = config.data
     named = {"data_dir": [data.data_dir], "source_dir": [data.source_dir] if data.source_dir else []}
     if data.corpus == "files":

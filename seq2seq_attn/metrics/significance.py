@@ -43,7 +43,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """System minus baseline: how large, and how often chance alone would make it as large."""
+    """The difference system minus baseline, and its p-value."""
 
     test: str
     """bootstrap or randomization"""
@@ -83,8 +83,9 @@ def bootstrap_test(
 ) -> PairedTest:
     """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus.
 
-    p as sacreBLEU's `--paired-bs`: how often a resample's absolute difference exceeds the mean of those by more than
-    the corpus's. Where the systems differ, that is one tail: about half of a two-sided p. Equal scores: 1.
+    p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds the mean of these
+    differences by more than the absolute difference on the whole corpus. Where the systems differ, that is one tail:
+    about half of a two-sided p. Equal scores: 1.
     """
     if _is_zero(difference):
         return PairedTest("bootstrap", 0.0, 1.0, len(of_baseline), seed)

@@ -68,13 +68,13 @@ def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
 
 
 class CopyingOutput(ScoredOutput):
-    """An output that is such a mixture."""
+    """An output whose distribution is the mixture `Copying`."""
 
     copies_source = True
 
     @abstractmethod
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """Its parts."""
+        """The parts of the mixture at a step."""
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`."""

@@ -32,7 +32,7 @@ class Axis:
 
     package: str
     contract: str
-    """the class of the package's `base` that all variants are"""
+    """the name of the class in the package's `base` that every variant is an instance of"""
     key: str
     options_key: str
 
@@ -100,7 +100,7 @@ def find_build(
     packaged = packaged_variants(axis)
     if name in packaged:
         if name in _imported:
-            raise UsageError(f"{key}: both a variant of the package and your module; name yours '{name}:build'")
+            raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
         return _checked(key, importlib.import_module(f"{axis.package}.{name}"), function, sizes)
     if module_name in _imported:
         return _checked(key, _imported[module_name], named or function, sizes)
@@ -119,8 +119,8 @@ def build_variant(
     offered: Mapping[str, Any] | None = None,
     **sizes: Any,
 ) -> Any:
-    """Build a variant from the `sizes` that all variants of its axis get, from its own options, and from what is
-    `offered`: a variant gets those that its `build` has a parameter for.
+    """Build a variant from the `sizes` that all variants of its axis get, from its own options, and from those
+    `offered` values that its `build` has a parameter for.
 
     Raises:
         UsageError: there is no such variant, an option is unknown or of the wrong type, or the sizes do not fit it.

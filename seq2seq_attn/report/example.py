@@ -15,7 +15,8 @@ _EXACT = 100.0
 _NEAR = 5.0
 """chrF: where no translation is exact, those this close to the best one are as good"""
 _DISTANCE = 3
-"""a word is reordered if another that is written before it stands at least so far behind it in the source"""
+"""a target word is reordered if an earlier one attends to a source position at least this far to the right of its
+own"""
 
 
 class Example(NamedTuple):

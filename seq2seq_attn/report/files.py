@@ -67,7 +67,7 @@ class ReportFiles:
         for option, path in self._named.items():
             identity = file_identity(path)
             if identity in taken:
-                raise UsageError(f"{taken[identity]} and {option}: both to {path}; name two")
+                raise UsageError(f"{taken[identity]} and {option}: both to {path}; name two files")
             if identity in read:
                 raise UsageError(f"{option} {path}: this is an input file; name another one")
             taken[identity] = option

@@ -103,14 +103,7 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "floor": floor,
         "example": example and example._asdict(),
         "sentences": {
-            "sets": [
-                {
-                    "name": test_set.name,
-                    "num_pairs": len(test_set.references),
-                    "num_concatenated": test_set.num_concatenated,
-                }
-                for test_set in sets
-            ],
+            "sets": [_about(test_set) for test_set in sets],
             "source": _join(test_set.source for test_set in sets),
             "reference": _join(test_set.references for test_set in sets),
             "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
@@ -123,6 +116,14 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
+
+
+def _about(test_set: EvaluationSet) -> dict[str, Any]:
+    return {
+        "name": test_set.name,
+        "num_pairs": len(test_set.references),
+        "num_concatenated": test_set.num_concatenated,
+    }
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:

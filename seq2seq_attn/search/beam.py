@@ -32,7 +32,7 @@ from seq2seq_attn.text.vocab import BOS, EOS
 
 StateT = TypeVar("StateT")
 LEAST_COVERAGE = 1e-6
-"""of a source position: its logarithm is finite"""
+"""lower bound on the coverage of a source position, so that its logarithm is finite"""
 
 
 class Beam(NamedTuple):

@@ -42,7 +42,7 @@ class SearchOptions(SearchConfig):
     """text that each translation begins with"""
     method: Method = "beam"
     num_samples: PositiveInt = 32
-    """per sentence, of which `mbr` chooses"""
+    """samples per sentence, from which `mbr` chooses"""
     temperature: Temperature = 1.0
     """of `sample` and `mbr`, as the next two: below 1 the distribution is sharper"""
     top_k: NonNegativeInt = 0

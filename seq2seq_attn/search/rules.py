@@ -19,19 +19,19 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 FREE = -1
-"""in `prefixes_BP`: past the prefix"""
+"""fills `prefixes_BP` after the end of a prefix"""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which tokens may follow. The log-probabilities of the others become -inf; the rest are not renormalized, so that
-    a hypothesis keeps the model's log-probability."""
+    """The rules for the next token. The log-probabilities of forbidden tokens become -inf; the rest are not
+    renormalized, so that a hypothesis keeps the model's log-probability."""
 
     forbidden: tuple[int, ...]
     prefixes_BP: Tensor | None
     """int64"""
     no_repeat_ngram: int
-    """n of the n-grams that occur once at most; 0: all may be repeated"""
+    """an n-gram of this length may occur only once; 0: no such rule"""
 
     @classmethod
     def of(cls, options: SearchOptions, prefixes: Sequence[Sequence[int]] | None, device: torch.device) -> Rules:

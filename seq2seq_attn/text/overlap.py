@@ -51,7 +51,8 @@ def count_duplicates(path: Path) -> int:
 
 
 def count_overlap(path: Path, train_path: Path) -> tuple[int, int]:
-    """Number of pairs of a split whose (pair, source) is in the training split. Blank sources are not counted.
+    """The number of a split's pairs that are also training pairs, and the number whose source is a training source.
+    Pairs with a blank source are not counted.
 
     Args:
         path: rows of `digest_pairs` of a split; 64 bytes per pair are held in memory.

@@ -85,7 +85,7 @@ def _is_header(fields: Sequence[str]) -> bool:
 
 
 def _numbers(fields: Sequence[str]) -> npt.NDArray[np.float32] | None:
-    """None: they are not all finite numbers."""
+    """The fields as numbers; None if not all of them are finite numbers."""
     try:
         with np.errstate(over="ignore"):
             values = np.array(fields, dtype=np.float64).astype(np.float32)

@@ -1,4 +1,5 @@
-"""Reject settings that cannot be trained, before data is prepared: all that configuration and machine can tell."""
+"""Reject settings that cannot be trained, before data is prepared: all checks that need only the configuration and the
+machine."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def _on_samples(model: Seq2Seq, batch: Batch, objective: Objective) -> Tensor:
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:
-    """The outputs with the attention weights of the reverse model, and its loss sum over source tokens. The first model
-    draws what it draws without the other: a copy of the global generator is used here."""
+    """The outputs with the attention weights of the reverse model, and its loss sum over source tokens. The reverse
+    model draws from a copy of the global generator, so that it does not change the first model's random numbers."""
     device, other = outputs.features_NF.device, swapped(batch)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         reverse_outputs = reverse(other)

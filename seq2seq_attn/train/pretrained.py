@@ -55,8 +55,8 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
         if before != now:
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and is not this corpus's, "
-                f"which has {len(now)}; give pairs beside those of its corpus as data.extra, which leaves the "
-                "vocabularies as they are"
+                f"which has {len(now)}; to train on other pairs, keep its corpus and add them with data.extra, which "
+                "leaves the vocabularies as they are"
             )
     if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")

@@ -94,5 +94,6 @@ def reverse_config(config: Config) -> Config:
 
 
 def _exchanged(spec: str | list[str] | None) -> str | list[str] | None:
-    """A list names the source file, then the target file; other texts name their languages."""
+    """The text with its sides exchanged: a list names the source file, then the target file, so it is reversed; the
+    files of other texts are found by their languages."""
     return spec[::-1] if isinstance(spec, list) else spec

@@ -28,19 +28,19 @@ class Schedules:
         self.objective_weights(0)
 
     def learning_rate(self, update: int, *, plateau_factor: float) -> float:
-        """Of this update (0 = first)."""
+        """The learning rate of this update (0 = first)."""
         factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
         return self._config.optimizer.learning_rate * factor * plateau_factor
 
     def teacher_forcing_ratio(self, update: int) -> float:
-        """Of this update (0 = first)."""
+        """The teacher forcing ratio of this update (0 = first)."""
         config = self._config.teacher_forcing
         return teacher_forcing_ratio(
             update, schedule=config.schedule, start=config.start, end=config.end, num_updates=config.num_updates
         )
 
     def objective_weights(self, update: int) -> dict[str, float]:
-        """Of this update (0 = first); 0 where an objective does not act.
+        """The weights of the objectives in this update (0 = first); 0 where an objective does not act.
 
         Raises:
             UsageError: the start of an objective is not before its end, or `start` and `end` are shares of a

@@ -26,7 +26,7 @@ class Window:
     """of each objective, the sum of its terms and their count"""
 
     def means(self) -> dict[str, float]:
-        """Of each objective; NaN without a term."""
+        """The mean term of each objective; NaN if there were no terms."""
         return {name: total / count if count else math.nan for name, (total, count) in self.terms.items()}
 
 

@@ -38,7 +38,7 @@ class UpdateResult:
     nll_sum: float
     """without label smoothing, in nats"""
     gradient_norm: float
-    """of the mean over tokens, with the objectives, before clipping"""
+    """norm of the gradient of the mean loss per token plus objectives, before clipping"""
     terms: Mapping[str, tuple[float, float]]
     """for each objective, and for the loss of the reverse model, the sum of its terms and their count"""
 
@@ -145,7 +145,8 @@ class Updater:
         )
 
     def _choose_objectives(self, weights: Mapping[str, float]) -> None:
-        """Choose the objectives of an update: those without a weight only if measuring them changes nothing else."""
+        """Choose the objectives of an update. One with weight 0 is measured only if that needs no passes or samples of
+        its own."""
         self._acting = {
             name: objective
             for name, objective in self._objectives.items()

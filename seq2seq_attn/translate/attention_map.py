@@ -72,6 +72,6 @@ class AttentionMap:
 
 
 def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
-    """The source token with the highest weight; the ends of sources are none."""
+    """The source token with the highest weight, not counting the end of any source."""
     is_text_S = np.array([token != SOURCE_END for token in source])
     return source[int((weights_S[: len(source)] * is_text_S).argmax())]

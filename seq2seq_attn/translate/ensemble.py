@@ -49,7 +49,7 @@ def check_alike(runs: Sequence[RunDir]) -> None:
         if output != outputs[0]:
             raise UsageError(
                 f"{runs[0].path} and {other.path} differ in model.output.name ({outputs[0]!r} and {output!r}); an "
-                "ensemble needs runs of one output, as another may give probabilities to other tokens"
+                "ensemble needs runs with the same output, so that their probabilities are over the same tokens"
             )
         difference = _difference(runs[0], other)
         if difference is not None:

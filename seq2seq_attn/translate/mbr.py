@@ -16,7 +16,7 @@ from seq2seq_attn.translate.translation import Translation
 
 
 def least_risk(samples: Sequence[Translation], n_best: int) -> list[Translation]:
-    """The `n_best` different texts of the highest expected chrF, best first; it is their score."""
+    """The `n_best` different texts with the highest expected chrF, best first, with that chrF as their score."""
     from sacrebleu.metrics.chrf import CHRF
 
     counts = Counter(sample.text for sample in samples)

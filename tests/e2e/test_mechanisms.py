@@ -226,7 +226,7 @@ def test_a_row_far_below_the_baseline_has_a_reason():
         )
     )
     assert f"- `attention/monotonic`, 10.0 below: {REASONS['attention/monotonic']}.\n" in text
-    assert "- `attention/multi_head`, 5.0 below: no reason known.\n" in text
+    assert "- `attention/multi_head`, 5.0 below: not known.\n" in text
     assert "`attention/hard`, " not in text
 
 

@@ -137,7 +137,9 @@ def test_what_a_variant_builds_is_checked(folder):
 def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
     write(folder, "dot", DOT)
     import_variants("dot")
-    with pytest.raises(UsageError, match="'dot': both a variant of the package and your module; name yours 'dot:"):
+    with pytest.raises(
+        UsageError, match="'dot': names both a packaged variant and your module; write 'dot:build' for yours"
+    ):
         attention("dot")
     assert type(attention("dot:build")).__name__ == "ScaledDot"
 

@@ -144,9 +144,7 @@ def test_an_ensemble_copies(run_path: Path, tmp_path: Path) -> None:
 
 def test_an_ensemble_of_other_outputs_is_refused(run_path: Path, tmp_path: Path) -> None:
     plain = make_run(tmp_path / "plain", output="softmax")
-    message = (
-        f"{run_path} and {plain} differ in model.output.name ('copy' and 'softmax'); an ensemble needs runs of one"
-    )
+    message = f"{run_path} and {plain} differ in model.output.name ('copy' and 'softmax'); an ensemble needs runs with"
     with pytest.raises(UsageError, match=re.escape(message)):
         load([run_path, plain], "cpu")
 

@@ -32,7 +32,7 @@ EQUAL, LARGE = 512, 1024
 MODULES = {"joeynmt": "joeynmt", "OpenNMT-py": "opennmt", "ours": "ours"}
 OURS = {f"ours, {precision}": {"system": "ours", "precision": precision} for precision in precisions("cpu")}
 DIFFERENCES = (
-    "The models are three functions: there is no numerical difference to tell, only their sizes to compare.",
+    "The three models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
     "All: the same tokens (SentencePiece, joint 8k), vocabularies and sentences per batch; embeddings 256;"
     " bidirectional GRU of half the hidden size each way; decoder of one GRU; additive attention of the hidden size;"
     " readout of the hidden size, then the vocabulary; nothing tied; dropout 0.3; cross-entropy without smoothing;"

@@ -52,7 +52,7 @@ Split = Annotated[
 Source = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
 ]
-Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="The translations of --source.")]
+Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="Reference translations of --source.")]
 MergeBelow = Annotated[
     int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbor.")
 ]
@@ -91,8 +91,8 @@ PlotFormat = Annotated[
         show_default="png in the run; none elsewhere",
     ),
 ]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Where a table with one row per score goes.")]
-Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Where tables for papers go (booktabs).")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file with one row per score.")]
+Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="LaTeX file with tables for papers (booktabs).")]
 
 
 def evaluate(
@@ -126,8 +126,9 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU (or the first --metric), also by length; the report has every measure, and what attention does. Runs are
-    compared with the first; those that differ in the seed alone count as one. With a named file, no run is written to.
+    Prints BLEU (or the first --metric), overall and by length; the report has every measure and an analysis of the
+    attention. Runs are compared with the first; those that differ only in their seed count as one. If an output file is
+    named, nothing is written to the runs.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 

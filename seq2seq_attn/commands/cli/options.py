@@ -120,10 +120,15 @@ Train = Annotated[
 Valid = Annotated[
     list[str] | None,
     typer.Option(
-        "--valid", metavar="TEXT", help="Its validation pairs.", show_default="a tenth of --train, at most 1,000"
+        "--valid",
+        metavar="TEXT",
+        help="Validation pairs for --train.",
+        show_default="a tenth of --train, at most 1,000",
     ),
 ]
-Test = Annotated[list[str] | None, typer.Option("--test", metavar="TEXT", help="Its test pairs, for evaluate.")]
+Test = Annotated[
+    list[str] | None, typer.Option("--test", metavar="TEXT", help="Test pairs for --train, used by evaluate.")
+]
 SourceLanguage = Annotated[
     str | None,
     typer.Option(

@@ -41,7 +41,7 @@ def prepare(
     settings: Set = None,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder for data; train finds it by data.data_dir.", show_default="data"),
+        typer.Option(metavar="DIR", help="Folder for data; to train from it, set data.data_dir.", show_default="data"),
     ] = None,
     source_dir: Annotated[
         Path | None,

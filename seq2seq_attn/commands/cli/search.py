@@ -37,8 +37,8 @@ SearchMethod = Annotated[
     Method,
     typer.Option(
         metavar="|".join(Method),
-        help="Beam search; --n-best random samples; or, of --num-samples, the one most like the others (minimum Bayes "
-        "risk).",
+        help="beam: beam search; sample: --n-best random samples; mbr: of --num-samples samples, the one most similar "
+        "to the others (minimum Bayes risk).",
     ),
 ]
 NumSamples = Annotated[

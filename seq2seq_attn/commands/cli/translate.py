@@ -59,7 +59,7 @@ Input = Annotated[
         "-i",
         "--input",
         metavar="FILE|-",
-        help="Lines to translate. A run with several sources takes a file for each, or one with columns.",
+        help="Lines to translate. For several sources, a file for each, or one with tab-separated columns.",
         show_default="-",
     ),
 ]

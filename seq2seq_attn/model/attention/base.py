@@ -82,9 +82,9 @@ class Attention(nn.Module, ABC):
     to source position j; false for the vectors of `fixed`, `initial` and `slots`. `has_scores` is false if it
     has no scores to normalize, so that the normalizer has no effect. `is_learned` is false if the weights are the same
     whatever the model learns. `is_random` is true if it draws random numbers in training. `draws_positions` is true if
-    what it draws is the position whose value is the context, with a `Draw` as `Attended.extra`: the weights then learn
-    from the objective `reinforce` alone. `is_capturable` is false if a size is read from the device, which a CUDA graph
-    cannot record.
+    it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
+    then learn only from the objective `reinforce`. `is_capturable` is false if a size is read from the device, which a
+    CUDA graph cannot record.
     """
 
     is_positional: bool = True

@@ -32,7 +32,7 @@ class Fixed(Attention):
         self.dropout = Dropout(dropout)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
-        """The encoder's last states."""
+        """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
         return SameContext(context_BM, context_BM.new_ones(len(context_BM), 1)), Stateless()
 
@@ -42,5 +42,5 @@ class Fixed(Attention):
 
 
 def build(*, query_size: int, memory_size: int, normalizer: Normalizer, dropout: DropoutRate = 0.0) -> Fixed:
-    """There is nothing to normalize."""
+    """Build the variant; `normalizer` has no effect, as the weight is always 1."""
     return Fixed(memory_size, dropout)

@@ -38,7 +38,7 @@ class Parts(NamedTuple):
     """0 on padding"""
     keys_BSA: Tensor
     is_inside_BKS: Tensor
-    """bool, whether a position belongs to a part; every real position for a part that the line lacks"""
+    """bool, whether a position belongs to a part; for a part that the line lacks, true at every real position"""
     exists_BK: Tensor
     """bool, whether the line has this part"""
 

@@ -14,8 +14,8 @@ from seq2seq_attn.data.batch import SourceBatch
 
 
 class Encoded(NamedTuple):
-    """An encoded source batch. What encoders leave on padding is undefined; decoders and outputs read 0 there, set by
-    `zeroed`."""
+    """An encoded source batch. Encoders may leave any values on padding; `zeroed` sets them to 0 before decoders and
+    outputs read them."""
 
     values_BSM: Tensor
     """one vector per position, for example the states of both directions side by side"""

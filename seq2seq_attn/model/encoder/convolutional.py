@@ -97,8 +97,8 @@ def build(
     radius: Size = 1,
     num_positions: Size = 256,
 ) -> Convolutional:
-    """There is no cell to build. `num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by default (the
-    paper's best models give it fewer)."""
+    """Build the variant, which has no cell. `num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by
+    default (the paper's best models give it fewer)."""
     return Convolutional(
         embedding,
         hidden_size=hidden_size,

@@ -73,8 +73,8 @@ def build(
     dropout: float,
     residual: bool = False,
 ) -> Reversed:
-    """`hidden_size` is that of a state, which is a value and, of the first word, the summary. `residual`: each layer
-    but the first adds its input to its output."""
+    """Build the variant. `hidden_size` is the size of a state: each state is a value, and the first word's state is the
+    summary. `residual`: each layer but the first adds its input to its output."""
     return Reversed(
         embedding,
         build_cell,

@@ -31,7 +31,7 @@ COLUMN_MULTIPLE = 64
 
 @offer("cross_entropy")
 def offer_cross_entropy(output: Softmax) -> Callable[[Outputs, float], tuple[Tensor, Tensor]]:
-    """For every softmax."""
+    """Offer the chunked loss for every softmax output."""
     projection = output.projection
     return lambda outputs, label_smoothing: chunked_cross_entropy(
         outputs.features_NF, projection.weight, projection.bias, outputs.targets_N, label_smoothing

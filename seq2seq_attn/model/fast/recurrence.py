@@ -16,7 +16,7 @@ from seq2seq_attn.model.speed import offer
 
 @offer("recurrence")
 def offer_recurrence(cells: Sequence[Cell]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
-    """For GRUs of one size."""
+    """Offer the batched recurrence for GRUs of equal hidden size."""
     is_known = all(type(cell) is GRU for cell in cells) and len({cell.hidden_size for cell in cells}) == 1
     return (lambda gates: _run(cast(Sequence[GRU], cells), gates)) if is_known else None
 

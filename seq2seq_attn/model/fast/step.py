@@ -46,7 +46,7 @@ which the C library reuses instead of requesting new pages at each step"""
 
 @offer("steps")
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
-    """For the decoder `bahdanau` with a GRU, a known score and a softmax output."""
+    """Offer fast steps for the decoder `bahdanau` with a GRU, a known score and a softmax output."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
     is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
     if not is_known or known_score(decoder.attention) is None:

@@ -29,7 +29,8 @@ Unroll = Callable[[Seq2Seq, Batch], Outputs]
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
-    """The fast pass for the decoder, cell, output and scores that it knows, where no choice is fed back."""
+    """Offer the fast pass if it supports the decoder, cell, output and scores, and every step reads the reference
+    token."""
     decoder, is_softmax = model.decoder, type(model.output) is Softmax
     is_known = teacher_forcing_ratio >= 1.0 and type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
     return unroll if is_known and known_score(decoder.attention) is not None else None

@@ -65,7 +65,7 @@ class Outputs(NamedTuple):
         return step, select_rows(self.memory._replace(attention=None), positions_N % self.hidden_TBH.shape[1])
 
     def _history(self, positions_N: Tensor) -> History | None:
-        """Of the steps at these positions; later steps are padding."""
+        """The history of the steps at these positions; steps after each position become padding."""
         if self.read_ids_TB is None:
             return None
         num_steps, num_pairs = self.read_ids_TB.shape
@@ -155,7 +155,7 @@ class ScoredOutput(Output):
         may have any finite score."""
 
     def num_softmaxes(self, num_positions: int) -> int:
-        """How many distributions over the vocabulary a target token takes, with so many source positions."""
+        """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
         return 1
 
     def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:

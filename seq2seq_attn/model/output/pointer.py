@@ -20,7 +20,8 @@ from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_
 from seq2seq_attn.text.vocab import PAD
 
 LEAST_WEIGHT = 1e-20
-"""of a source position, and of a token that is not in the source: their loss would be infinite"""
+"""lower bound on the weight of a source position, and the probability of a token that is not in the source; with 0
+their loss would be infinite"""
 
 
 class Pointer(Output):

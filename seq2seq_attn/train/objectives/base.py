@@ -1,4 +1,4 @@
-"""The contract of training objectives: extra losses on what the decoder did with a batch.
+"""The contract of training objectives: extra loss terms, computed from all decoder steps of a batch.
 
 A variant is a file of this folder with one final class and a function `build(**options)`. The configuration names it in
 `train.objectives`, with its weight and its options. An update minimizes
@@ -22,7 +22,7 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Objective(ABC):
-    """An extra loss. Padding never matters, and the terms of the rows of a batch add up.
+    """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
     `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. An objective whose needs the model or

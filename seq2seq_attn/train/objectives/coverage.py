@@ -6,8 +6,9 @@ section 2.3, equation 12).
 a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage so far. The mean is
 over target tokens.
 
-The paper adds it to a trained model only. From the first update on it does harm: attention to a new position costs
-nothing, right or wrong. So the overlay starts it halfway through training; docs/attention.md has what it changes then.
+The paper adds this loss to a trained model only. Used from the first update on, it does harm: attention to a new
+position costs nothing, right or wrong. So the overlay starts it halfway through training; docs/attention.md shows the
+effect.
 """
 
 from __future__ import annotations

@@ -59,6 +59,6 @@ def _target_positions(batch: Batch) -> Tensor:
 
 
 def _num_links_of_target(batch: Batch) -> Tensor:
-    """For each link, how many its target position has."""
+    """For each link, the number of links of its target position."""
     positions_L = _target_positions(batch)
     return torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]
