@@ -126,9 +126,8 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU (or the first --metric), overall and by length; the report has every measure and an analysis of the
-    attention. Runs are compared with the first; those that differ only in their seed count as one. If an output file is
-    named, nothing is written to the runs.
+    Prints BLEU (or the first --metric), overall and by length; the report also analyzes attention. Runs are compared
+    with the first; those that differ only in their seed count as one. If an output file is named, no run is written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 

@@ -5,6 +5,8 @@ It computes the same as the plain loop of `unroll.py`, with less work inside the
 - the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
   (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
 - the state's projection to the gates and to the query is one product per step;
+- where a first GRU reads the previous token before the query is made (the decoder `conditional`), its state takes the
+  place of the previous one: the rest of the step is the same;
 - contexts and their gradients, and every weight gradient, are single products over all steps.
 
 The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all positions, so the score of
@@ -15,7 +17,7 @@ Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -81,6 +83,51 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
+class FirstGRU(NamedTuple):
+    """The GRU that reads the previous token, where the one that reads the context is another."""
+
+    gates_TBP: Tensor
+    """the projected inputs of all steps"""
+    recurrent_weight_PH: Tensor
+    recurrent_bias_P: Tensor
+
+
+class _First:
+    """The steps of a `FirstGRU`, which start from the states that the second one leaves."""
+
+    def __init__(self, gru: FirstGRU, states: Tensor, num_kept: int) -> None:
+        low = compute_dtype(gru.recurrent_weight_PH)
+        self.states, self.states_low = states, low_copy(states, low)
+        self.gates = gru.gates_TBP.to(states.dtype, copy=True)
+        self.weight, self.bias = gru.recurrent_weight_PH.to(low), gru.recurrent_bias_P.to(low)
+        self.recurrent_low = torch.empty((num_kept, *self.gates.shape[1:]), dtype=low, device=states.device)
+
+    def forward(self, step: int, out: Tensor) -> None:
+        state_low = self.states_low[step]
+        if self.states_low is not self.states:
+            state_low.copy_(self.states[step])
+        kept = self.recurrent_low[step % len(self.recurrent_low)]
+        recurrent = torch.addmm(self.bias, state_low, self.weight.t(), out=kept).to(self.states.dtype)
+        cell_forward(self.gates[step], recurrent, self.states[step], out)
+
+    def start_backward(self) -> None:
+        self.new_TBH = self.recurrent_low[..., 2 * self.states.shape[-1] :].to(self.states.dtype)
+        self.grad_gates = torch.empty_like(self.gates)
+        self.grad_recurrent = torch.empty_like(self.recurrent_low)
+
+    def backward(self, step: int, carry: Tensor) -> Tensor:
+        grad_recurrent = self.grad_recurrent[step]
+        through = cell_backward(
+            carry, self.states[step], self.gates[step], self.new_TBH[step], self.grad_gates[step], grad_recurrent
+        )
+        return through.add_(grad_recurrent @ self.weight)
+
+    def finish(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        flat = self.grad_recurrent.flatten(0, 1)
+        grad_weight = flat.t() @ self.states_low[:-1].flatten(0, 1)
+        return self.grad_gates, grad_weight.to(dtype), flat.sum(dim=0, dtype=dtype)
+
+
 class _Unroll(torch.autograd.Function):
     """states_TBH and weights_TBS; see `unroll_attention_gru` for the arguments."""
 
@@ -98,6 +145,7 @@ class _Unroll(torch.autograd.Function):
         query_weight_AH: Tensor | None,
         score_weight_A: Tensor | None,
         needs_grad: bool,
+        *of_first: Tensor,
     ) -> tuple[Tensor, Tensor]:
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
@@ -115,22 +163,26 @@ class _Unroll(torch.autograd.Function):
             score = _Additive(keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
-        states_low = low_copy(states, low)
+        first = _First(FirstGRU(*of_first), states, num_kept) if of_first else None
+        read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
+        read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
         gates = gates_TBP.to(wide, copy=True)
         both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
-                hidden, weights_BS = states[t], weights_TBS[t]
-                if states_low is not states:
-                    states_low[t] = hidden
-                both = torch.addmm(bias, states_low[t], weight_low.t(), out=both_low[t % num_kept]).to(wide)
+                hidden, weights_BS = read[t], weights_TBS[t]
+                if first is not None:
+                    first.forward(t, out=hidden)
+                if read_low is not read:
+                    read_low[t] = hidden
+                both = torch.addmm(bias, read_low[t], weight_low.t(), out=both_low[t % num_kept]).to(wide)
                 scores_BS = score.forward(t, hidden if query_weight_AH is None else both[:, 3 * size :])
                 torch.softmax(scores_BS, dim=-1, out=weights_BS)
                 gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
                 cell_forward(gates[t], both[:, : 3 * size], hidden, states[t + 1])
-        ctx.save_for_backward(states, states_low, gates, both_low, weights_TBS, weight_low, projected)
-        ctx.score, ctx.low = score, low
+        ctx.save_for_backward(read, read_low, gates, both_low, weights_TBS, weight_low, projected)
+        ctx.score, ctx.first, ctx.low = score, first, low
         ctx.dtypes = (gates_TBP.dtype, keys_BSA.dtype, projected_BSP.dtype, recurrent_weight_PH.dtype)
         ctx.num_queries = 0 if query_weight_AH is None else len(query_weight_AH)
         return states[1:], weights_TBS
@@ -139,21 +191,23 @@ class _Unroll(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weights = grads
-        states, states_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
-        score, low, size = ctx.score, ctx.low, states.shape[-1]
+        read, read_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
+        score, first, low, size = ctx.score, ctx.first, ctx.low, read.shape[-1]
         num_steps, num_rows = grad_states.shape[:2]
         gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
         if isinstance(score, _Additive):
             score.start_backward()
-        new_TBH = both_low[..., 2 * size : 3 * size].to(states.dtype)
+        if first is not None:
+            first.start_backward()
+        new_TBH = both_low[..., 2 * size : 3 * size].to(read.dtype)
         grad_gates = torch.empty_like(gates)
         grad_both = gates.new_empty((num_steps, num_rows, len(weight_low)), dtype=low)
-        carry = torch.zeros_like(states[0])
+        carry = torch.zeros_like(read[0])
         projected_t = projected.transpose(1, 2)
         for t in reversed(range(num_steps)):
             grad_recurrent = grad_both[t, :, : 3 * size]
             carry = cell_backward(
-                carry.add_(grad_states[t]), states[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
+                carry.add_(grad_states[t]), read[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
             )
             grad_weights_B1S = torch.baddbmm(grad_weights[t].unsqueeze(1), grad_gates[t].unsqueeze(1), projected_t)
             grad_scores_BS = torch.ops.aten._softmax_backward_data(
@@ -165,10 +219,12 @@ class _Unroll(torch.autograd.Function):
             else:
                 carry += grad_query
             carry += grad_both[t] @ weight_low
+            if first is not None:
+                carry = first.backward(t, carry)
         grad_keys, grad_score_weight = score.finish()
         grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), grad_gates.transpose(0, 1))
         flat = grad_both.flatten(0, 1)
-        grad_weight = (flat.t() @ states_low[:-1].flatten(0, 1)).to(weight_dtype)
+        grad_weight = (flat.t() @ read_low[:num_steps].flatten(0, 1)).to(weight_dtype)
         grad_bias = flat[:, : 3 * size].sum(dim=0, dtype=weight_dtype)
         return (
             None,
@@ -182,6 +238,7 @@ class _Unroll(torch.autograd.Function):
             grad_weight[3 * size :] if ctx.num_queries else None,
             grad_score_weight,
             None,
+            *(() if first is None else first.finish(weight_dtype)),
         )
 
 
@@ -194,8 +251,9 @@ def unroll_attention_gru(
     mask_BS: Tensor,
     recurrent_weight_PH: Tensor,
     recurrent_bias_P: Tensor,
+    first: FirstGRU | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """All states and weights of a decoder whose query is its previous state.
+    """All states and weights of a decoder whose query is its previous state, or the state of its first GRU.
 
     Args:
         score: the variant's score function.
@@ -205,6 +263,7 @@ def unroll_attention_gru(
         projected_BSP: the values projected to the gates.
         mask_BS: True = real position.
         recurrent_weight_PH, recurrent_bias_P: the recurrent side of the GRU.
+        first: the GRU whose state is the query and the state that the step starts from.
 
     Returns:
         states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
@@ -221,5 +280,6 @@ def unroll_attention_gru(
         score.query_weight_AH,
         score.score_weight_A if isinstance(score, AdditiveScore) else None,
         torch.is_grad_enabled(),  # inside a Function it is always off
+        *(first or ()),
     )
     return result

@@ -1,4 +1,5 @@
-"""The teacher-forced pass of the decoder `bahdanau` with a GRU, with as much work as possible outside the recurrence.
+"""The teacher-forced pass of the decoders `bahdanau` and `conditional` with GRUs, with as much work as possible outside
+the recurrence.
 
 Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source positions,
 N target tokens, padded to a multiple.
@@ -16,7 +17,8 @@ from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
-from seq2seq_attn.model.fast.attention_gru import unroll_attention_gru
+from seq2seq_attn.model.decoder.conditional import Conditional
+from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
@@ -31,14 +33,22 @@ Unroll = Callable[[Seq2Seq, Batch], Outputs]
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     """Offer the fast pass if it supports the decoder, cell, output and scores, and every step reads the reference
     token."""
-    decoder, is_softmax = model.decoder, type(model.output) is Softmax
-    is_known = teacher_forcing_ratio >= 1.0 and type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
-    return unroll if is_known and known_score(decoder.attention) is not None else None
+    if teacher_forcing_ratio < 1.0 or type(model.output) is not Softmax:
+        return None
+    decoder, score = model.decoder, known_score(model.decoder.attention)
+    if type(decoder) is Bahdanau:
+        is_known = score is not None and type(decoder.cell) is GRU
+    elif type(decoder) is Conditional:
+        attends = score is not None and not isinstance(score, FixedContext)
+        is_known = attends and type(decoder.first_cell) is GRU and type(decoder.second_cell) is GRU
+    else:
+        is_known = False
+    return unroll if is_known else None
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     """The same as `model.unroll.unroll` with a ratio of 1, faster."""
-    decoder = cast(Bahdanau, model.decoder)
+    decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
     embedded_TBE = model.embedding(batch.tgt_in_BT.t())
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
@@ -49,13 +59,22 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
 
 
 def unroll_decoder(
-    decoder: Bahdanau, embedded_TBE: Tensor, state: State, memory: Memory
+    decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    cell, score = cast(GRU, decoder.cell), known_score(decoder.attention)
-    hidden_BH = cell.hidden(state.cell)
-    embedding_weight, context_weight_PM = cell.input_weights
-    gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, cell.input_bias_P)
+    cell = cast(GRU, decoder.cell if isinstance(decoder, Bahdanau) else decoder.second_cell)
+    first = None
+    if isinstance(decoder, Bahdanau):
+        embedding_weight, context_weight_PM = cell.input_weights
+        gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, cell.input_bias_P)
+    else:
+        reader = cast(GRU, decoder.first_cell)
+        [embedding_weight] = reader.input_weights
+        first_gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, reader.input_bias_P)
+        first = FirstGRU(first_gates_TBP, reader.recurrent_weight_PH, reader.recurrent_bias_P)
+        [context_weight_PM] = cell.input_weights
+        gates_TBP = cell.input_bias_P.expand(first_gates_TBP.shape)
+    score, hidden_BH = known_score(decoder.attention), cell.hidden(state.cell)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
     if isinstance(score, FixedContext):
         attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)
@@ -70,7 +89,7 @@ def unroll_decoder(
     keys = memory.attention
     projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)
     states_TBH, weights_TBS = unroll_attention_gru(
-        score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent
+        score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first
     )
     weights_BTS = weights_TBS.transpose(0, 1).to(keys.values_BSM.dtype)
     return states_TBH, torch.bmm(weights_BTS, keys.values_BSM).transpose(0, 1), weights_TBS

@@ -43,6 +43,17 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, ratio
     torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_conditional_decoder_equals_the_plain_loop(make_model, batch, name):
+    dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+    model = make_model(name, decoder={"name": "conditional"}, dropout=dropout)
+    fast, fast_gradients = loss_and_gradients(model, batch, 1.0)
+    with speed.plain():
+        plain, plain_gradients = loss_and_gradients(model, batch, 1.0)
+    torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["additive", "dot", "multi_head"])
 def test_gradients_of_objectives_equal_the_plain_loops(make_model, batch, name):
     model = make_model(name, dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0})
@@ -81,6 +92,8 @@ def test_known_scores(make_model):
         model = make_model(name)
         assert speed.find("unroll", model, 1.0) is fast_unroll.unroll, name
         assert speed.find("unroll", model, 0.9) is None, name  # choices are fed back
+        conditional = speed.find("unroll", make_model(name, decoder={"name": "conditional"}), 1.0)
+        assert (conditional is None) == (name in ("fixed", "initial", "uniform")), name
 
 
 class Even(Additive):
@@ -180,9 +193,10 @@ def test_fifty_updates_give_the_same_loss_curve(make_model, batch, name):
     assert curves[0][-1] < curves[0][0]
 
 
+@pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
 @pytest.mark.parametrize("name", ["additive", "dot"])
-def test_gradcheck_through_weights_and_states(make_model, name):
-    model = make_model(name).eval()
+def test_gradcheck_through_weights_and_states(make_model, name, decoder):
+    model = make_model(name, decoder={"name": decoder}).eval()
     source, target = [[5, 9, 4], [7]], [[6], [8, 10]]
     batch = collate(source, target, range(2))
     embedded = torch.randn(3, 2, 11, dtype=torch.float64, requires_grad=True)
@@ -191,7 +205,7 @@ def test_gradcheck_through_weights_and_states(make_model, name):
         memory, state = model.prepare(batch.source)
         return fast_unroll.unroll_decoder(model.decoder, embedded, state, memory)
 
-    used = [p for n, p in model.decoder.named_parameters() if n.startswith(("cell", "attention"))]
+    used = [p for n, p in model.decoder.named_parameters() if "cell" in n or n.startswith("attention")]
     assert torch.autograd.gradcheck(run, (embedded, *used), fast_mode=True)
 
 
