@@ -1,6 +1,6 @@
 """The decoder's step for search, with constant weights.
 
-It computes the same as `Bahdanau.step` and the output (`search.steps.PlainSteps` is the reference), rearranged:
+It computes the same as the decoder's step and the output (`search.steps.PlainSteps` is the reference), rearranged:
 
 - the contribution of the previous token to gates and readout is looked up in a table over the vocabulary;
 - the state's projections to the gates and to the query are one product;
@@ -25,8 +25,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
+from seq2seq_attn.model.decoder.conditional import Conditional
+from seq2seq_attn.model.fast.cells import first_cell, has_known_cells, second_cell
 from seq2seq_attn.model.fast.gru import tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
@@ -46,10 +47,9 @@ which the C library reuses instead of requesting new pages at each step"""
 
 @offer("steps")
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
-    """Offer fast steps for the decoder `bahdanau` with a GRU, a known score and a softmax output."""
-    decoder, is_softmax = model.decoder, type(model.output) is Softmax
-    is_known = type(decoder) is Bahdanau and type(decoder.cell) is GRU and is_softmax
-    if not is_known or known_score(decoder.attention) is None:
+    """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and a softmax output."""
+    decoder = model.decoder
+    if type(model.output) is not Softmax or known_score(decoder.attention) is None or not has_known_cells(decoder):
         return None
     return lambda: FastStep(model, precision)
 
@@ -111,14 +111,15 @@ class FastStep:
     """
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
-        decoder = cast(Bahdanau, model.decoder)
+        decoder = cast(Bahdanau | Conditional, model.decoder)
         score = known_score(decoder.attention)
         assert score is not None
         self._prepare, self._precision = model.prepare, precision
-        self._decoder, self._score = decoder, score
-        self._num_gates = 3 * decoder.cell.hidden_size
+        self._attention, self._score = decoder.attention, score
+        self._hidden, self._num_gates = second_cell(decoder).hidden, 3 * second_cell(decoder).hidden_size
         self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
         parts = _split(decoder, score)
+        self._from_previous = None if parts.previous is None else pack(*parts.previous, precision)
         self._from_state = pack(*parts.state, precision)
         self._from_context = pack(*parts.context, precision)
         self._from_embedding = pack(*parts.embedding, precision)
@@ -134,19 +135,22 @@ class FastStep:
         """See `StepModel.start`."""
         with _autocast(self._precision, source.ids_BS.device):
             memory, state = self._prepare(source)
-        hidden_BH = self._decoder.cell.hidden(state.cell)
+        hidden_BH = self._hidden(state.cell)
         shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
         return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence)
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
         """See `StepModel.step`."""
-        hidden_RH = state.hidden_RH
+        hidden_RH, embedded_RX = state.hidden_RH, self._embed(prev_ids_R)
+        if self._from_previous is not None:
+            gates_RP = embedded_RX[:, : self._num_gates]
+            hidden_RH = _cell(gates_RP, self._from_previous(hidden_RH), hidden_RH)
+            gates_RP.zero_()  # the second cell does not read the embedding
         from_state = self._from_state(hidden_RH)
         recurrent_RP, query = from_state[:, : self._num_gates], from_state[:, self._num_gates :]
         if isinstance(self._score, DotScore) and self._score.query_weight_AH is None:
             query = hidden_RH
         context_RX, weights_BKS = self._attend(query, state)
-        embedded_RX = self._embed(prev_ids_R)
         if self._readout is None:
             inputs_RP = embedded_RX[:, : self._num_gates] + context_RX[:, : self._num_gates]
             hidden_RH = _cell(inputs_RP, recurrent_RP, hidden_RH)
@@ -156,7 +160,7 @@ class FastStep:
             embedded_RX += context_RX
             hidden_RH = _cell(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
             features_RF = tanh_(self._readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
-        weights_RS = weights_BKS.flatten(0, 1) if self._decoder.attention.is_positional else None
+        weights_RS = weights_BKS.flatten(0, 1) if self._attention.is_positional else None
         return FastTokens(features_RF, self._output, weights_RS), state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
@@ -223,20 +227,29 @@ class _Weights(NamedTuple):
 class _Parts(NamedTuple):
     """The decoder's weights, grouped by their input."""
 
+    previous: _Weights | None
+    """from the previous state to the gates of a first cell"""
     state: _Weights
-    """from the state to gates and query (times -2 for an additive score)"""
+    """from the state that the step starts from to gates and query (times -2 for an additive score)"""
     context: _Weights
-    """from the context to gates and readout, and likewise from the embedding"""
+    """from the context to gates and readout"""
     embedding: _Weights
+    """from the embedding to gates (those of the first cell if there is one) and readout"""
     readout: _Weights | None
     """from the state to the readout"""
 
 
-def _split(decoder: Bahdanau, score: Score) -> _Parts:
-    cell = cast(GRU, decoder.cell)
+def _split(decoder: Bahdanau | Conditional, score: Score) -> _Parts:
+    cell, first = second_cell(decoder), first_cell(decoder)
     state: Tensor = cell.recurrent_weight_PH
-    embedding, context = cell.input_weights
-    state_bias, embedding_bias = cell.recurrent_bias_P, cell.input_bias_P
+    state_bias, context_bias, previous = cell.recurrent_bias_P, None, None
+    if first is None:
+        embedding, context = cell.input_weights
+        embedding_bias = cell.input_bias_P
+    else:
+        [embedding], [context] = first.input_weights, cell.input_weights
+        embedding_bias, context_bias = first.input_bias_P, cell.input_bias_P
+        previous = _Weights(first.recurrent_weight_PH, first.recurrent_bias_P)
     if isinstance(score, AdditiveScore):
         state = torch.cat([state, -2.0 * score.query_weight_AH])
     elif isinstance(score, DotScore) and score.query_weight_AH is not None:
@@ -248,11 +261,16 @@ def _split(decoder: Bahdanau, score: Score) -> _Parts:
         readout = _Weights(of_state, projection.bias)
         context, embedding = torch.cat([context, of_context]), torch.cat([embedding, of_embedding])
     return _Parts(
-        _Weights(state, functional.pad(state_bias, (0, len(state) - len(state_bias)))),
-        _Weights(context, None),
-        _Weights(embedding, functional.pad(embedding_bias, (0, len(embedding) - len(embedding_bias)))),
+        previous,
+        _Weights(state, _padded(state_bias, len(state))),
+        _Weights(context, None if context_bias is None else _padded(context_bias, len(context))),
+        _Weights(embedding, _padded(embedding_bias, len(embedding))),
         readout,
     )
+
+
+def _padded(bias_P: Tensor, size: int) -> Tensor:
+    return functional.pad(bias_P, (0, size - len(bias_P)))
 
 
 def _autocast(precision: Precision, device: torch.device) -> torch.autocast:

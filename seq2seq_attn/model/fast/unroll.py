@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
+from seq2seq_attn.model.fast.cells import first_cell, has_known_cells, second_cell
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
@@ -33,17 +33,12 @@ Unroll = Callable[[Seq2Seq, Batch], Outputs]
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     """Offer the fast pass if it supports the decoder, cell, output and scores, and every step reads the reference
     token."""
-    if teacher_forcing_ratio < 1.0 or type(model.output) is not Softmax:
-        return None
     decoder, score = model.decoder, known_score(model.decoder.attention)
-    if type(decoder) is Bahdanau:
-        is_known = score is not None and type(decoder.cell) is GRU
-    elif type(decoder) is Conditional:
-        attends = score is not None and not isinstance(score, FixedContext)
-        is_known = attends and type(decoder.first_cell) is GRU and type(decoder.second_cell) is GRU
-    else:
-        is_known = False
-    return unroll if is_known else None
+    if teacher_forcing_ratio < 1.0 or type(model.output) is not Softmax or score is None:
+        return None
+    if isinstance(score, FixedContext) and type(decoder) is Conditional:
+        return None
+    return unroll if has_known_cells(decoder) else None
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
@@ -62,19 +57,16 @@ def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    cell = cast(GRU, decoder.cell if isinstance(decoder, Bahdanau) else decoder.second_cell)
-    first = None
-    if isinstance(decoder, Bahdanau):
+    score, cell, first_gru, first = known_score(decoder.attention), second_cell(decoder), first_cell(decoder), None
+    hidden_BH = cell.hidden(state.cell)
+    if first_gru is None:
         embedding_weight, context_weight_PM = cell.input_weights
         gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, cell.input_bias_P)
     else:
-        reader = cast(GRU, decoder.first_cell)
-        [embedding_weight] = reader.input_weights
-        first_gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, reader.input_bias_P)
-        first = FirstGRU(first_gates_TBP, reader.recurrent_weight_PH, reader.recurrent_bias_P)
-        [context_weight_PM] = cell.input_weights
+        [embedding_weight], [context_weight_PM] = first_gru.input_weights, cell.input_weights
+        first_gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, first_gru.input_bias_P)
+        first = FirstGRU(first_gates_TBP, first_gru.recurrent_weight_PH, first_gru.recurrent_bias_P)
         gates_TBP = cell.input_bias_P.expand(first_gates_TBP.shape)
-    score, hidden_BH = known_score(decoder.attention), cell.hidden(state.cell)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
     if isinstance(score, FixedContext):
         attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)

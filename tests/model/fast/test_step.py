@@ -69,9 +69,14 @@ def test_hypotheses_are_the_plain_steps(make_sharp, source, name, readout, beam_
 
 
 @pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("readout", [{}, {"readout_size": None, "tie_embeddings": "none"}], ids=["readout", "joined"])
+@pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
 @pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "slots", "uniform", "fixed", "initial"])
-def test_steps_and_reordering_in_double_precision(make_model, source, name, rows):
-    model = make_model(name).eval()
+def test_steps_and_reordering_in_double_precision(make_model, source, name, decoder, readout, rows):
+    model = make_model(name, decoder={"name": decoder}, **readout).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases too, which start at 0
+            parameter.add_(0.1 * torch.randn_like(parameter))
     plain, fast = PlainSteps(model), FastStep(model)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -105,6 +110,8 @@ def test_known_scores_take_the_fast_step(make_model):
         model = make_model(name)
         is_known = known_score(model.decoder.attention) is not None
         assert isinstance(step_model(model), FastStep if is_known else PlainSteps), name
+        conditional = make_model(name, decoder={"name": "conditional"})
+        assert isinstance(step_model(conditional), FastStep if is_known else PlainSteps), name
 
 
 @pytest.mark.parametrize("num_rows", [1, 32, 33, 70])

@@ -96,6 +96,13 @@ def test_known_scores(make_model):
         assert (conditional is None) == (name in ("fixed", "initial", "uniform")), name
 
 
+def test_decoders_of_several_layers_are_not_known(make_model):
+    for decoder in ("bahdanau", "conditional"):
+        model = make_model(decoder={"name": decoder, "num_layers": 2})
+        assert speed.find("unroll", model, 1.0) is None
+        assert speed.find("steps", model, "fp32") is None
+
+
 class Even(Additive):
     """A variant of a user's own: the inherited scores are not read."""
 
