@@ -81,22 +81,22 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
-    """The decoder with its attention."""
+    """The decoder, which builds its cells and its attention."""
     hidden_size = config.hidden_size or memory_size
-    attention = build_variant(
+    build_attention = partial(
+        build_variant,
         "attention",
         config.attention.name,
         config.attention.options,
-        query_size=hidden_size,
         memory_size=memory_size,
-        normalizer=find_build("normalizer", config.attention.normalizer, (), function="weights"),
+        normalizer=find_build("normalizer", config.attention.normalizer, function="weights"),
     )
     decoder: Decoder = build_variant(
         "decoder",
         config.decoder.name,
         config.decoder.options,
         build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
-        attention=attention,
+        build_attention=build_attention,
         embedding_size=config.embedding_size,
         hidden_size=hidden_size,
         memory_size=memory_size,
@@ -119,12 +119,10 @@ def _build_output(
         hidden_size=config.hidden_size or encoder.memory_size,
         context_size=attention.context_size,
         embedding_size=config.embedding_size,
+        memory_size=encoder.memory_size,
         num_ids=num_target_ids,
-        offered={
-            "memory_size": encoder.memory_size,
-            "num_source_ids": num_source_ids,
-            "readout": getattr(decoder, "readout", None),
-        },
+        num_source_ids=num_source_ids,
+        readout=getattr(decoder, "readout", None),
     )
     if output.needs_weights and not attention.is_positional:
         raise UsageError(

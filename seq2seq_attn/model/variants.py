@@ -46,6 +46,7 @@ class Axis:
 
 _SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
 """keys of the axes that have no section of their own"""
+_PACKAGE = "seq2seq_attn"
 _imported: dict[str, ModuleType] = {}
 
 
@@ -84,15 +85,13 @@ def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(folders) if module.name != "base")
 
 
-def find_build(
-    axis: Axis | ModelAxis, name: str, sizes: Sequence[str], *, function: str = "build"
-) -> Callable[..., Any]:
-    """The function that builds a variant. It takes `sizes`, and the variant's options, by keyword. For a variant that
-    is a plain function, such as a normalizer, `function` is its name.
+def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
+    """The function that builds a variant. For a variant that is a plain function, such as a normalizer, `function` is
+    its name.
 
     Raises:
         UnknownVariant: there is no such variant.
-        UsageError: the function does not take these sizes.
+        UsageError: the module has no such function, or only an imported one.
     """
     axis = _axis(axis)
     key = axis.key.format(name=name)
@@ -101,9 +100,12 @@ def find_build(
     if name in packaged:
         if name in _imported:
             raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
-        return _checked(key, importlib.import_module(f"{axis.package}.{name}"), function, sizes)
+        return _function_of(key, importlib.import_module(f"{axis.package}.{name}"), function)
     if module_name in _imported:
-        return _checked(key, _imported[module_name], named or function, sizes)
+        found = _function_of(key, _imported[module_name], named or function)
+        if named and not found.__module__.startswith((f"{_imported[module_name].__name__}", f"{_PACKAGE}.")):
+            raise UsageError(f"{key}: {module_name} imports {named}; name what it defines")  # subprocess.run, say
+        return found
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
     if not _is_module_name(module_name):
@@ -111,24 +113,19 @@ def find_build(
     raise UnknownVariant(key, module_name, hint)
 
 
-def build_variant(
-    axis: Axis | ModelAxis,
-    name: str,
-    options: Mapping[str, Any],
-    *,
-    offered: Mapping[str, Any] | None = None,
-    **sizes: Any,
-) -> Any:
-    """Build a variant from the `sizes` that all variants of its axis get, from its own options, and from those
-    `offered` values that its `build` has a parameter for.
+def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
+    """Build a variant from its options and from those `sizes` of its axis that its `build` has a parameter for.
 
     Raises:
         UsageError: there is no such variant, an option is unknown or of the wrong type, or the sizes do not fit it.
     """
     axis = _axis(axis)
-    build = find_build(axis, name, list(sizes))
-    sizes |= {key: value for key, value in (offered or {}).items() if key in _parameters(build)}
-    built = build(**sizes, **checked_options(axis, name, build, list(sizes), options))
+    build = find_build(axis, name)
+    given = {size: value for size, value in sizes.items() if size in _parameters(build)}
+    if sizes and not given and not build.__module__.startswith(f"{_PACKAGE}."):
+        key = axis.key.format(name=name)
+        raise UsageError(f"{key}: {build.__module__}.{build.__name__} takes none of {', '.join(sizes)}")
+    built = build(**given, **checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
         key = axis.key.format(name=name)
@@ -178,11 +175,22 @@ def _axis(axis: Axis | ModelAxis) -> Axis:
     return axis if isinstance(axis, Axis) else Axis.of_model(axis)
 
 
+def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
+    """Whether the function that builds this variant has this parameter.
+
+    Raises:
+        UsageError: as `find_build`.
+    """
+    return parameter in _parameters(find_build(axis, name))
+
+
 def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(build, eval_str=True).parameters
     except NameError:  # a type imported for type checkers only
         return inspect.signature(build).parameters
+    except (ValueError, TypeError):  # a built-in without a signature
+        return {}
 
 
 def _is_module_name(name: str) -> bool:
@@ -206,14 +214,8 @@ def _import(name: str) -> ModuleType:
         sys.path.remove(folder)
 
 
-def _checked(key: str, module: ModuleType, function: str, sizes: Sequence[str]) -> Callable[..., Any]:
-    build: Callable[..., Any] | None = getattr(module, function, None)
-    if not callable(build):
-        raise UsageError(f"{key}: {module.__name__} has no function or class {function!r}")
-    try:
-        parameters = list(inspect.signature(build).parameters)
-    except (ValueError, TypeError):  # a built-in without a signature
-        parameters = []
-    if missing := [size for size in sizes if size not in parameters]:
-        raise UsageError(f"{key}: {module.__name__}.{function} does not take {', '.join(missing)}")
-    return build
+def _function_of(key: str, module: ModuleType, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"{key}: {module.__name__} has no function or class {name!r}")
+    return function

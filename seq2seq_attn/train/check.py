@@ -14,6 +14,7 @@ from seq2seq_attn.data.subword_sampling import check_sampling
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import takes
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
@@ -42,9 +43,14 @@ def check_config(config: Config) -> None:
     if config.train.cuda_graphs and VECTORS in config.data.sources:
         raise UsageError("train.cuda_graphs=true: not with a source of vectors; set train.cuda_graphs=false")
     if config.train.cuda_graphs and not (model.encoder.is_capturable and model.decoder.attention.is_capturable):
+        what = f"model.attention.name={config.model.attention.name}"
+        if not model.encoder.is_capturable:
+            what = (
+                "several sources" if len(config.data.sources) > 1 else f"model.encoder.name={config.model.encoder.name}"
+            )
         raise UsageError(
-            "train.cuda_graphs=true: not with several sources or model.attention.name=hierarchical, which read the "
-            "numbers of positions from the device; set train.cuda_graphs=false"
+            f"train.cuda_graphs=true: not with {what}, where a size is read from the device; set "
+            "train.cuda_graphs=false"
         )
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
@@ -60,12 +66,12 @@ def check_config(config: Config) -> None:
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model, without memory or random numbers."""
     _check_cell(config)
+    _check_normalizer(config)
     vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
-    _check_normalizer(config, model)
     return model
 
 
@@ -77,11 +83,16 @@ def _check_cell(config: ModelConfig) -> None:
             f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {implied!r}; set "
             f"model.encoder.name={name}"
         )
+    if encoder.cell != default and not takes("encoder", name, "build_cell"):
+        raise UsageError(
+            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has no cell; set "
+            f"model.encoder.cell={default}, or choose another encoder"
+        )
 
 
-def _check_normalizer(config: ModelConfig, model: Seq2Seq) -> None:
+def _check_normalizer(config: ModelConfig) -> None:
     attention, default = config.attention, ModelConfig().attention.normalizer
-    if not model.decoder.attention.has_scores and attention.normalizer != default:
+    if attention.normalizer != default and not takes("attention", attention.name, "normalizer"):
         raise UsageError(
             f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} has no "
             f"scores to normalize; set model.attention.normalizer={default}, or choose another attention"

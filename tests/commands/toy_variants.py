@@ -31,7 +31,7 @@ class Words(Encoder):
         return Encoded(values_BSM, source.mask_BS, values_BSM[:, 0])
 
 
-def encoder(*, embedding, build_cell, hidden_size, num_layers, dropout):
+def encoder(*, embedding, hidden_size):
     return Words(embedding, hidden_size)
 
 
@@ -112,17 +112,14 @@ class Late(Decoder):
     def step(self, embedded_BE, state, memory):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, state.context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
-        context_BM, weights_BS, attention_state, extra = self.attention.step(
-            hidden_BH, memory.attention, state.attention
-        )
-        features_BF = torch.cat([hidden_BH, context_BM], dim=-1)
-        next_state = DecoderState(cell_state, attention_state, context_BM)
-        return StepOutput(features_BF, hidden_BH, context_BM, embedded_BE, weights_BS, next_state, extra=extra)
+        attended = self.attention.step(hidden_BH, memory.attention, state.attention)
+        features_BF = torch.cat([hidden_BH, attended.context_BM], dim=-1)
+        next_state = DecoderState(cell_state, attended.state, attended.context_BM)
+        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, next_state)
 
 
-def decoder(
-    *, build_cell, attention, embedding_size, hidden_size, memory_size, readout_size, num_layers, dropout, unused=None
-):
+def decoder(*, build_cell, build_attention, embedding_size, hidden_size, memory_size, unused=None):
+    attention = build_attention(query_size=hidden_size)
     cell = build_cell(input_sizes=[embedding_size, attention.context_size], hidden_size=hidden_size)
     return Late(attention, cell, embedding_size, memory_size)
 
@@ -143,7 +140,7 @@ class Tempered(Output):
         return BatchLoss(loss, loss.detach(), batch.num_tokens)
 
 
-def output(*, feature_size, hidden_size, context_size, embedding_size, num_ids):
+def output(*, feature_size, num_ids):
     return Tempered(feature_size, num_ids)
 
 

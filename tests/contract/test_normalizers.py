@@ -10,7 +10,7 @@ MASK = torch.arange(7) < torch.tensor([[7], [3], [1], [5]])
 
 @pytest.fixture(params=packaged_variants("normalizer"))
 def normalizer(request):
-    return find_build("normalizer", request.param, (), function="weights")
+    return find_build("normalizer", request.param, function="weights")
 
 
 def scores(dtype=torch.float64, scale=1.0):

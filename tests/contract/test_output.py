@@ -46,7 +46,7 @@ OFFERED = {"memory_size": MEMORY_SIZE, "num_source_ids": NUM_SOURCE_IDS, "readou
 
 def build(name, dtype=torch.float64):
     torch.manual_seed(0)
-    output = build_variant("output", name, {}, offered=OFFERED, **SIZES)
+    output = build_variant("output", name, {}, **OFFERED, **SIZES)
     for parameter in output.parameters():
         torch.nn.init.uniform_(parameter, -0.5, 0.5)
     return output.to(dtype)

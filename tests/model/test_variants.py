@@ -67,7 +67,7 @@ def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder
 )
 def test_a_message_names_the_key_of_the_configuration(axis, key):
     with pytest.raises(UsageError, match=f"^{re.escape(key)}: no such variant"):
-        find_build(axis, "nowhere", ())
+        find_build(axis, "nowhere")
 
 
 def test_a_type_that_is_imported_for_type_checkers_only_is_named(folder):
@@ -97,9 +97,11 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
     for name in ("mine:os.system", "mine:os"):
         with pytest.raises(UsageError, match="has no function or class"):
             attention(name)
-    with pytest.raises(UsageError, match=r"mine.run does not take query_size, memory_size, normalizer"):
+    with pytest.raises(UsageError, match=r"mine:run'?: mine imports run; name what it defines"):
         attention("mine:run")
-    with pytest.raises(UsageError, match=r"mine.Bag does not take query_size, memory_size, normalizer"):
+    with pytest.raises(UsageError, match=r"mine:run'?: mine imports run; name what it defines"):
+        build_objectives({"mine:run": ObjectiveConfig(options={"args": ["true"]})})
+    with pytest.raises(UsageError, match=r"mine.Bag takes none of query_size, memory_size, normalizer"):
         attention("mine:Bag")
 
 

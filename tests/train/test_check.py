@@ -99,6 +99,10 @@ WRONG = [
         "model.encoder.cell='lstm': model.encoder.name='bigru' has the cell 'gru'; set model.encoder.name=bidirec",
     ),
     (
+        ["model.encoder.name=convolutional", "model.encoder.cell=lstm"],
+        "model.encoder.cell='lstm': model.encoder.name='convolutional' has no cell; set model.encoder.cell=gru",
+    ),
+    (
         ["model.encoder.name=reversed_gru", "model.encoder.cell=layer_norm_gru"],
         "model.encoder.name='reversed_gru' has the cell 'gru'; set model.encoder.name=reversed",
     ),

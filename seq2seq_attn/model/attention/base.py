@@ -1,11 +1,15 @@
 """The contract of attention variants, and the last step that most of them share.
 
 A variant is a file in this folder with one final class and a function `build(*, query_size, memory_size, normalizer,
-**options)`. `prepare` does what does not depend on the query, once per source batch; `step` runs at each decoder step.
-Neither keeps anything on `self`. Memory and state are any batch-first named tuples.
+**options)`, which asks for as many of the three as it needs. `prepare` does what does not depend on the query,
+once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state are any
+batch-first named tuples.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only; in evaluation mode, which is that of
 search, the same query, memory and state give the same result. In both the weights are a distribution.
+
+The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`. Under autocast values and
+keys have autocast's dtype; query, state and weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
@@ -14,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -79,16 +83,14 @@ class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
-    to source position j; false for the vectors of `fixed`, `initial` and `slots`. `has_scores` is false if it
-    has no scores to normalize, so that the normalizer has no effect. `is_learned` is false if the weights are the same
-    whatever the model learns. `is_random` is true if it draws random numbers in training. `draws_positions` is true if
-    it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
-    then learn only from the objective `reinforce`. `is_capturable` is false if a size is read from the device, which a
-    CUDA graph cannot record.
+    to source position j; false for the vectors of `fixed`, `initial` and `slots`. `is_learned` is false if the weights
+    are the same whatever the model learns. `is_random` is true if it draws random numbers in training.
+    `draws_positions` is true if it draws a position, takes the value there as the context, and returns a `Draw` as
+    `Attended.extra`: the weights then learn only from the objective `reinforce`. `is_capturable` is false if a size is
+    read from the device, which a CUDA graph cannot record.
     """
 
     is_positional: bool = True
-    has_scores: bool = True
     is_learned: bool = True
     is_random: bool = False
     draws_positions: bool = False
@@ -105,6 +107,12 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
         """Context, weights and the next state."""
+
+
+class AttentionBuilder(Protocol):
+    """Builds the attention that the configuration names, for queries of this size."""
+
+    def __call__(self, *, query_size: int) -> Attention: ...
 
 
 def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless
+from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -25,7 +25,6 @@ class Fixed(Attention):
     """
 
     is_positional = False
-    has_scores = False
 
     def __init__(self, memory_size: int, dropout: float) -> None:
         super().__init__(memory_size)
@@ -41,6 +40,6 @@ class Fixed(Attention):
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer, dropout: DropoutRate = 0.0) -> Fixed:
-    """Build the variant; `normalizer` has no effect, as the weight is always 1."""
+def build(*, memory_size: int, dropout: DropoutRate = 0.0) -> Fixed:
+    """`dropout` is that of the summary."""
     return Fixed(memory_size, dropout)

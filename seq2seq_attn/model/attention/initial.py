@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless
+from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -16,7 +16,6 @@ class InitialOnly(Attention):
     """A memory of one empty position."""
 
     is_positional = False
-    has_scores = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
@@ -28,6 +27,6 @@ class InitialOnly(Attention):
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> InitialOnly:
-    """No options. There is nothing to normalize."""
+def build() -> InitialOnly:
+    """No options."""
     return InitialOnly(context_size=0)

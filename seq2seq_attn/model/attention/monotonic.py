@@ -29,7 +29,7 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -47,7 +47,6 @@ class Monotonic(Attention):
         noise: standard deviation of what is added to the scores in training.
     """
 
-    has_scores = False
     is_random = True
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
@@ -103,9 +102,8 @@ def build(
     *,
     query_size: int,
     memory_size: int,
-    normalizer: Normalizer,
     attention_size: Size | None = None,
     noise: NonNegativeFloat = 1.0,
 ) -> Monotonic:
-    """`attention_size` defaults to the query size. There is nothing to normalize."""
+    """`attention_size` defaults to the query size."""
     return Monotonic(query_size, memory_size, attention_size or query_size, noise)

@@ -34,6 +34,6 @@ class Uniform(Attention):
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Uniform:
+def build(*, memory_size: int, normalizer: Normalizer) -> Uniform:
     """No options."""
     return Uniform(memory_size, normalizer)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.base import Attention, AttentionBuilder
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
@@ -41,16 +41,13 @@ class Bahdanau(Decoder):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
-        next_state = State(cell_state, attended.state)
-        return StepOutput(
-            features_BF, hidden_BH, context_BM, embedded_BE, attended.weights_BS, next_state, extra=attended.extra
-        )
+        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
 
 
 def build(
     *,
     build_cell: CellBuilder,
-    attention: Attention,
+    build_attention: AttentionBuilder,
     embedding_size: int,
     hidden_size: int,
     memory_size: int,
@@ -60,6 +57,7 @@ def build(
     residual: bool = False,
 ) -> Bahdanau:
     """`residual`: each layer but the first adds its input to its output."""
+    attention = build_attention(query_size=hidden_size)
     cell = build_stack(
         build_cell,
         input_sizes=[embedding_size, attention.context_size],

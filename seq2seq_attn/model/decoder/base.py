@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.base import Attended, Attention
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -63,6 +63,14 @@ class StepOutput(NamedTuple):
     """None: the output does not ask for it (`Output.needs_history`)"""
     extra: Any = None
     """the attention's, see `Attended.extra`"""
+
+    @classmethod
+    def of(
+        cls, features_BF: Tensor, hidden_BH: Tensor, embedded_BE: Tensor, attended: Attended, state: Any
+    ) -> StepOutput:
+        """The step of a decoder that has queried its attention once."""
+        context_BM, weights_BS, _, extra = attended
+        return cls(features_BF, hidden_BH, context_BM, embedded_BE, weights_BS, state, extra=extra)
 
 
 class State(NamedTuple):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.base import Attention, AttentionBuilder
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.dropout import Dropout
@@ -68,10 +68,7 @@ class Luong(Decoder):
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
         attentional_BF = self.readout(hidden_BH, attended.context_BM, embedded_BE)
         next_state = State(cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype))
-        context_BM, weights_BS = attended.context_BM, attended.weights_BS
-        return StepOutput(
-            attentional_BF, hidden_BH, context_BM, embedded_BE, weights_BS, next_state, extra=attended.extra
-        )
+        return StepOutput.of(attentional_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def readout(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """h~_t [..., F]. It does not see the embedding."""
@@ -83,7 +80,7 @@ class Luong(Decoder):
 def build(
     *,
     build_cell: CellBuilder,
-    attention: Attention,
+    build_attention: AttentionBuilder,
     embedding_size: int,
     hidden_size: int,
     memory_size: int,
@@ -95,7 +92,7 @@ def build(
 ) -> Luong:
     """The attentional state is of `readout_size`, or of the hidden state's size where that is null. `residual`: each
     layer but the first adds its input to its output."""
-    size = readout_size or hidden_size
+    attention, size = build_attention(query_size=hidden_size), readout_size or hidden_size
     cell = build_stack(
         build_cell,
         input_sizes=[embedding_size, size if input_feeding else 0],

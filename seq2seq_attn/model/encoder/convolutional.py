@@ -26,7 +26,6 @@ from torch.nn import functional
 
 from seq2seq_attn.config import NumLayers, Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
@@ -89,7 +88,6 @@ class Convolutional(Encoder):
 def build(
     *,
     embedding: SourceEmbedding,
-    build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,
     dropout: float,
@@ -97,7 +95,7 @@ def build(
     radius: Size = 1,
     num_positions: Size = 256,
 ) -> Convolutional:
-    """Build the variant, which has no cell. `num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by
+    """`num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by
     default (the paper's best models give it fewer)."""
     return Convolutional(
         embedding,

@@ -15,7 +15,6 @@ from torch import nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
@@ -41,13 +40,12 @@ class Embeddings(Encoder):
 def build(
     *,
     embedding: SourceEmbedding,
-    build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,
     dropout: float,
     num_positions: Size = 256,
 ) -> Embeddings:
-    """There is no cell to build. `num_positions`: later ones share the last position embedding. Raises UsageError for
+    """`num_positions`: later ones share the last position embedding. Raises UsageError for
     more than one layer."""
     if num_layers != 1:
         raise UsageError(

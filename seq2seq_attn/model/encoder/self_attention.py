@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
@@ -69,14 +68,13 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
 def build(
     *,
     embedding: SourceEmbedding,
-    build_cell: CellBuilder,
     hidden_size: int,
     num_layers: int,
     dropout: float,
     num_heads: Size = 2,
     feedforward_ratio: Size = 2,
 ) -> SelfAttention:
-    """There is no cell to build. Raises UsageError where the heads cannot share the width."""
+    """Raises UsageError where the heads cannot share the width."""
     if 2 * hidden_size % num_heads:
         raise UsageError(
             f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's width, {2 * hidden_size}"

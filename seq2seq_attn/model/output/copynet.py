@@ -53,8 +53,6 @@ def build(
     *,
     feature_size: int,
     hidden_size: int,
-    context_size: int,
-    embedding_size: int,
     num_ids: int,
     memory_size: int,
 ) -> CopyNet:

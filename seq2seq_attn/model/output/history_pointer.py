@@ -63,8 +63,6 @@ class HistoryPointer(ScoredOutput):
         return Copying(logits_NV, log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)
 
 
-def build(
-    *, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int
-) -> HistoryPointer:
+def build(*, feature_size: int, hidden_size: int, num_ids: int) -> HistoryPointer:
     """No options."""
     return HistoryPointer(feature_size, hidden_size, num_ids)

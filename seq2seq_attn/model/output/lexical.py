@@ -57,6 +57,6 @@ class Lexical(ScoredOutput):
         return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
 
 
-def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Lexical:
+def build(*, feature_size: int, embedding_size: int, num_ids: int) -> Lexical:
     """No options."""
     return Lexical(feature_size, embedding_size, num_ids)

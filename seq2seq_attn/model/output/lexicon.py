@@ -137,9 +137,6 @@ class Lexicon(ScoredOutput):
 def build(
     *,
     feature_size: int,
-    hidden_size: int,
-    context_size: int,
-    embedding_size: int,
     num_ids: int,
     num_source_ids: int,
     variant: Variant = "bias",

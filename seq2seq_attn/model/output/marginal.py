@@ -109,9 +109,7 @@ def _log(weights: Tensor) -> Tensor:
 def build(
     *,
     feature_size: int,
-    hidden_size: int,
     context_size: int,
-    embedding_size: int,
     num_ids: int,
     memory_size: int,
     readout: Readout | None,

@@ -61,6 +61,6 @@ def _positive(step: StepOutput, memory: Memory) -> Tensor:
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
 
 
-def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Pointer:
+def build(*, num_ids: int) -> Pointer:
     """No options."""
     return Pointer(num_ids)

@@ -35,6 +35,6 @@ class Softmax(ScoredOutput):
         return super().loss(outputs, batch, label_smoothing=label_smoothing)
 
 
-def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Softmax:
+def build(*, feature_size: int, num_ids: int) -> Softmax:
     """No options."""
     return Softmax(feature_size, num_ids)

@@ -1,0 +1,118 @@
+"""The contract of decoders, asked of every file in the folder: a new variant is picked up with no edit here."""
+
+import pytest
+import torch
+from torch.utils._pytree import tree_leaves
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.variants import packaged_variants
+
+SOURCES = [[5, 9, 4, 11, 6], [7], [8, 8, 6]]
+ATTENTIONS = ["additive", "coverage", "multi_head"]
+"""without a state, with one, and with something of its own for objectives"""
+
+
+@pytest.fixture(params=packaged_variants("decoder"))
+def name(request):
+    return request.param
+
+
+def build(name, attention="additive", dtype=torch.float64):
+    torch.manual_seed(1)
+    config = ModelConfig(
+        embedding_size=11,
+        hidden_size=14,
+        readout_size=13,
+        encoder={"hidden_size": 7},
+        attention={"name": attention},
+        decoder={"name": name},
+    )
+    model = build_model(config, num_source_ids=15, num_target_ids=17).to(dtype)
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    return model.eval()
+
+
+def embeddings(num_steps=3, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(num_steps, len(SOURCES), 11, dtype=dtype, generator=generator)
+
+
+def run(model, sources, embedded_TBE):
+    """The memory and the steps."""
+    memory, state = model.prepare(collate_source(sources))
+    steps = []
+    for embedded_BE in embedded_TBE:
+        steps.append(model.decoder.step(embedded_BE, state, memory))
+        state = steps[-1].state
+    return memory, steps
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_padded_row_is_the_sentence_alone(name, attention):
+    model, embedded = build(name, attention), embeddings()
+    _, together = run(model, SOURCES, embedded)
+    for row, source in enumerate(SOURCES):
+        _, alone = run(model, [source], embedded[:, row : row + 1])
+        for padded, step in zip(together, alone, strict=True):
+            torch.testing.assert_close(padded.features_BF[row : row + 1], step.features_BF)
+            torch.testing.assert_close(padded.weights_BS[row : row + 1, : step.weights_BS.shape[1]], step.weights_BS)
+            assert not padded.weights_BS[row, len(source) + 1 :].any()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_reorder_then_step_is_step_then_reorder(name, attention):
+    model, embedded, order = build(name, attention), embeddings(), torch.tensor([2, 0, 0, 1])
+    memory, steps = run(model, SOURCES, embedded)
+    state, moved_memory = select_rows(steps[1].state, order), select_rows(memory, order)
+    moved = model.decoder.step(embedded[2, order], state, moved_memory)
+    for ours, theirs in zip(tree_leaves(moved), tree_leaves(select_rows(steps[2], order)), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_nothing_is_kept_between_steps(name):
+    model = build(name)
+    before = {key: dict(vars(module)) for key, module in model.decoder.named_modules()}
+    _, first = run(model, SOURCES, embeddings())
+    assert {key: dict(vars(module)) for key, module in model.decoder.named_modules()} == before
+    _, again = run(model, SOURCES, embeddings())
+    assert torch.equal(first[-1].features_BF, again[-1].features_BF)
+
+
+def test_every_parameter_gets_a_gradient(name):
+    model = build(name)
+    _, steps = run(model, SOURCES, embeddings())
+    steps[-1].features_BF.square().sum().backward()
+    assert [key for key, one in model.decoder.named_parameters() if one.grad is None or not one.grad.any()] == []
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_step_hands_on_what_the_attention_gave(name, attention, monkeypatch):
+    model, given = build(name, attention), []
+    step = model.decoder.attention.step
+    monkeypatch.setattr(model.decoder.attention, "step", lambda *of: given.append(step(*of)) or given[-1])
+    _, steps = run(model, SOURCES, embeddings())
+    for ours, theirs in zip(steps, given, strict=True):
+        assert ours.context_BM is theirs.context_BM
+        assert ours.weights_BS is theirs.weights_BS
+        assert ours.extra is theirs.extra
+
+
+def test_features_have_their_size_and_their_readout(name):
+    model, embedded = build(name), embeddings()
+    _, steps = run(model, SOURCES, embedded)
+    assert steps[-1].features_BF.shape == (len(SOURCES), model.decoder.feature_size)
+    if (readout := getattr(model.decoder, "readout", None)) is not None:
+        again = readout(steps[-1].hidden_BH, steps[-1].context_BM, embedded[-1])
+        torch.testing.assert_close(again, steps[-1].features_BF)
+
+
+def test_states_stay_in_float32_under_autocast(name):
+    model, embedded = build(name, dtype=torch.float32), embeddings(dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, steps = run(model, SOURCES, embedded)
+    assert {tensor.dtype for tensor in tree_leaves(steps[-1].state)} == {torch.float32}
+    assert all(torch.isfinite(tensor).all() for tensor in tree_leaves(steps[-1].state))
