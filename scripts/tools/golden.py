@@ -1,10 +1,15 @@
-"""Regenerate the stored loss curves of tests/golden and print by how much they changed.
+"""Add loss curves to tests/golden, or regenerate them, and print by how much they changed.
+
+    scripts/golden             the attentions that have no curve yet
+    scripts/golden NAME...     these
+    scripts/golden --all       every attention
 
 A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 
 import torch
@@ -24,13 +29,22 @@ DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 
 def main() -> None:
     """Compute the curves, compare them with the stored ones, and store them."""
-    old = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
-    new = {name: loss_curve(name) for name in packaged_variants("attention")}
-    for name, curve in new.items():
-        changes = [abs(a / b - 1) for a, b in zip(curve, old.get(name, []), strict=False)]
-        change = max(changes, default=float("nan"))
-        print(f"{name:12} first {curve[0]:.4f} last {curve[-1]:.4f}  largest relative change {change:.1e}")
-    CURVES.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
+    variants = packaged_variants("attention")
+    parser = argparse.ArgumentParser(description="Add loss curves to tests/golden, or regenerate them.")
+    parser.add_argument("names", nargs="*", help="attentions; default: those without a curve")
+    parser.add_argument("--all", action="store_true", help="every attention")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(variants):
+        parser.error(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
+    curves = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
+    stored = {name: curves[name] for name in variants if name in curves}
+    for name in variants if options.all else options.names or [name for name in variants if name not in stored]:
+        curve = loss_curve(name)
+        changes = [abs(a / b - 1) for a, b in zip(curve, stored.get(name, []), strict=False)]
+        change = f"largest relative change {max(changes):.1e}" if changes else "new"
+        print(f"{name:12} first {curve[0]:.4f} last {curve[-1]:.4f}  {change}")
+        stored[name] = curve
+    CURVES.write_text(json.dumps(dict(sorted(stored.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list[float]:
