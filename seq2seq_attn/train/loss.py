@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from seq2seq_attn.config import ObjectiveConfig
 from seq2seq_attn.data.batch import Batch, repeated, swapped
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
@@ -37,9 +38,16 @@ def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objec
     """The objectives by name.
 
     Raises:
-        UsageError: a name or an option is unknown, or an option has the wrong type.
+        UsageError: a name or an option is unknown, an option has the wrong type, or an objective has parameters.
     """
-    return {name: build_variant(OBJECTIVE, name, objective.options) for name, objective in settings.items()}
+    objectives = {name: build_variant(OBJECTIVE, name, objective.options) for name, objective in settings.items()}
+    for name, objective in objectives.items():
+        if isinstance(objective, nn.Module) and any(True for _ in objective.parameters()):
+            raise UsageError(
+                f"train.objectives.{name}: has parameters, which no optimizer would update; put them into the model, "
+                "for example into the attention"
+            )
+    return objectives
 
 
 def batch_loss(

@@ -127,6 +127,23 @@ def test_an_objective_of_a_module_is_one_too(folder):
         build_objectives({"mine:dict_of": ObjectiveConfig()})
 
 
+def test_an_objective_with_parameters_is_refused(folder):
+    lines = (
+        "from torch import nn",
+        "from seq2seq_attn.train.objectives.fertility import Fertility",
+        "class Learned(nn.Module, Fertility):",
+        "    def __init__(self):",
+        "        super().__init__()",
+        "        self.layer = nn.Linear(2, 3)",
+    )
+    write(folder, "learned", "\n".join(lines))
+    import_variants("learned")
+    with pytest.raises(
+        UsageError, match=r"train\.objectives\.learned:Learned: has parameters, which no optimizer would"
+    ):
+        build_objectives({"learned:Learned": ObjectiveConfig()})
+
+
 def test_what_a_variant_builds_is_checked(folder):
     write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
     import_variants("wrong")
