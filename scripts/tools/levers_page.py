@@ -62,7 +62,8 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
         f"`{base['config']}` without one of its levers at a time: the row's settings replace those of the config. The "
-        "gain is negative where the lever helps."
+        "gain is negative where the lever helps. It is over the row named: a row with `model.decoder.name=bahdanau` is "
+        "without the conditional decoder too, and is compared to the row that lacks it alone."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 
