@@ -46,7 +46,6 @@ class Axis:
 
 _SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
 """keys of the axes that have no section of their own"""
-_PACKAGE = "seq2seq_attn"
 _imported: dict[str, ModuleType] = {}
 
 
@@ -102,10 +101,10 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
             raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
         return _function_of(key, importlib.import_module(f"{axis.package}.{name}"), function)
     if module_name in _imported:
-        found = _function_of(key, _imported[module_name], named or function)
-        if named and not found.__module__.startswith((f"{_imported[module_name].__name__}", f"{_PACKAGE}.")):
-            raise UsageError(f"{key}: {module_name} imports {named}; name what it defines")  # subprocess.run, say
-        return found
+        build = _function_of(key, _imported[module_name], named or function)
+        if named and not _is_own(build, module_name, axis):
+            raise UsageError(f"{key}: {module_name} imports {named}; name what it defines")
+        return build
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
     if not _is_module_name(module_name):
@@ -122,9 +121,8 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     axis = _axis(axis)
     build = find_build(axis, name)
     given = {size: value for size, value in sizes.items() if size in _parameters(build)}
-    if sizes and not given and not build.__module__.startswith(f"{_PACKAGE}."):
-        key = axis.key.format(name=name)
-        raise UsageError(f"{key}: {build.__module__}.{build.__name__} takes none of {', '.join(sizes)}")
+    if sizes and not given and name not in packaged_variants(axis):
+        raise UsageError(f"{axis.key.format(name=name)}: takes none of {', '.join(sizes)}")
     built = build(**given, **checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
@@ -212,6 +210,14 @@ def _import(name: str) -> ModuleType:
         raise UserError(f"--import {name}: cannot be imported ({type(error).__name__}: {error})") from error
     finally:
         sys.path.remove(folder)
+
+
+def _is_own(build: Callable[..., Any], module: str, axis: Axis) -> bool:
+    """Whether a module defines a function or class, or imports it from the axis's folder. A configuration may come from
+    someone else, and must not call `subprocess.run` because a module imports it."""
+    if not (inspect.isroutine(build) or inspect.isclass(build)):
+        return True  # made in the module, such as a `functools.partial`
+    return build.__module__ == module or build.__module__.startswith(f"{axis.package}.")
 
 
 def _function_of(key: str, module: ModuleType, name: str) -> Callable[..., Any]:

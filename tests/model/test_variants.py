@@ -89,7 +89,8 @@ def test_a_module_may_hold_several_variants(folder):
 
 
 def test_no_name_reaches_beyond_what_the_user_imported(folder):
-    write(folder, "mine", DOT + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
+    written = "from seq2seq_attn.files import write_json\n"
+    write(folder, "mine", DOT + written + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
     import_variants("mine")
     for name in ("os", "os:system", "subprocess:run", "mine.os:system", "seq2seq_attn.model.build"):
         with pytest.raises(UsageError, match="no such variant"):
@@ -101,7 +102,9 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
         attention("mine:run")
     with pytest.raises(UsageError, match=r"mine:run'?: mine imports run; name what it defines"):
         build_objectives({"mine:run": ObjectiveConfig(options={"args": ["true"]})})
-    with pytest.raises(UsageError, match=r"mine.Bag takes none of query_size, memory_size, normalizer"):
+    with pytest.raises(UsageError, match=r"mine:write_json'?: mine imports write_json"):
+        build_objectives({"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
+    with pytest.raises(UsageError, match=r"mine:Bag': takes none of query_size, memory_size, normalizer"):
         attention("mine:Bag")
 
 

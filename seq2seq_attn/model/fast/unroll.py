@@ -57,16 +57,9 @@ def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    score, cell, first_gru, first = known_score(decoder.attention), second_cell(decoder), first_cell(decoder), None
-    hidden_BH = cell.hidden(state.cell)
-    if first_gru is None:
-        embedding_weight, context_weight_PM = cell.input_weights
-        gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, cell.input_bias_P)
-    else:
-        [embedding_weight], [context_weight_PM] = first_gru.input_weights, cell.input_weights
-        first_gates_TBP = nn.functional.linear(embedded_TBE, embedding_weight, first_gru.input_bias_P)
-        first = FirstGRU(first_gates_TBP, first_gru.recurrent_weight_PH, first_gru.recurrent_bias_P)
-        gates_TBP = cell.input_bias_P.expand(first_gates_TBP.shape)
+    score, cell = known_score(decoder.attention), second_cell(decoder)
+    hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
+    gates_TBP, first = _without_context(decoder, embedded_TBE)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
     if isinstance(score, FixedContext):
         attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)
@@ -85,3 +78,15 @@ def unroll_decoder(
     )
     weights_BTS = weights_TBS.transpose(0, 1).to(keys.values_BSM.dtype)
     return states_TBH, torch.bmm(weights_BTS, keys.values_BSM).transpose(0, 1), weights_TBS
+
+
+def _without_context(decoder: Bahdanau | Conditional, embedded_TBE: Tensor) -> tuple[Tensor, FirstGRU | None]:
+    """What the embeddings give to the gates of all steps: to those of the cell that reads the context, or to a first
+    cell's."""
+    cell, first = second_cell(decoder), first_cell(decoder)
+    reader = first or cell
+    gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
+    if first is None:
+        return gates_TBP, None
+    bias_TBP = cell.input_bias_P.expand(gates_TBP.shape)
+    return bias_TBP, FirstGRU(gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)
