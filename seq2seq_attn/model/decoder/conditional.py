@@ -6,6 +6,9 @@
 f is the readout of `model/readout.py`. With several layers (`model/stack.py`) the two cells are the first layer: its
 s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
 Miceli Barone et al. 2017, in its simplest form).
+
+In our measurements it beats `bahdanau` on natural text by more than a BLEU point, and its weights align best
+(docs/quality.md, docs/attention.md).
 """
 
 from __future__ import annotations
