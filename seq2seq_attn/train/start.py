@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,10 @@ RUNS_DIR = Path("runs")
 DECIDES_THE_RUN = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
+    *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
 )
-"""Settings that a resume cannot change, because the saved state depends on them."""
+"""Settings that a resume cannot change, because the saved state depends on them: validations are compared with the best
+one so far."""
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
@@ -123,7 +125,8 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
-        UserError: the state to be resumed is damaged, or word vectors or the run to start from cannot be read.
+        UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
+            from cannot be read.
     """
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
@@ -133,9 +136,12 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     check_config(config)
     path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
-    last_dir = RunDir(path).last_dir
-    if resume and checkpoint.has_state(last_dir):
-        check_same_run(config_from_dict(checkpoint.read_values(last_dir)["config"]), config)
+    run = RunDir(path)
+    if resume and checkpoint.has_state(run.last_dir):
+        values = checkpoint.read_values(run.last_dir)
+        check_same_run(config_from_dict(values["config"]), config)
+        if values["state"]["best_update"] is not None:
+            _check_best_exists(run)
     else:
         check_vectors(config.model)
         check_pretrained(config)
@@ -157,6 +163,16 @@ def check_same_run(saved: Config, config: Config) -> None:
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
         log.warning("%s: %r in this session, %r before", key, new, old)
+
+
+def _check_best_exists(run: RunDir) -> None:
+    """Raise UserError if the best model, or the reverse model, is missing. Only a better one would be saved."""
+    for one in (run, run.reverse):
+        if one.config_path.exists() and not one.model_path.exists():
+            raise UserError(
+                f"{one.model_path}: missing, and training would save only a better model; copy it back, or start the "
+                "run over with --overwrite"
+            )
 
 
 def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_processes: int) -> None:

@@ -124,7 +124,11 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"]
+    "change",
+    [
+        *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
+        *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
+    ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
     key = change.partition("=")[0]
