@@ -256,10 +256,11 @@ class Trainer:
             if is_best and self._group.is_first:
                 about = {"update": str(state.update), "epoch": str(state.epoch)}
                 scores = {key: str(value) for key, value in validation.scores.items()}
-                of_data = {VALID_SOURCES: self._prepared.valid_sources_sha256}
+                of_data = {VALID_SOURCES: self._prepared.valid_sha256("source")}
                 self.run.save_best(self._model.state_dict(), about | scores | of_data)
                 if self._reverse is not None:
-                    self.run.reverse.save_best(self._reverse.state_dict(), about)
+                    of_data = {VALID_SOURCES: self._prepared.valid_sha256("target")}  # the reverse model's sources
+                    self.run.reverse.save_best(self._reverse.state_dict(), about | of_data)
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()
         state.elapsed_s = self._session.elapsed_s

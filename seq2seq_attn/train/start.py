@@ -154,8 +154,7 @@ def check_same_run(saved: Config, config: Config) -> None:
     Raises:
         UsageError: a setting differs that a resume cannot change.
     """
-    changes = _differences(saved.model_dump(mode="json"), config.model_dump(mode="json"))
-    for key, (old, new) in changes.items():
+    for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
         if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
@@ -208,14 +207,3 @@ def _clear_leftovers(run: RunDir) -> None:
 
 def _is_under(key: str, prefixes: Sequence[str]) -> bool:
     return any(key == prefix or key.startswith(f"{prefix}.") for prefix in prefixes)
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    differences: dict[str, tuple[Any, Any]] = {}
-    for key in {**old, **new}:
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            differences |= _differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            differences[prefix + key] = (before, after)
-    return differences
