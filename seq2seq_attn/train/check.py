@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.config import Config, ModelConfig, TrainConfig, shorten
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -61,6 +61,7 @@ def check_config(config: Config) -> None:
         for language in languages:
             if language != VECTORS:
                 SpacyTokenizer(language)
+    _warn_about_objectives(config)
 
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
@@ -135,6 +136,22 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
             )
         if objective.needs_reverse:
             check_reverse(key, config, model)
+
+
+def _warn_about_objectives(config: Config) -> None:
+    objectives = build_objectives(config.train.objectives)
+    for name, objective in objectives.items():
+        if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
+            log.warning(
+                "train.objectives.%s: learns from translations by the model, so it needs a trained one; set "
+                "train.start_from=RUN",
+                name,
+            )
+    if config.data.links is not None and not any(objective.needs_links for objective in objectives.values()):
+        log.warning(
+            "data.links=%s: no objective needs links; add one that does, such as guided, or set data.links=null",
+            shorten(config.data.links),
+        )
 
 
 def _check_training(config: TrainConfig) -> None:

@@ -196,6 +196,32 @@ def test_training_without_an_end_is_told(caplog: pytest.LogCaptureFixture) -> No
     assert "no limit is set: training goes on until Ctrl-C" in caplog.text
 
 
+RISK = "train.objectives.minimum_risk"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            [f"{RISK}={{}}"],
+            f"{RISK}: learns from translations by the model, so it needs a trained one; set train.start_",
+        ),
+        ([f"{RISK}={{}}", "train.start_from=runs/a"], None),
+        ([f"{RISK}={{start: 0.5}}"], None),
+        (
+            ["data.links=ibm1"],
+            "data.links='ibm1': no objective needs links; add one that does, such as guided, or set ",
+        ),
+        (["data.links=ibm1", "train.objectives={guided: {weight: 0}}"], None),
+    ],
+)
+def test_an_objective_that_lacks_something_is_told(
+    settings: list[str], message: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    check_config(load_config(["quickstart"], settings))
+    assert [record.getMessage()[: len(message or "")] for record in caplog.records] == ([message] if message else [])
+
+
 def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
     check_config(load_config(["tutorial"], ["train.precision=fp16", "train.device=cpu"]))
     assert "fp16" in caplog.text
