@@ -156,6 +156,7 @@ def _warn_about_objectives(config: Config) -> None:
 
 def _check_training(config: TrainConfig) -> None:
     device = resolve_device(config.device)
+    _check_schedules(config)
     Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
         log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
@@ -165,3 +166,25 @@ def _check_training(config: TrainConfig) -> None:
             "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
             "train.validation.patience"
         )
+
+
+def _check_schedules(config: TrainConfig) -> None:
+    """Refuse settings of schedules that are not the chosen ones. Defaults pass, as the configuration of a run has all
+    settings."""
+    rate, forcing = config.schedule, config.teacher_forcing
+    is_constant = forcing.schedule == "constant"
+    without_effect = {
+        "schedule.factor": rate.name != "plateau",
+        "schedule.patience": rate.name != "plateau",
+        "schedule.final_ratio": rate.name != "cosine",
+        "teacher_forcing.end": is_constant and forcing.end != forcing.start,
+        "teacher_forcing.num_updates": is_constant,
+    }
+    for key, (default, value) in TrainConfig().changes_to(config).items():
+        if without_effect.get(key):
+            of_rate = key.startswith("schedule.")
+            chosen = f"schedule.name={rate.name!r}" if of_rate else f"teacher_forcing.schedule={forcing.schedule!r}"
+            raise UsageError(
+                f"train.{key}={value}: no effect with train.{chosen}; set train.{key}={default}, or choose another "
+                "schedule"
+            )

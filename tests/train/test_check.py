@@ -142,6 +142,21 @@ WRONG = [
     ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
+    *(
+        (
+            [f"train.schedule.name={name}", f"train.schedule.{setting}"],
+            f"train.schedule.{setting}: no effect with train.schedule.name='{name}'; set train.schedule.{setting[:5]}",
+        )
+        for name, setting in (("cosine", "factor=0.1"), ("constant", "patience=3"), ("plateau", "final_ratio=0.1"))
+    ),
+    (
+        ["train.teacher_forcing.end=0.5"],
+        "train.teacher_forcing.end=0.5: no effect with train.teacher_forcing.schedule='constant'; set train.",
+    ),
+    (
+        ["train.teacher_forcing.num_updates=5"],
+        "train.teacher_forcing.num_updates=5: no effect with train.teacher_forcing.schedule='constant'; set train.",
+    ),
     (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know when training ends"),
     (["train.objectives={gided: {}}"], "train.objectives.gided: no such variant; did you mean 'guided'?"),
     (["train.objectives={guided: {wait: 1}}"], "unknown configuration key 'train.objectives.guided.wait'"),
@@ -175,6 +190,10 @@ WRONG = [
 
 def test_the_cell_that_an_encoders_name_implies_may_be_set_too() -> None:
     check_config(load_config(["quickstart"], ["model.encoder.name=bilstm", "model.encoder.cell=lstm"]))
+
+
+def test_a_teacher_forcing_that_ends_as_it_starts_is_constant() -> None:
+    check_config(load_config(["quickstart"], ["train.teacher_forcing.start=0.5", "train.teacher_forcing.end=0.5"]))
 
 
 @pytest.mark.parametrize(("settings", "message"), WRONG)
