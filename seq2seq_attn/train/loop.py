@@ -35,7 +35,7 @@ from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import Memory, Session, open_session
-from seq2seq_attn.train.start import check_start
+from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.train.update import Updater
@@ -89,6 +89,7 @@ def train(
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
             torch.set_num_threads(config.train.num_threads)
+        path = path or group.broadcast(lambda: create_run_dir(config))
         with open_session(group, memory) as session:
             trainer = Trainer(config, RunDir(path), prepared, session, parts)
             session.lock(path)

@@ -74,8 +74,8 @@ def newest_unfinished(runs_dir: Path) -> Path:
     return max(runs, key=_last_written_at).path
 
 
-def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
-    """The directory to train in: as named, or `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken.
+def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
+    """The directory to train in, as named; None: a new one, which `create_run_dir` names.
 
     Raises:
         UsageError: the directory holds a run that is neither resumed nor overwritten, or something else; or the run to
@@ -89,7 +89,7 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     from seq2seq_attn.train.lock import locked
 
     if run_dir is None and not resume:
-        return _new_name(config)
+        return None
     run_dir = run_dir or newest_unfinished(RUNS_DIR)
     try:
         str(run_dir).encode()
@@ -120,8 +120,23 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         return run_dir
 
 
-def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
-    """Make all checks that need no data, and return the directory to train in.
+def create_run_dir(config: Config) -> Path:
+    """Create a directory `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken. Runs that start at the same
+    time get different ones."""
+    base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
+    RUNS_DIR.mkdir(exist_ok=True)
+    number, path = 1, RUNS_DIR / base
+    while True:
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            number += 1
+            path = RUNS_DIR / f"{base}-{number}"
+
+
+def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
+    """Make all checks that need no data, and return the directory to train in, as `choose_run_dir` does.
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
@@ -135,9 +150,8 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     from seq2seq_attn.train.word_vectors import check_vectors
 
     check_config(config)
-    path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
-    run = RunDir(path)
-    if resume and checkpoint.has_state(run.last_dir):
+    path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
+    if resume and path is not None and checkpoint.has_state((run := RunDir(path)).last_dir):
         values = checkpoint.read_values(run.last_dir)
         check_same_run(config_from_dict(values["config"]), config)
         if values["state"]["best_update"] is not None:
@@ -184,15 +198,6 @@ def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_pro
     if (before := values.get("num_processes", 1)) != num_processes:
         text = "%d processes in this session, %d before: dropout masks will differ"
         log.warning(text, num_processes, before)
-
-
-def _new_name(config: Config) -> Path:
-    base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
-    number, path = 1, RUNS_DIR / base
-    while path.exists():
-        number += 1
-        path = RUNS_DIR / f"{base}-{number}"
-    return path
 
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:
