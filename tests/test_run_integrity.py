@@ -190,7 +190,7 @@ def test_a_resume_writes_through_no_link(run: RunDir, tmp_path: Path, name: str)
     with pytest.raises(
         UserError, match=rf"{name}: a link to .*elsewhere, but training writes inside its run directory only"
     ):
-        choose_run_dir(run.config(), run.path, resume=True, overwrite=False)
+        choose_run_dir(run.path, resume=True, overwrite=False)
 
 
 def test_a_run_taken_up_again_is_checked_and_rid_of_leftovers(run: RunDir) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -22,3 +23,18 @@ class Section(BaseModel):
         return {
             key if (new := cls.FORMER_KEYS.get(key, key)) in values else new: value for key, value in values.items()
         }
+
+    def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
+        """The settings that differ: dotted key to own and other value. A value is None where there is none."""
+        return _changes(self.model_dump(mode="json"), other.model_dump(mode="json"))
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    changes: dict[str, tuple[Any, Any]] = {}
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            changes |= _changes(before, after, f"{prefix}{key}.")
+        elif before != after:
+            changes[prefix + key] = (before, after)
+    return changes

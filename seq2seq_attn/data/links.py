@@ -119,7 +119,7 @@ def write_pharaoh_links(
         words: splits a text into the words that the links number.
 
     Raises:
-        UserError: as `parse_links`.
+        UserError: as `parse_links`, or there is no link at all.
     """
     numbered = zip(enumerate(iter_lines(path), 1), kept, strict=True)
     lines = (line for line, is_kept in numbered if is_kept)
@@ -140,10 +140,14 @@ def write_pharaoh_links(
                 token_links.append([])
                 num_unlike += 1
         num_links += write_links(writer, token_links)
-    writer.finish()
     without = (
         f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""
     )
+    if not num_links:
+        raise UserError(
+            f"data.links: {path} has no link between tokens of training pairs; expected lines such as 0-0 1-2{without}"
+        )
+    writer.finish()
     return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
 
 

@@ -209,10 +209,9 @@ class PreparedCorpus:
         the folder, which depends on what the corpus was made from."""
         return digest in (self.content_hash, self.meta["hash"])
 
-    @property
-    def valid_sources_sha256(self) -> str:
-        """The hash of the validation set's source lines, whatever tokenizes them."""
-        return str(self.meta["hashes"][f"valid.{SIDES[0]}.txt"])
+    def valid_sha256(self, side: Side) -> str:
+        """The hash of the lines of one side of the validation set, whatever tokenizes them."""
+        return str(self.meta["hashes"][f"valid.{side}.txt"])
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:

@@ -197,7 +197,8 @@ def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedC
 
 def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
     """Check that the run was validated on these validation pairs. Pairs set aside from a text that has changed may be
-    training pairs of the run. The content hash cannot tell, because it also depends on extra pairs, test sets and
+    training pairs of the run. So may those of a reverse model, for which they were set aside by the sources of the
+    first model. The content hash cannot tell, because it also depends on extra pairs, test sets and
     tokenizer versions. Runs of earlier versions are not checked.
 
     Raises:
@@ -209,11 +210,12 @@ def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, sp
         recorded = run.best_metadata().get(VALID_SOURCES)
     except UserError:  # translating says what is wrong
         return
-    if recorded not in (None, prepared.valid_sources_sha256):
+    if recorded not in (None, prepared.valid_sha256("source")):
         raise UserError(
-            f"{run.path} was trained on another text: data.train={shorten(data.train)} has changed since, so the pairs "
-            "set aside from it for validation now may be training pairs of the run; put the text back, or name the "
-            "sets with --source and --reference"
+            f"{run.path} was validated on other pairs than those that are set aside from data.train="
+            f"{shorten(data.train)} now, which may be training pairs of the run: the text has changed, or the pairs "
+            "were set aside for the model of the other direction; put the text back, or name the sets with --source "
+            "and --reference"
         )
 
 

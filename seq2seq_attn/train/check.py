@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.config import Config, ModelConfig, TrainConfig, shorten
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -61,6 +61,7 @@ def check_config(config: Config) -> None:
         for language in languages:
             if language != VECTORS:
                 SpacyTokenizer(language)
+    _warn_about_objectives(config)
 
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
@@ -137,8 +138,25 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
             check_reverse(key, config, model)
 
 
+def _warn_about_objectives(config: Config) -> None:
+    objectives = build_objectives(config.train.objectives)
+    for name, objective in objectives.items():
+        if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
+            log.warning(
+                "train.objectives.%s: learns from translations by the model, so it needs a trained one; set "
+                "train.start_from=RUN",
+                name,
+            )
+    if config.data.links is not None and not any(objective.needs_links for objective in objectives.values()):
+        log.warning(
+            "data.links=%s: no objective needs links; add one that does, such as guided, or set data.links=null",
+            shorten(config.data.links),
+        )
+
+
 def _check_training(config: TrainConfig) -> None:
     device = resolve_device(config.device)
+    _check_schedules(config)
     Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
         log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
@@ -148,3 +166,25 @@ def _check_training(config: TrainConfig) -> None:
             "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
             "train.validation.patience"
         )
+
+
+def _check_schedules(config: TrainConfig) -> None:
+    """Refuse settings of schedules that are not the chosen ones. Defaults pass, as the configuration of a run has all
+    settings."""
+    rate, forcing = config.schedule, config.teacher_forcing
+    is_constant = forcing.schedule == "constant"
+    without_effect = {
+        "schedule.factor": rate.name != "plateau",
+        "schedule.patience": rate.name != "plateau",
+        "schedule.final_ratio": rate.name != "cosine",
+        "teacher_forcing.end": is_constant and forcing.end != forcing.start,
+        "teacher_forcing.num_updates": is_constant,
+    }
+    for key, (default, value) in TrainConfig().changes_to(config).items():
+        if without_effect.get(key):
+            of_rate = key.startswith("schedule.")
+            chosen = f"schedule.name={rate.name!r}" if of_rate else f"teacher_forcing.schedule={forcing.schedule!r}"
+            raise UsageError(
+                f"train.{key}={value}: no effect with train.{chosen}; set train.{key}={default}, or choose another "
+                "schedule"
+            )

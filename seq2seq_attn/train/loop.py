@@ -35,7 +35,7 @@ from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import Memory, Session, open_session
-from seq2seq_attn.train.start import check_start
+from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.train.update import Updater
@@ -89,6 +89,7 @@ def train(
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         if config.train.num_threads:
             torch.set_num_threads(config.train.num_threads)
+        path = path or group.broadcast(lambda: create_run_dir(config))
         with open_session(group, memory) as session:
             trainer = Trainer(config, RunDir(path), prepared, session, parts)
             session.lock(path)
@@ -256,10 +257,11 @@ class Trainer:
             if is_best and self._group.is_first:
                 about = {"update": str(state.update), "epoch": str(state.epoch)}
                 scores = {key: str(value) for key, value in validation.scores.items()}
-                of_data = {VALID_SOURCES: self._prepared.valid_sources_sha256}
+                of_data = {VALID_SOURCES: self._prepared.valid_sha256("source")}
                 self.run.save_best(self._model.state_dict(), about | scores | of_data)
                 if self._reverse is not None:
-                    self.run.reverse.save_best(self._reverse.state_dict(), about)
+                    of_data = {VALID_SOURCES: self._prepared.valid_sha256("target")}  # the reverse model's sources
+                    self.run.reverse.save_best(self._reverse.state_dict(), about | of_data)
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()
         state.elapsed_s = self._session.elapsed_s

@@ -3,7 +3,9 @@ read only when training starts, so a resumed or moved run does not need it."""
 
 from __future__ import annotations
 
-from seq2seq_attn.config import Config
+import logging
+
+from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import load_weights
@@ -12,14 +14,19 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.update import Updater
 
+_MAY_DIFFER = ("dropout.", "embedding.")
 _WITHOUT_REVERSE = "{}: has no model from target to source, which starts from random weights"
+
+log = logging.getLogger(__name__)
 
 
 def check_pretrained(config: Config) -> None:
-    """Check what can be known before data is prepared.
+    """Check what can be known before data is prepared. Warn where the model is another one, though with weights of the
+    same shapes.
 
     Raises:
-        UsageError: the run's settings of the model, the tokenizer or the vocabulary are others.
+        UsageError: the run's settings of the model, the tokenizer or the vocabulary are others, or it has no such word
+            vectors.
         UserError: there is no run, or it is damaged.
     """
     if config.train.start_from is None:
@@ -29,12 +36,16 @@ def check_pretrained(config: Config) -> None:
     for name in ("tokenizer", "vocab"):
         if getattr(before.data, name) != getattr(config.data, name):
             raise _other_settings(run, f"data.{name}")
+    _check_vectors(run, before.model, config.model)
     run.check_best()
     try:
         run.load_model(config.model)
     except UserError:
         run.load_model(before.model)  # or the run is damaged
         raise _other_settings(run, "model") from None
+    for key, (old, new) in before.model.changes_to(config.model).items():
+        if not key.startswith(_MAY_DIFFER):
+            log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
 
 def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
@@ -72,6 +83,17 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
 def _set_weights(model: Seq2Seq, run: RunDir) -> str:
     load_weights(model, run.load_best(), run.model_path)
     return f"{run.path}: its weights (update {run.best_metadata()['update']}) are the start"
+
+
+def _check_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:
+    files = before.embedding.files()
+    for side, path in now.embedding.files().items():
+        if path != files.get(side):
+            key = f"model.embedding.{side}_vectors"
+            raise UsageError(
+                f"{key}={path}: not read, because the embeddings are those of train.start_from={run.path}; set "
+                f"{key}={files.get(side, 'null')}"
+            )
 
 
 def _other_settings(run: RunDir, section: str) -> UsageError:

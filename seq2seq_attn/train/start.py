@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,10 @@ RUNS_DIR = Path("runs")
 DECIDES_THE_RUN = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
+    *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
 )
-"""Settings that a resume cannot change, because the saved state depends on them."""
+"""Settings that a resume cannot change, because the saved state depends on them: validations are compared with the best
+one so far."""
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
@@ -72,8 +74,8 @@ def newest_unfinished(runs_dir: Path) -> Path:
     return max(runs, key=_last_written_at).path
 
 
-def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
-    """The directory to train in: as named, or `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken.
+def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
+    """The directory to train in, as named; None: a new one, which `create_run_dir` names.
 
     Raises:
         UsageError: the directory holds a run that is neither resumed nor overwritten, or something else; or the run to
@@ -87,7 +89,7 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
     from seq2seq_attn.train.lock import locked
 
     if run_dir is None and not resume:
-        return _new_name(config)
+        return None
     run_dir = run_dir or newest_unfinished(RUNS_DIR)
     try:
         str(run_dir).encode()
@@ -118,12 +120,28 @@ def choose_run_dir(config: Config, run_dir: Path | None, *, resume: bool, overwr
         return run_dir
 
 
-def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path:
-    """Make all checks that need no data, and return the directory to train in.
+def create_run_dir(config: Config) -> Path:
+    """Create a directory `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken. Runs that start at the same
+    time get different ones."""
+    base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
+    RUNS_DIR.mkdir(exist_ok=True)
+    number, path = 1, RUNS_DIR / base
+    while True:
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            number += 1
+            path = RUNS_DIR / f"{base}-{number}"
+
+
+def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
+    """Make all checks that need no data, and return the directory to train in, as `choose_run_dir` does.
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
-        UserError: the state to be resumed is damaged, or word vectors or the run to start from cannot be read.
+        UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
+            from cannot be read.
     """
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
@@ -132,10 +150,12 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     from seq2seq_attn.train.word_vectors import check_vectors
 
     check_config(config)
-    path = choose_run_dir(config, run_dir, resume=resume, overwrite=overwrite)
-    last_dir = RunDir(path).last_dir
-    if resume and checkpoint.has_state(last_dir):
-        check_same_run(config_from_dict(checkpoint.read_values(last_dir)["config"]), config)
+    path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
+    if resume and path is not None and checkpoint.has_state((run := RunDir(path)).last_dir):
+        values = checkpoint.read_values(run.last_dir)
+        check_same_run(config_from_dict(values["config"]), config)
+        if values["state"]["best_update"] is not None:
+            _check_best_exists(run)
     else:
         check_vectors(config.model)
         check_pretrained(config)
@@ -148,8 +168,7 @@ def check_same_run(saved: Config, config: Config) -> None:
     Raises:
         UsageError: a setting differs that a resume cannot change.
     """
-    changes = _differences(saved.model_dump(mode="json"), config.model_dump(mode="json"))
-    for key, (old, new) in changes.items():
+    for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
         if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
@@ -157,6 +176,16 @@ def check_same_run(saved: Config, config: Config) -> None:
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
         log.warning("%s: %r in this session, %r before", key, new, old)
+
+
+def _check_best_exists(run: RunDir) -> None:
+    """Raise UserError if the best model, or the reverse model, is missing. Only a better one would be saved."""
+    for one in (run, run.reverse):
+        if one.config_path.exists() and not one.model_path.exists():
+            raise UserError(
+                f"{one.model_path}: missing, and training would save only a better model; copy it back, or start the "
+                "run over with --overwrite"
+            )
 
 
 def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_processes: int) -> None:
@@ -171,15 +200,6 @@ def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_pro
         log.warning(text, num_processes, before)
 
 
-def _new_name(config: Config) -> Path:
-    base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
-    number, path = 1, RUNS_DIR / base
-    while path.exists():
-        number += 1
-        path = RUNS_DIR / f"{base}-{number}"
-    return path
-
-
 def _last_written_at(run: RunDir) -> tuple[float, str]:
     return (run.last_dir if run.last_dir.exists() else run.path).stat().st_mtime, run.path.name
 
@@ -192,14 +212,3 @@ def _clear_leftovers(run: RunDir) -> None:
 
 def _is_under(key: str, prefixes: Sequence[str]) -> bool:
     return any(key == prefix or key.startswith(f"{prefix}.") for prefix in prefixes)
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    differences: dict[str, tuple[Any, Any]] = {}
-    for key in {**old, **new}:
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            differences |= _differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            differences[prefix + key] = (before, after)
-    return differences

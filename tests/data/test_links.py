@@ -110,6 +110,10 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
             r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; split words at spaces",
         ),
         ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1 lies outside a pair of 1 and 1 words"),
+        (
+            "\n\n\n\n",
+            r"data\.links: .*train\.links has no link between tokens of training pairs; expected lines such as 0-0 1-2",
+        ),
         ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0': expected SOURCE-TARGET positions"),
     ],
 )

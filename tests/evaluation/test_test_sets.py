@@ -44,9 +44,9 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkey
     for path in (Path("text/train.de"), Path("text/train.en")):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:80]))
     message = (
-        "run was trained on another text: data.train='text/train' has changed since, so the pairs set aside from it "
-        "for validation now may be training pairs of the run; put the text back, or name the sets with --source and "
-        "--reference"
+        "run was validated on other pairs than those that are set aside from data.train='text/train' now, which may be "
+        "training pairs of the run: the text has changed, or the pairs were set aside for the model of the other "
+        "direction; put the text back, or name the sets with --source and --reference"
     )
     with pytest.raises(UserError, match=re.escape(message)):
         find_sets([run], [config], ["test", "valid"], None, None)
@@ -62,3 +62,19 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkey
     older = RunDir(shutil.copytree(run.path, "older"))
     older.save_best(run.load_best(), {"update": "1"})
     assert find_sets([older], [config], ["valid"], None, None) == [after]
+
+
+def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set aside by the sources of the reverse model, they would be training pairs of it."""
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(Path("text"))
+    settings = [*toy_settings(Path("text")), "train.objectives={agreement: {}}", "train.max_updates=1"]
+    with_valid = train(load_config((), settings), run_dir=Path("with-valid")).reverse
+    [valid] = find_sets([with_valid], [with_valid.config()], ["valid"], None, None)
+    assert valid.source == Path("text/valid.en").read_text().splitlines()
+
+    reverse = train(load_config((), [*settings, "data.valid=null"]), run_dir=Path("run")).reverse
+    with pytest.raises(UserError, match=r"^run/reverse was validated on other pairs .* model of the other direction;"):
+        find_sets([reverse], [reverse.config()], ["valid"], None, None)
+    [test] = find_sets([reverse], [reverse.config()], ["test"], None, None)
+    assert test.source == Path("text/test.en").read_text().splitlines()

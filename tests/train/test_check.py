@@ -142,6 +142,21 @@ WRONG = [
     ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
+    *(
+        (
+            [f"train.schedule.name={name}", f"train.schedule.{setting}"],
+            f"train.schedule.{setting}: no effect with train.schedule.name='{name}'; set train.schedule.{setting[:5]}",
+        )
+        for name, setting in (("cosine", "factor=0.1"), ("constant", "patience=3"), ("plateau", "final_ratio=0.1"))
+    ),
+    (
+        ["train.teacher_forcing.end=0.5"],
+        "train.teacher_forcing.end=0.5: no effect with train.teacher_forcing.schedule='constant'; set train.",
+    ),
+    (
+        ["train.teacher_forcing.num_updates=5"],
+        "train.teacher_forcing.num_updates=5: no effect with train.teacher_forcing.schedule='constant'; set train.",
+    ),
     (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know when training ends"),
     (["train.objectives={gided: {}}"], "train.objectives.gided: no such variant; did you mean 'guided'?"),
     (["train.objectives={guided: {wait: 1}}"], "unknown configuration key 'train.objectives.guided.wait'"),
@@ -177,6 +192,10 @@ def test_the_cell_that_an_encoders_name_implies_may_be_set_too() -> None:
     check_config(load_config(["quickstart"], ["model.encoder.name=bilstm", "model.encoder.cell=lstm"]))
 
 
+def test_a_teacher_forcing_that_ends_as_it_starts_is_constant() -> None:
+    check_config(load_config(["quickstart"], ["train.teacher_forcing.start=0.5", "train.teacher_forcing.end=0.5"]))
+
+
 @pytest.mark.parametrize(("settings", "message"), WRONG)
 @pytest.mark.parametrize("options", [[], ["--dump-config"]])
 def test_train_and_dump_config_refuse_the_same(
@@ -194,6 +213,32 @@ def test_train_and_dump_config_refuse_the_same(
 def test_training_without_an_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
     check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
     assert "no limit is set: training goes on until Ctrl-C" in caplog.text
+
+
+RISK = "train.objectives.minimum_risk"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            [f"{RISK}={{}}"],
+            f"{RISK}: learns from translations by the model, so it needs a trained one; set train.start_",
+        ),
+        ([f"{RISK}={{}}", "train.start_from=runs/a"], None),
+        ([f"{RISK}={{start: 0.5}}"], None),
+        (
+            ["data.links=ibm1"],
+            "data.links='ibm1': no objective needs links; add one that does, such as guided, or set ",
+        ),
+        (["data.links=ibm1", "train.objectives={guided: {weight: 0}}"], None),
+    ],
+)
+def test_an_objective_that_lacks_something_is_told(
+    settings: list[str], message: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    check_config(load_config(["quickstart"], settings))
+    assert [record.getMessage()[: len(message or "")] for record in caplog.records] == ([message] if message else [])
 
 
 def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -398,6 +398,18 @@ def test_a_resume_on_the_same_text_from_another_generator(
     assert events(run, "end")[-1]["update"] == 2
 
 
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_finished: bool
+) -> None:
+    run = train(toy_config("train.max_updates=2"), run_dir=tmp_path / "run")
+    run.model_path.unlink()
+    monkeypatch.setattr("seq2seq_attn.train.loop.prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
+    message = r"run/model\.safetensors: missing, .* copy it back, or start the run over with --overwrite$"
+    with pytest.raises(UserError, match=message):
+        train(toy_config(f"train.max_updates={2 if is_finished else 4}"), run_dir=run.path, resume=True)
+
+
 def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config("train.max_updates=2")
     run = train(config, run_dir=tmp_path / "run")

@@ -128,6 +128,38 @@ def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_word_vectors_that_would_not_be_read_are_refused_before_data_is_prepared(
+    toy_config: ConfigMaker, tmp_path: Path, has_vectors: bool
+) -> None:
+    for name in ("first.vec", "other.vec"):
+        (tmp_path / name).write_text(f"a {' '.join(['0.25'] * 17)}\n", encoding="utf-8")
+    named = [f"model.embedding.target_vectors={tmp_path / 'first.vec'}"] if has_vectors else []
+    before = train(toy_config(*named, "train.max_updates=1"), run_dir=tmp_path / "before")
+    settings = [f"model.embedding.target_vectors={tmp_path / 'other.vec'}", f"train.start_from={before.path}"]
+    expected = "first.vec" if has_vectors else "null"
+    message = rf"target_vectors=.*other\.vec: not read, .* of train\.start_from=.*before; set .*_vectors=.*{expected}$"
+    with pytest.raises(UsageError, match=message):
+        train(toy_config(*settings, f"data.data_dir={tmp_path / 'empty'}"), run_dir=tmp_path / "run")
+    assert not (tmp_path / "empty").exists()
+
+
+def test_a_change_of_the_model_that_its_weights_allow_is_announced(
+    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = [f"train.start_from={before.path}", "train.max_updates=1", "model.dropout.encoder=0.5"]
+    run = train(toy_config(*start), run_dir=tmp_path / "same")
+    assert "was trained with" not in " ".join(warnings(caplog))
+    caplog.clear()
+    settings = ["model.attention.normalizer=sparsemax", f"train.start_from={run.path}"]
+    train(toy_config(*start, *settings), run_dir=tmp_path / "other")
+    assert warnings(caplog)[0] == f"model.attention.normalizer='sparsemax': {run.path} was trained with 'softmax'"
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
 def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
     write_toy_corpus(tmp_path / "corpus")
     for language in ("de", "en"):

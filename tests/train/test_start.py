@@ -4,13 +4,18 @@ import os
 import re
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.start import check_same_run, choose_run_dir, load_settings, newest_unfinished
+from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.start import check_same_run, choose_run_dir, create_run_dir, load_settings, newest_unfinished
+from tests.train.conftest import ConfigMaker
 
 
 @pytest.fixture(autouse=True)
@@ -18,8 +23,8 @@ def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path:
-    return choose_run_dir(Config(name="attention/dot", seed=3), run_dir, resume=resume, overwrite=overwrite)
+def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path | None:
+    return choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
 
 
 def begin(name: str, *, written_at: int = 0) -> Path:
@@ -32,11 +37,22 @@ def begin(name: str, *, written_at: int = 0) -> Path:
 
 def test_a_new_run_gets_a_name_of_its_own() -> None:
     expected = Path("runs") / f"{date.today().isoformat()}-attention-dot-s3"
-    assert choose() == expected
-    expected.mkdir(parents=True)
-    assert choose() == Path(f"{expected}-2")
-    Path(f"{expected}-2").mkdir()
-    assert choose() == Path(f"{expected}-3")
+    assert choose() is None
+    assert not Path("runs").exists()
+    config = Config(name="attention/dot", seed=3)
+    assert [create_run_dir(config) for _ in range(3)] == [expected, Path(f"{expected}-2"), Path(f"{expected}-3")]
+
+
+def test_runs_that_start_together_get_different_names(toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = Path("runs") / f"{date.today().isoformat()}-toy-s1"
+
+    def prepare_while_another_starts(*args: Any, **options: Any) -> PreparedCorpus:
+        (expected / "other").mkdir(parents=True)
+        return prepare_corpus(*args, **options)
+
+    monkeypatch.setattr("seq2seq_attn.train.loop.prepare_corpus", prepare_while_another_starts)
+    assert train(toy_config("train.max_updates=1")).path == Path(f"{expected}-2")
+    assert [path.name for path in expected.iterdir()] == ["other"]
 
 
 def test_a_taken_directory_needs_a_word() -> None:
@@ -106,8 +122,7 @@ def test_a_resumed_run_keeps_its_name() -> None:
 
 def test_a_run_is_named_by_what_was_varied() -> None:
     config, _ = load_settings(["quickstart", "attention/bilinear"], [], run_dir=None, resume=False)
-    path = choose_run_dir(config, None, resume=False, overwrite=False)
-    assert path.name == f"{date.today().isoformat()}-quickstart+bilinear-s1"
+    assert create_run_dir(config).name == f"{date.today().isoformat()}-quickstart+bilinear-s1"
 
 
 def test_settings_without_a_name_are_those_of_multi30k() -> None:
@@ -124,7 +139,11 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"]
+    "change",
+    [
+        *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
+        *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
+    ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
     key = change.partition("=")[0]

@@ -83,6 +83,15 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
+def _score(
+    kind: AdditiveScore | DotScore, keys_BSA: Tensor, weight_A: Tensor | None, penalty_BS: Tensor, num_kept: int
+) -> _Additive | _Dot:
+    if isinstance(kind, DotScore):
+        return _Dot(keys_BSA, kind.scale, penalty_BS, num_kept)
+    assert weight_A is not None
+    return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
+
+
 class FirstGRU(NamedTuple):
     """The GRU that reads the previous token, where the one that reads the context is another."""
 
@@ -155,12 +164,7 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score: _Additive | _Dot
-        if isinstance(kind, DotScore):
-            score = _Dot(keys, kind.scale, penalty, num_kept)
-        else:
-            assert score_weight_A is not None
-            score = _Additive(keys, score_weight_A, penalty, num_kept)
+        score = _score(kind, keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         first = _First(FirstGRU(*of_first), states, num_kept) if of_first else None
