@@ -66,14 +66,15 @@ class _Dot:
 
     def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys, self.scale, self.penalty = keys_BSA, scale, penalty_BS
-        batch, positions, size = keys_BSA.shape
-        self.queries_TBA = keys_BSA.new_empty(num_kept, batch, size)
-        self.grad_scores_TBS = keys_BSA.new_empty(num_kept, batch, positions)
+        self.queries_TBA = keys_BSA.new_empty(num_kept, len(keys_BSA), keys_BSA.shape[2])
 
     def forward(self, step: int, query: Tensor) -> Tensor:
         self.queries_TBA[step % len(self.queries_TBA)] = query
         penalty, keys = self.penalty.unsqueeze(1), self.keys.transpose(1, 2)
         return torch.baddbmm(penalty, query.unsqueeze(1), keys, alpha=self.scale).squeeze(1)
+
+    def start_backward(self) -> None:
+        self.grad_scores_TBS = self.keys.new_empty(len(self.queries_TBA), *self.keys.shape[:2])
 
     def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
         self.grad_scores_TBS[step] = grad_scores_BS * self.scale
@@ -199,8 +200,7 @@ class _Unroll(torch.autograd.Function):
         score, first, low, size = ctx.score, ctx.first, ctx.low, read.shape[-1]
         num_steps, num_rows = grad_states.shape[:2]
         gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
-        if isinstance(score, _Additive):
-            score.start_backward()
+        score.start_backward()
         if first is not None:
             first.start_backward()
         new_TBH = both_low[..., 2 * size : 3 * size].to(read.dtype)
