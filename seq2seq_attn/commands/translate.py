@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq_attn.commands.notices import Notices, Progress, count_lines
+from seq2seq_attn.commands.notices import Notices, Progress, count_lines, warn_of_prefix
 from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output, read_lines
 from seq2seq_attn.commands.writers import (
     Format,
@@ -98,6 +98,7 @@ def translate(request: TranslationRequest) -> None:
     check_has_attention(translator, **request.attention_files)
     keep_attention = any(request.attention_files.values()) or (request.format == "json" and translator.has_attention)
     search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
+    warn_of_prefix(translator, search.prefix)
     notices = _notices(translator, search, names)
     with ExitStack() as stack:
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
@@ -191,7 +192,7 @@ def _check_can_copy(run: RunDir, translator: Translator) -> None:
 def _notices(translator: Translator, search: SearchOptions, names: Sequence[str]) -> Notices:
     limit = f"{search.length_ratio:g} * source tokens + {search.max_length_extra}"
     name = ", ".join("standard input" if name == STREAM else name for name in names)
-    return Notices(name or None, tokenizer=translator.source_tokenizer.name, length_limit=limit)
+    return Notices(name or None, tokenizer=translator.source_tokenizer, length_limit=limit)
 
 
 def _progress(request: TranslationRequest) -> Progress:
