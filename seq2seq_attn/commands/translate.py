@@ -23,6 +23,7 @@ from seq2seq_attn.commands.writers import (
     check_attention_name,
     open_attention_writers,
 )
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
@@ -133,6 +134,14 @@ def _load(request: TranslationRequest) -> Translator:
 def _check_input(request: TranslationRequest) -> None:
     if request.texts and request.inputs:
         raise UsageError(f"both a text and -i {request.inputs[0]}: give only one of them")
+    if [str(path) for path in request.inputs].count(STREAM) > 1:
+        raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
+    for text in (*request.texts, request.search.prefix):
+        shown = text.encode("utf-8", "replace").decode()
+        if shown != text:  # Python keeps the bytes of an argument that are not UTF-8 as surrogates
+            raise UsageError(
+                f"{shorten(shown)}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+            )
     if not request.texts and not request.inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
 

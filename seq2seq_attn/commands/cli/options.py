@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from seq2seq_attn.files import STDOUT, naming
 from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
 
 
@@ -233,6 +234,12 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
 
     values = {key: str(value) if isinstance(value, Path) else value for key, value in named.items()}
     return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]
+
+
+def echo(text: object, *, nl: bool = True) -> None:
+    """Print a result; an error such as a full disk names standard output."""
+    with naming(STDOUT):
+        typer.echo(text, nl=nl)
 
 
 def is_terminal() -> bool:
