@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.files import STDOUT, naming
 from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
 
 
@@ -238,6 +237,8 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
 
 def echo(text: object, *, nl: bool = True) -> None:
     """Print a result; an error such as a full disk names standard output."""
+    from seq2seq_attn.files import STDOUT, naming
+
     with naming(STDOUT):
         typer.echo(text, nl=nl)
 
