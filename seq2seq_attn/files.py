@@ -18,6 +18,8 @@ from typing import IO, Any
 
 from seq2seq_attn.errors import UserError
 
+STDOUT = Path("standard output")
+"""its name in errors"""
 _PACKAGE_DIR = Path(__file__).parent
 
 

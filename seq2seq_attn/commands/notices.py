@@ -14,8 +14,10 @@ from typing import Literal
 from tqdm import tqdm
 
 from seq2seq_attn.files import open_text_bytes
-from seq2seq_attn.text.tokenizers.base import SPACE
-from seq2seq_attn.translate.translator import Translation
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
+from seq2seq_attn.text.tokenizers.several import num_sources, warn_of_tabs
+from seq2seq_attn.translate.batching import unknown_positions
+from seq2seq_attn.translate.translator import Translation, Translator
 
 BAR_AFTER_S = 1.0
 LOG_EVERY_S = 30.0
@@ -27,15 +29,15 @@ log = logging.getLogger(__name__)
 
 
 class Notices:
-    """Reports source tokens unknown to the run, and lines cut by the length limit: for single sentences at once, for a
-    file in total at its end."""
+    """Reports source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
+    for single sentences at once, for a file in total at its end."""
 
-    def __init__(self, name: str | None, *, tokenizer: str, length_limit: str) -> None:
-        """Take the file's name (None: sentences), the source tokenizer's name, and a description of the length
-        limit."""
+    def __init__(self, name: str | None, *, tokenizer: Tokenizer, length_limit: str) -> None:
+        """Take the file's name (None: sentences), the source tokenizer, and a description of the length limit."""
         self._name = name
-        self._unit = _UNITS.get(tokenizer, "tokens")
+        self._tokenizer = tokenizer
         self._length_limit = length_limit
+        self._num_with_tabs = 0
         self._num_lines = self._num_tokens = 0
         self._num_cut = self._num_unknown = self._num_lines_unknown = 0
         self._examples: dict[str, None] = {}
@@ -46,6 +48,7 @@ class Notices:
         tokens = best.source_tokens[:-1]
         unknown = [_shown(tokens[position]) for position in best.unknown]
         self._num_lines += 1
+        self._num_with_tabs += SOURCE_END in line
         self._num_tokens += len(tokens)
         self._num_cut += best.is_cut
         self._num_unknown += len(unknown)
@@ -55,19 +58,18 @@ class Notices:
         elif not tokens:
             log.warning("line %d: blank, so its translation is blank", number + 1)
         elif unknown:
-            counts = f"{len(unknown):,} of {len(tokens):,} {self._unit}"
-            log.warning(
-                "line %d: %s unknown to this run: %s", number + 1, counts, _listed(list(dict.fromkeys(unknown)))
-            )
+            _warn_of_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
 
     def flush(self) -> None:
         """Nothing is buffered."""
 
     def report(self) -> None:
         """Log the totals."""
+        if num_sources(self._tokenizer) == 1:
+            warn_of_tabs(self._name, self._num_with_tabs)
         prefix = "" if self._name is None else f"{self._name}: "
         if self._name is not None and self._num_unknown:
-            counts = f"{self._num_unknown:,} of {self._num_tokens:,} {self._unit}"
+            counts = f"{self._num_unknown:,} of {self._num_tokens:,} {_unit(self._tokenizer)}"
             lines = f"{self._num_lines_unknown:,} of {self._num_lines:,} lines"
             examples = ", ".join(self._examples)
             log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, lines, examples)
@@ -76,6 +78,23 @@ class Notices:
             lines = "line" if self._num_lines == 1 else "lines"
             lines_were = f"{lines} {'was' if self._num_cut == 1 else 'were'}"
             log.warning(text, prefix, f"{self._num_cut:,}", f"{self._num_lines:,}", lines_were, self._length_limit)
+
+
+def warn_of_prefix(translator: Translator, prefix: str) -> None:
+    """Warn of words in `--prefix` that the run does not know."""
+    tokens = translator.target_tokenizer.tokenize(prefix)
+    unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
+    if unknown:
+        _warn_of_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
+
+
+def _warn_of_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
+    counts = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}"
+    log.warning("%s: %s unknown to this run: %s", where, counts, _listed(list(dict.fromkeys(unknown))))
+
+
+def _unit(tokenizer: Tokenizer) -> str:
+    return _UNITS.get(tokenizer.name, "tokens")
 
 
 def _shown(token: str) -> str:

@@ -25,7 +25,8 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.scoring import force_decode
@@ -197,6 +198,8 @@ def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[
     inputs = [*text.paths, *([links] if links is not None else [])]
     check_files(inputs, output=None, **request.attention_files)
     sources, targets = _read(text)
+    if len(data.sources) == 1:
+        warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
     return sources, targets, None if links is None else _read_links(links, sources, targets)
 
 

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import check_writable, file_identity, link_target, named_path, open_text_bytes, regular_identity
+from seq2seq_attn.files import (
+    STDOUT,
+    check_writable,
+    file_identity,
+    link_target,
+    named_path,
+    naming,
+    open_text_bytes,
+    regular_identity,
+)
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
 
@@ -160,7 +169,8 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
     if path is None or str(path) == STREAM:
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")
-        yield sys.stdout.buffer
+        with naming(STDOUT):
+            yield sys.stdout.buffer
         return
     path = Path(path)
     try:

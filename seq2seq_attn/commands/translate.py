@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq_attn.commands.notices import Notices, Progress, count_lines
+from seq2seq_attn.commands.notices import Notices, Progress, count_lines, warn_of_prefix
 from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output, read_lines
 from seq2seq_attn.commands.writers import (
     Format,
@@ -23,6 +23,7 @@ from seq2seq_attn.commands.writers import (
     check_attention_name,
     open_attention_writers,
 )
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
@@ -98,6 +99,7 @@ def translate(request: TranslationRequest) -> None:
     check_has_attention(translator, **request.attention_files)
     keep_attention = any(request.attention_files.values()) or (request.format == "json" and translator.has_attention)
     search = request.search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
+    warn_of_prefix(translator, search.prefix)
     notices = _notices(translator, search, names)
     with ExitStack() as stack:
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
@@ -132,6 +134,14 @@ def _load(request: TranslationRequest) -> Translator:
 def _check_input(request: TranslationRequest) -> None:
     if request.texts and request.inputs:
         raise UsageError(f"both a text and -i {request.inputs[0]}: give only one of them")
+    if [str(path) for path in request.inputs].count(STREAM) > 1:
+        raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
+    for text in (*request.texts, request.search.prefix):
+        shown = text.encode("utf-8", "replace").decode()
+        if shown != text:  # Python keeps the bytes of an argument that are not UTF-8 as surrogates
+            raise UsageError(
+                f"{shorten(shown)}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+            )
     if not request.texts and not request.inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
 
@@ -191,7 +201,7 @@ def _check_can_copy(run: RunDir, translator: Translator) -> None:
 def _notices(translator: Translator, search: SearchOptions, names: Sequence[str]) -> Notices:
     limit = f"{search.length_ratio:g} * source tokens + {search.max_length_extra}"
     name = ", ".join("standard input" if name == STREAM else name for name in names)
-    return Notices(name or None, tokenizer=translator.source_tokenizer.name, length_limit=limit)
+    return Notices(name or None, tokenizer=translator.source_tokenizer, length_limit=limit)
 
 
 def _progress(request: TranslationRequest) -> Progress:

@@ -65,6 +65,8 @@ class ArmScore:
     """between two runs only: with several seeds there is no one run to swap sentences with"""
     retention: Interval | None = None
     """this arm's mean / the first arm's; None also where that is 0"""
+    is_too_short: bool = False
+    """whether the measure is 0 whatever the translations: BLEU, where no reference has four tokens"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -251,7 +253,8 @@ def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
 def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
     """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
     baseline = arms[0]
-    scores = [ArmScore(spread(baseline.values), mean_interval(baseline))]
+    is_too_short = baseline.runs[0].is_too_short
+    scores = [ArmScore(spread(baseline.values), mean_interval(baseline), is_too_short=is_too_short)]
     for arm in arms[1:]:
         randomization = None
         if len(baseline.runs) == len(arm.runs) == 1:
@@ -264,6 +267,7 @@ def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[Ar
                 mean_difference(baseline, arm, seed=resampling.seed),
                 randomization,
                 mean_retention(baseline, arm),
+                is_too_short,
             )
         )
     return scores

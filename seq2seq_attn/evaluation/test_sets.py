@@ -19,7 +19,8 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_lines, read_pairs
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 
 NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
@@ -130,7 +131,10 @@ def _find_sets(
     if source is not None and reference is not None:
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
-        return [set_of_files(source, reference)]
+        test_set = set_of_files(source, reference)
+        if len(configs[0].data.sources) == 1:
+            warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
+        return [test_set]
     for run, config in zip(runs, configs, strict=True):
         _check_splits(config.data, splits)
         if _surely_different(config.data, configs[0].data, splits):

@@ -88,6 +88,11 @@ class CorpusStatistics:
         result = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
         return Score(self.name, float(result.score), self.signature, len(self), result._verbose or "")
 
+    @property
+    def is_too_short(self) -> bool:
+        """Whether BLEU is 0 whatever the hypotheses: no reference has an n-gram of its largest order."""
+        return self.name.startswith("bleu") and not (self.rows_ND[:, 1] >= _MAX_ORDER).any()
+
     def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""
         return _FORMULAS[self.name](sums_RD)

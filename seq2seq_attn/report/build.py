@@ -12,7 +12,7 @@ import numpy as np
 
 from seq2seq_attn.evaluation.arms import Arm
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
-from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, BucketScores, Resampling, SetScores, score_set
 from seq2seq_attn.evaluation.sets import (
     GERMAN_TO_ENGLISH,
     EvaluationSet,
@@ -231,7 +231,10 @@ def _page(
         length_tokenizer=tokenizer,
         resampling=settings.resampling,
         notes=[line for description in descriptions for line in _search_lines(description)],
-        cautions=[line for description in descriptions for line in _caution_lines(description)],
+        cautions=[
+            *(line for description in descriptions for line in _caution_lines(description)),
+            *_too_short_lines(scored, unit),
+        ],
         provenance=_provenance(environment),
     )
 
@@ -315,6 +318,24 @@ def _caution_lines(description: Mapping[str, Any]) -> list[str]:
     if not description.get("lowercases"):
         return []
     return [f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"]
+
+
+def _too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
+    """Where BLEU is 0 even for perfect translations."""
+
+    def is_too_short(part: SetScores | BucketScores) -> bool:
+        return any(of_arms[0].is_too_short for of_arms in part.scores.values())
+
+    where = []
+    for scores in scored:
+        short = [row.bucket.label for row in scores.buckets if is_too_short(row)]
+        where += [scores.name] if is_too_short(scores) else [f"{scores.name}, {unit} {label}" for label in short]
+    if not where:
+        return []
+    return [
+        f"no reference has four tokens in {'; '.join(where)}: BLEU is 0 there, however good the translations; see "
+        "--metric exact or --metric chrf"
+    ]
 
 
 def _provenance(environment: Mapping[str, Any]) -> str:

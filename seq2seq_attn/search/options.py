@@ -6,6 +6,7 @@ types.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
@@ -56,8 +57,12 @@ class SearchOptions(SearchConfig):
         """The options that are not None.
 
         Raises:
-            UsageError: a value outside its limits, or an option that the method does not have.
+            UsageError: an unknown option, a value outside its limits, or an option that the method does not have.
         """
+        if name := next((name for name in options if name not in cls.model_fields), None):
+            nearest = get_close_matches(name, cls.model_fields, n=1)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(cls.model_fields)}"
+            raise UsageError(f"unknown search option {name!r}; {hint}")
         try:
             given = cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:

@@ -165,7 +165,7 @@ def find_text(spec: Spec, *languages: str) -> Text:
     paths = [Path(part) for part in spec]
     for path in paths:
         if not path.is_file():
-            raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+            raise _no_file(path)
     for source in paths[:-1]:
         if source.samefile(paths[-1]):
             raise UsageError(f"{source}, {paths[-1]}: the same file as source and target; name two")
@@ -244,8 +244,17 @@ def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
         raise UsageError(f"{prefix}: one side only; drop the {prefix.removeprefix(stem)!r} to name both: {stem}")
     if path.is_file():
         raise UsageError(f"{prefix}: expected {KINDS}")
-    if _TABLE.search(prefix):
-        raise UserError(f"{prefix}: no such file")
+    if path.exists() or _TABLE.search(prefix):
+        raise _no_file(path)
+
+
+def _no_file(path: Path) -> UserError:
+    """The error for a path that is no regular file."""
+    if path.is_dir():
+        return UserError(f"{path}: a folder, not a file")
+    if path.exists():
+        return UserError(f"{path}: a pipe or device; text is read more than once, so name a regular file")
+    return UserError(f"{path}: no such file")
 
 
 def _example(folder: Path) -> str:

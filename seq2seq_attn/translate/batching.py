@@ -40,6 +40,21 @@ def eval_mode(model: object) -> Iterator[None]:
             model.train()
 
 
+def list_of_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
+    """The lines as a list. An error names the argument, and the call to write instead of one with a single string.
+
+    Raises:
+        TypeError: a single string, or something else than strings.
+    """
+    if isinstance(lines, str | bytes):
+        raise TypeError(f"{name}: expected a list of lines, got one string; write {call}")
+    listed = list(lines)
+    for index, line in enumerate(listed):
+        if not isinstance(line, str):
+            raise TypeError(f"{name}[{index}]: expected a string, got {type(line).__name__} {line!r}")
+    return listed
+
+
 def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
     """Consecutive lines in chunks that are sorted and batched together."""
     chunk: list[str] = []

@@ -8,7 +8,7 @@ Shapes: N lines, B sentence pairs, S source positions with EOS, T target positio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from seq2seq_attn.translate.batching import (
     batches_by_length,
     collate_tokens,
     eval_mode,
+    list_of_lines,
     read_line_vectors,
     unknown_positions,
 )
@@ -49,7 +50,7 @@ class _Pair(NamedTuple):
 
 
 def force_decode(
-    translator: Translator, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
+    translator: Translator, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None
 ) -> Iterator[Translation]:
     """Each target as a translation of its source, with the model's log-probability and attention, in order.
 
@@ -62,8 +63,8 @@ def force_decode(
     Raises:
         UsageError: the numbers of sources and targets differ, `batch_size` is below 1, or it is an ensemble.
     """
-    if isinstance(sources, str) or isinstance(targets, str):
-        raise TypeError("expected two lists of lines, got one string; write score([source], [target])")
+    sources = list_of_lines(sources, "sources", "score([source], [target])")
+    targets = list_of_lines(targets, "targets", "score([source], [target])")
     if len(sources) != len(targets):
         raise UsageError(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"

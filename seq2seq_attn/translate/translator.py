@@ -36,7 +36,14 @@ from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.attention_map import heaviest_token
-from seq2seq_attn.translate.batching import batches_by_length, chunks, collate_tokens, eval_mode, unknown_positions
+from seq2seq_attn.translate.batching import (
+    batches_by_length,
+    chunks,
+    collate_tokens,
+    eval_mode,
+    list_of_lines,
+    unknown_positions,
+)
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_line
@@ -102,7 +109,7 @@ class Translator:
 
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
@@ -115,7 +122,8 @@ class Translator:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
-            texts: lines; line breaks inside count as spaces, tabs separate sources; vectors are named by their file.
+            texts: lines, in a list or any other iterable; line breaks inside count as spaces, tabs separate sources;
+                vectors are named by their file.
             beam_size: hypotheses kept per line; 1 is greedy search. None: as configured in the run.
             length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
             max_length_ratio: the maximum number of target tokens per source token, to which the configured
@@ -142,21 +150,16 @@ class Translator:
         )
         return [translations[0] for translations in self._translate_list(texts, options)]
 
-    def translate_n_best(self, texts: Sequence[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
+    def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
         the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
         return self._translate_list(texts, SearchOptions.given(n_best=n_best, **options))
 
-    def _translate_list(self, texts: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
-        if isinstance(texts, str | bytes):
-            raise TypeError("texts: expected a list of lines, got one string; write translate([text])")
-        for index, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"texts[{index}]: expected a string, got {type(text).__name__} {text!r}")
-        return list(self.translate_lines(texts, options))
+    def _translate_list(self, texts: Iterable[str], options: SearchOptions) -> list[list[Translation]]:
+        return list(self.translate_lines(list_of_lines(texts, "texts", "translate([text])"), options))
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, batch_size: int | None = None
+        self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None
     ) -> list[Translation]:
         """Forced decoding: each target as a translation of its source, with the model's log-probability and attention
         (`scoring.force_decode`)."""

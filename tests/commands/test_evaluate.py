@@ -377,3 +377,23 @@ def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
     for scores in report.sets:
         interval = scores.scores["bleu"][0].interval
         assert f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]" in report.summary
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (["A dog.", "Yes."], "ref"),
+        (["A dog.", "Yes.", "A dog runs fast over the meadow."], "ref, reference tokens up to 4"),
+        (["A dog runs."] * 2, None),
+    ],
+)
+def test_references_too_short_for_bleu_are_told(tmp_path, lines, where):
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = ReportFiles(page=tmp_path / "r.md")
+    report = score_files([tmp_path / "ref"], tmp_path / "ref", settings=Settings("5", resampling=QUICK), files=files)
+    told = (
+        f"no reference has four tokens in {where}: BLEU is 0 there, however good the translations; see --metric exact"
+    )
+    for text in (report.summary, report.text, (tmp_path / "r.md").read_text(encoding="utf-8")):
+        assert (told in text) == (where is not None)
+        assert ("no reference has" in text) == (where is not None)

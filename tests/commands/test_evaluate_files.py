@@ -152,3 +152,10 @@ def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path
     report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
     assert report.sets[0].num_pairs == 12
     assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}
+
+
+def test_tabs_in_a_single_source_are_told(workshop, tmp_path, caplog):
+    (tmp_path / "in.tsv").write_text("Hund\tdog\n" * 4, encoding="utf-8")
+    named = {"json": tmp_path / "r.json", "concatenate": [2]}
+    run_evaluate(workshop, "additive", source=tmp_path / "in.tsv", reference=tmp_path / "in.tsv", **named)
+    assert f"{tmp_path / 'in.tsv'}: 4 lines hold tabs, which count as spaces; this run reads one source" in caplog.text

@@ -68,6 +68,31 @@ def test_copying_says_when_there_is_nothing_to_copy(
     assert "--unk" not in caplog.text
 
 
+def test_unknown_words_of_a_prefix_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    translate(["Hund", "Ein Hund"], run=run.path, output=tmp_path / "out", prefix="A zzz yyy", max_length_ratio=9)
+    unknown = [message for message in caplog.messages if "unknown" in message]
+    assert unknown == ["--prefix: 2 of 3 words unknown to this run: zzz, yyy"]
+
+
+# ---- tabs in the input of a run with one source ----
+
+
+def test_tabs_are_told_once(
+    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
+    of = {"run": run.path, "max_length_ratio": 9.0}
+    translate(input=tmp_path / "in.tsv", **of)
+    tabs = "hold tabs, which count as spaces; this run reads one source"
+    assert caplog.messages == [f"{tmp_path / 'in.tsv'}: 2 lines {tabs}"]
+    texts = capfd.readouterr().out
+    caplog.clear()
+    translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **of)
+    assert (capfd.readouterr().out, caplog.messages) == (texts, [])
+    translate(["Ein Hund\tHund"], **of)
+    assert caplog.messages == ["1 line holds tabs, which count as spaces; this run reads one source"]
+
+
 # ---- lines that the limit cut ----
 
 

@@ -174,3 +174,11 @@ def test_wrong_usage(
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(message, err.splitlines()[-1]), err
+
+
+def test_tabs_in_a_single_source_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "in.tsv").write_text("Ein\tHund\n" * 5)
+    _, err = score(capsys, "--source", str(tmp_path / "in.tsv"), "--target", "target")
+    assert f"{tmp_path / 'in.tsv'}: 5 lines hold tabs, which count as spaces; this run reads one source" in err
+    _, err = score(capsys, "pairs.tsv")
+    assert "tabs" not in err

@@ -191,6 +191,18 @@ def test_a_closed_pipe_is_quiet(run: RunDir, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []  # links of half of the lines are none
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["translate", "Ein Hund"], ["--version"]])
+def test_a_full_disk_on_standard_output_is_named(run: RunDir, arguments: list[str]) -> None:
+    options = ["--run", str(run.path)] if len(arguments) > 1 else []
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "seq2seq_attn", *arguments, *options], stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "error: standard output: No space left on device"
+
+
 # ---- what is written beside the text ----
 
 
@@ -308,6 +320,11 @@ def test_closed_streams_are_named(run: RunDir, monkeypatch: pytest.MonkeyPatch) 
 def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"both a text and -i lines.txt: give only one of them"):
         translate(["Hund"], input="lines.txt", run=run.path)
+    with pytest.raises(UsageError, match=r"-i - -i -: standard input is named twice; give a file for each source"):
+        translate(inputs=["-", "-"], run=run.path)
+    for latin in ({"texts": ["Hund", "Zwei M\udce4nner"]}, {"texts": ["Hund"], "prefix": "Zwei M\udce4nner"}):
+        with pytest.raises(UsageError, match=r"^'Zwei M\?nner': invalid UTF-8; expected text in UTF-8"):
+            translate(run=run.path, **latin)
     same = str(tmp_path / "x.npz")
     with pytest.raises(UsageError, match=r"-o and --alignment: both to .*x.npz; name two"):
         translate(["Hund"], output=same, alignment=tmp_path / "." / "x.npz", run=run.path)

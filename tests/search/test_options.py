@@ -64,3 +64,10 @@ def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str,
     assert (
         SearchOptions.given(method=method).over(configured).beam_size == 7
     )  # a run's settings are no wish of the call
+
+
+def test_unknown_options_are_told_by_the_options_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"^unknown search option 'bean_size'; did you mean 'beam_size'\?$"):
+        SearchOptions.given(bean_size=3)
+    with pytest.raises(UsageError, match=r"^unknown search option 'xyz'; there are beam_size, .*, unk, "):
+        SearchOptions.given(xyz=3)

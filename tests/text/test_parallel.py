@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,13 @@ def test_languages_that_are_not_clear_are_asked_for() -> None:
 def test_too_many_files_are_a_usage_error() -> None:
     with pytest.raises(UsageError, match="not 3 files"):
         find_text(["a", "b", "c"], "en", "fr")
+
+
+def test_a_pipe_is_called_a_pipe() -> None:
+    write("a.fr", "chien\n")
+    os.mkfifo("pipe")
+    for spec in (["pipe", "a.fr"], ["a.fr", "pipe"], "pipe"):
+        with pytest.raises(
+            UserError, match=r"^pipe: a pipe or device; text is read more than once, so name a regular f"
+        ):
+            read(spec)

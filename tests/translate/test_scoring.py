@@ -158,10 +158,13 @@ def test_a_translator_scores_pairs(translators):
     assert_same(translator.score(SOURCES, TARGETS, batch_size=3), list(force_decode(translator, SOURCES, TARGETS)))
     worse = translator.score(SOURCE[:1], TARGET[1:2])
     assert worse[0].log_prob != translator.score(SOURCE[:1], TARGET[:1])[0].log_prob
+    assert_same(translator.score(iter(SOURCES), map(str, TARGETS)), translator.score(SOURCES, TARGETS))
     with pytest.raises(
-        TypeError, match=r"expected two lists of lines, got one string; write score\(\[source\], \[target"
+        TypeError, match=r"sources: expected a list of lines, got one string; write score\(\[source\], \[target"
     ):
         translator.score("Ein Hund", "A dog")
+    with pytest.raises(TypeError, match=r"targets\[0\]: expected a string, got NoneType None"):
+        translator.score(["Ein Hund"], [None])
 
 
 def test_what_is_refused(translators):

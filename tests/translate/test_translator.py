@@ -387,6 +387,16 @@ def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
             translator.translate(["Hund", wrong])  # type: ignore[list-item]
 
 
+def test_lines_may_come_from_any_iterable(translator: Translator, tmp_path: Path) -> None:
+    texts = [translation.text for translation in translator.translate(SOURCE)]
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE))
+    with (tmp_path / "in").open() as file:
+        for lines in (iter(SOURCE), map(str, SOURCE), file):
+            assert [translation.text for translation in translator.translate(lines)] == texts
+    with pytest.raises(TypeError, match=r"texts\[0\]: expected a string, got tuple \('a', 'b'\)"):
+        translator.translate(zip("a", "b", strict=True))  # type: ignore[arg-type]
+
+
 def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
     config = toy_config()

@@ -13,6 +13,7 @@ import typer
 from seq2seq_attn._version import __version__
 from seq2seq_attn.commands.cli.compare import compare
 from seq2seq_attn.commands.cli.evaluate import evaluate
+from seq2seq_attn.commands.cli.options import echo
 from seq2seq_attn.commands.cli.prepare import prepare
 from seq2seq_attn.commands.cli.score import score
 from seq2seq_attn.commands.cli.train import train
@@ -41,7 +42,7 @@ def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"{PROGRAM} {__version__}")
+        echo(f"{PROGRAM} {__version__}")
         raise typer.Exit
 
 

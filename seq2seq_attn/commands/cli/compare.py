@@ -20,6 +20,7 @@ from seq2seq_attn.commands.cli.options import (
     TrainingPrecision,
     Valid,
     as_settings,
+    echo,
 )
 
 Vary = Annotated[
@@ -75,4 +76,4 @@ def compare(
         output=output,
         at_once=at_once,
     )
-    typer.echo(report)
+    echo(report)

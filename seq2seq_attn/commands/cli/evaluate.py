@@ -27,6 +27,7 @@ from seq2seq_attn.commands.cli.options import (
     Plots,
     TranslationPrecision,
     check_runs,
+    echo,
     is_terminal,
     only_newest_run,
 )
@@ -187,6 +188,6 @@ def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
 
     report = run_evaluation(request)
     if is_full:
-        typer.echo(report.text)
+        echo(report.text)
     else:
-        typer.echo(f"{report.summary}\n--full shows every measure, every test set and what the attention does")
+        echo(f"{report.summary}\n--full shows every measure, every test set and what the attention does")

@@ -235,6 +235,14 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]
 
 
+def echo(text: object, *, nl: bool = True) -> None:
+    """Print a result; an error such as a full disk names standard output."""
+    from seq2seq_attn.files import STDOUT, naming
+
+    with naming(STDOUT):
+        typer.echo(text, nl=nl)
+
+
 def is_terminal() -> bool:
     """Whether stderr is a terminal, so that progress bars make sense."""
     return sys.stderr.isatty()

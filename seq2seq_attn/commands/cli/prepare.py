@@ -19,6 +19,7 @@ from seq2seq_attn.commands.cli.options import (
     Train,
     Valid,
     as_settings,
+    echo,
     is_terminal,
 )
 from seq2seq_attn.errors import UsageError
@@ -73,7 +74,7 @@ def prepare(
             raise UsageError(f"--source-dir {source_dir}: for multi30k only, not {resolved.data.corpus}")
         check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
     prepared = prepare_corpus(resolved, show_progress=is_terminal())
-    typer.echo(audit_report(prepared))
+    echo(audit_report(prepared))
 
 
 def _prepare_configs(corpus: str | None, config: list[str] | None) -> list[str]:

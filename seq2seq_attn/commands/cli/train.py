@@ -21,6 +21,7 @@ from seq2seq_attn.commands.cli.options import (
     TrainingPrecision,
     Valid,
     as_settings,
+    echo,
 )
 
 RunDirectory = Annotated[
@@ -72,8 +73,8 @@ def train(
     resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if dump_config:
         check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
-        typer.echo(dump(resolved), nl=False)
+        echo(dump(resolved), nl=False)
         return
     from seq2seq_attn.train.loop import train as run_training
 
-    typer.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
+    echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)

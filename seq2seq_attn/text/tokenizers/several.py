@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import reprlib
 from collections.abc import Sequence
 from itertools import chain
@@ -12,6 +13,8 @@ from seq2seq_attn.files import write_json
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, has_vectors
+
+log = logging.getLogger(__name__)
 
 SEVERAL = "several"
 """the name in saved settings"""
@@ -78,6 +81,14 @@ def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
     """The dimension of each source's vectors; None for text."""
     parts = tokenizer.parts if isinstance(tokenizer, SeveralTokenizer) else [tokenizer]
     return [part.size if isinstance(part, VectorsTokenizer) else None for part in parts]
+
+
+def warn_of_tabs(name: str | None, num_lines: int) -> None:
+    """Warn of lines with tabs in an input (None: in texts) of a run with one source."""
+    if num_lines:
+        lines = "1 line holds" if num_lines == 1 else f"{num_lines:,} lines hold"
+        prefix = "" if name is None else f"{name}: "
+        log.warning("%s%s tabs, which count as spaces; this run reads one source", prefix, lines)
 
 
 def source_words(line: str, tokens: Sequence[str]) -> list[str]:
