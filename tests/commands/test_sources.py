@@ -186,7 +186,7 @@ def test_own_text_as_files_and_tables(
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
         (
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
-            "or model.attention.name=hierarchical",
+            "train.cuda_graphs=true: not with model.attention.name=hierarchical",
         ),
         (["data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
         (["data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target_language"),
