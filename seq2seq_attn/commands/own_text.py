@@ -59,7 +59,7 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
         fallback = _settings(_tokenizer_for(load_config(config_names), *source_languages, target))
     head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
-    tests = {"data.test": {"test": specs["test"]}} if "test" in specs else {}
+    tests = {"data.test.test": specs["test"]} if "test" in specs else {}
     source = "+".join(source_languages)
     languages = {"data.target_language": target}
     languages |= {"data.source_language": source} if not config.data.source_languages else {}
