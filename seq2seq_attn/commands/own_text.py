@@ -44,7 +44,8 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
         for option, value in (("--valid", text.valid), ("--test", text.test)):
             if value:
                 raise UsageError(
-                    f"{option} {value[0]}: needs --train TEXT; with a configuration, set data.valid or data.test"
+                    f"{option} {value[0]}: needs --train TEXT; with a configuration that names data.train, set "
+                    "data.valid or data.test"
                 )
         return list(config_names), [*overrides, *_settings(languages)]
     config = load_config(config_names, overrides)

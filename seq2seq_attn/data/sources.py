@@ -71,8 +71,15 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if several sources are not distinct, if several or one of vectors are combined with settings
-    for a single text, or if pairs whose targets are positions are to be joined."""
+    """Raises UsageError if a text is named that the corpus does not read, if several sources are not distinct, if
+    several or one of vectors are combined with settings for a single text, or if pairs whose targets are positions are
+    to be joined."""
+    for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        if named and data.corpus != "files":
+            raise UsageError(
+                f"data.{key}={shorten(named)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
+                "--train TEXT"
+            )
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")

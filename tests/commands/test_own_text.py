@@ -185,7 +185,12 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
             2,
             "--train: 3 values; give one prefix or table, or the option twice",
         ),
-        (["--valid=corpus/valid"], 2, "--valid corpus/valid: needs --train TEXT"),
+        (
+            ["--valid=corpus/valid"],
+            2,
+            "--valid corpus/valid: needs --train TEXT; with a configuration that names data.train, set data.valid",
+        ),
+        (["--test=corpus/test"], 2, "--test corpus/test: needs --train TEXT; with a configuration that names data"),
         (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone.de: no such file"),
         (
             ["--train=three.tsv", *LANGUAGES],

@@ -185,5 +185,5 @@ def test_what_is_refused(make_config, write, tmp_path):
     (tmp_path / "links").write_text("0-0\n0-0\n")
     for links in ("gold", str(tmp_path / "links")):
         with pytest.raises(UsageError, match=r"data\.links=.*: aligns .*, not those of data\.extra; set data\.links="):
-            check_config(make_config([extra], corpus="captions", links=links))
+            check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links=links))
     check_config(make_config([extra], links="ibm1"))
