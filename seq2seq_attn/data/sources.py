@@ -185,7 +185,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
     if "valid" in texts and len(two_files) == len(texts):
 
         def in_place() -> dict[str, tuple[Path, Path]]:
-            own_text.check_text(texts["train"])
+            own_text.check_texts(texts)
             return two_files
 
         return RawCorpus(hashes, in_place, train_links=links_file(data))
@@ -199,7 +199,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
     notes: list[str] = []
 
     def rewritten() -> dict[str, tuple[Path, Path]]:
-        own_text.check_text(texts["train"])
+        own_text.check_texts(texts)
         written, notes[:] = own_text.write_splits(directory, texts, links_file(data))
         return written
 
