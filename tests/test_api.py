@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import seq2seq_attn
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.commands import api
+from seq2seq_attn.config import Config
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.snippet import MAX_CELLS, html_map
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -158,3 +161,51 @@ def test_training_scoring_and_evaluation_from_python(tmp_path: Path, monkeypatch
     [pair] = seq2seq_attn.load("mine").score(["Hund Katze"], ["cat dog"])
     assert pair.log_prob < 0
     assert pair.attention_map().weights_TS.shape == pair.attention.shape
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
+    """The configurations that were to be trained, instead of training."""
+    configs: list[Config] = []
+
+    def train(config: Config, **_: object) -> RunDir:
+        configs.append(config)
+        return RunDir("runs/none")
+
+    monkeypatch.setattr(api, "train", train)
+    return configs
+
+
+def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(trained: list[Config]) -> None:
+    settings = {
+        "train.optimizer.clip_norm": None,
+        "train.optimizer.learning_rate": np.float32(0.5),
+        "train.optimizer.betas": np.array([0.5, 0.25]),
+        "train.cuda_graphs": np.bool_(False),
+        "seed": np.int64(7),
+        "data.corpus": "files",
+        "data.train": [Path("a.de"), Path("a.en")],
+        "data.data_dir": Path("x"),
+        "data.concatenate": {2: 1},
+    }
+    seq2seq_attn.train_model("quickstart", settings)
+    [config] = trained
+    assert (config.seed, config.data.train, config.data.data_dir) == (7, ["a.de", "a.en"], Path("x"))
+    assert config.data.concatenate == {2: 1.0}
+    optimizer = config.train.optimizer
+    assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (None, 0.5, (0.5, 0.25))
+
+
+def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("name: mine\nseed: 5\n")
+    for config in (mine, [mine], str(mine)):
+        seq2seq_attn.train_model(config)
+    assert [(config.name, config.seed) for config in trained] == [("mine", 5)] * 3
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])
+def test_a_setting_that_is_no_plain_value_is_a_usage_error(trained: list[Config], value: object) -> None:
+    with pytest.raises(UsageError, match=r"^data\.test=.*: expected None, numbers, text, paths, or lists and mappings"):
+        seq2seq_attn.train_model("quickstart", {"data.test": value})
+    assert trained == []

@@ -19,7 +19,7 @@ from seq2seq_attn.train.start import load_settings
 
 
 def train_model(
-    config: str | Sequence[str] = "multi30k",
+    config: str | Path | Sequence[str | Path] = "multi30k",
     settings: Mapping[str, Any] | None = None,
     *,
     run_dir: str | Path | None = None,
@@ -33,7 +33,7 @@ def train_model(
 
     Args:
         config: packaged configuration or YAML file; later ones override earlier ones.
-        settings: single settings by dotted key, as `--set` takes them.
+        settings: single settings by dotted key, as `--set` takes them; None is `null`.
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
         resume: continue the run in `run_dir` exactly where it was interrupted.
         overwrite: replace the run in `run_dir`.
@@ -41,7 +41,7 @@ def train_model(
     Raises:
         UsageError, UserError: as the command.
     """
-    config_names = [config] if isinstance(config, str) else list(config)
+    config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config)]
     where = None if run_dir is None else Path(run_dir)
     resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
     return train(resolved, run_dir=where, resume=resume, overwrite=overwrite)

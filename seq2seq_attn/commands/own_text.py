@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import Spec, Text, find_languages, find_text
+from seq2seq_attn.text.parallel import Spec, Text, check_suffixes, find_languages, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
@@ -35,8 +35,8 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
     `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size.
 
     Raises:
-        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell, or a
-            name that is nearly right.
+        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell or
+            contradict, or a name that is nearly right.
         UserError: a file does not exist or cannot be read.
     """
     languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
@@ -44,13 +44,18 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
         for option, value in (("--valid", text.valid), ("--test", text.test)):
             if value:
                 raise UsageError(
-                    f"{option} {value[0]}: needs --train TEXT; with a configuration, set data.valid or data.test"
+                    f"{option} {value[0]}: needs --train TEXT; with a configuration that names data.train, set "
+                    "data.valid or data.test"
                 )
+        if text.source_language is not None:
+            _check_source_language(text.source_language, load_config(config_names, overrides))
         return list(config_names), [*overrides, *_settings(languages)]
     config = load_config(config_names, overrides)
     given = {"train": text.train, "valid": text.valid, "test": text.test}
     specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in given.items() if value}
     *source_languages, target = _languages(specs["train"], text, config)
+    for spec in specs.values():
+        check_suffixes(spec, *source_languages, target)
     texts = [find_text(spec, *source_languages, target) for spec in specs.values()]
     config_names = list(config_names)
     fallback: list[str] = []
@@ -59,7 +64,7 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
         fallback = _settings(_tokenizer_for(load_config(config_names), *source_languages, target))
     head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
-    tests = {"data.test": {"test": specs["test"]}} if "test" in specs else {}
+    tests = {"data.test.test": specs["test"]} if "test" in specs else {}
     source = "+".join(source_languages)
     languages = {"data.target_language": target}
     languages |= {"data.source_language": source} if not config.data.source_languages else {}
@@ -78,9 +83,7 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
     """As given by options or configuration, else as read from the files, which is logged. The target comes last."""
     if config.data.source_languages:
         if text.source_language is not None:
-            raise UsageError(
-                f"--source-language {text.source_language}: data.source_languages has the sources; leave this out"
-            )
+            _check_source_language(text.source_language, config)
         return *config.data.sources, text.target_language or config.data.target_language
     chosen = config.data.model_fields_set
     source = text.source_language or (config.data.source_language if "source_language" in chosen else None)
@@ -91,6 +94,12 @@ def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
             "languages: %s -> %s, from the training text; change with --source-language, --target-language", *languages
         )
     return languages
+
+
+def _check_source_language(language: str, config: Config) -> None:
+    """Raises UsageError if the configuration names the sources in `data.source_languages`, which comes first."""
+    if config.data.source_languages:
+        raise UsageError(f"--source-language {language}: data.source_languages has the sources; leave this out")
 
 
 def _suitable_config(text: Text) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,11 +19,17 @@ _MAX_NAME = 300
 _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
+_REPLACED = ("data.concatenate", "data.test")
+"""Mappings whose keys are the user's own: a later mapping replaces them, a dotted key (`data.test.mine`) is added."""
 _DEFAULT_VARIANTS: dict[str, str] = {
     axis: section["name"]
     for axis, section in ModelConfig().model_dump().items()
     if isinstance(section, dict) and "options" in section
 }
+
+
+class _Whole(dict[str, Any]):
+    """A mapping that replaces an earlier one instead of being merged into it."""
 
 
 def packaged_config_names() -> list[str]:
@@ -53,15 +60,16 @@ def read_config(config_name: str) -> dict[str, Any]:
 def merge(
     base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True, default: str | None = None
 ) -> dict[str, Any]:
-    """`base` overlaid with `overlay`, section by section.
+    """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it overlays, and so does a
+    mapping of `_REPLACED`.
 
     Options belong to their variant, so another variant's name drops the options of `base`. Where `base` gives options
     without a name, they are those of the `default` variant; or, if it is not complete, of the variant of `overlay`.
     """
-    merged = dict(base)
+    merged = copy.copy(base)
     for key, value in overlay.items():
         old = merged.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
+        if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Whole):
             value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
         merged[key] = value
     former = base.get("name", default)
@@ -90,6 +98,7 @@ def parse_override(override: str) -> dict[str, Any]:
         value = parse_yaml(text)
     except YamlError:
         value = text
+    value = _with_whole(value, key)
     for part in reversed(parts):
         value = {part: value}
     nested: dict[str, Any] = value
@@ -120,7 +129,15 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
     if not isinstance(values, dict):
         raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
-    return values
+    return {key: _with_whole(value, str(key)) for key, value in values.items()}
+
+
+def _with_whole(value: Any, key: str) -> Any:
+    """The value of a key, in which each mapping that replaces an earlier one is `_Whole`."""
+    if not isinstance(value, dict):
+        return value
+    mapping = {name: _with_whole(inner, f"{key}.{name}") for name, inner in value.items()}
+    return mapping if mapping and key not in _REPLACED else _Whole(mapping)
 
 
 def _read(config_name: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:

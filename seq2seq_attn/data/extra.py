@@ -14,10 +14,13 @@ from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.parallel import Text, find_text
-from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END
+from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.vectors import real_name
 
 _DENIED = "equal letters and digits, case ignored"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
+_DENIED_VECTORS = "equal real paths"
+"""the same for files of vectors"""
 
 
 def find_extra(data: DataConfig) -> list[Text]:
@@ -49,11 +52,12 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     if not texts:
         return {}
     hashes = [[*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text)] for text in texts]
-    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": _DENIED}}
+    denied = f"{_DENIED}; {_DENIED_VECTORS}" if VECTORS in data.sources else _DENIED
+    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": denied}}
 
 
 def write_extra(
-    directory: Path, texts: Sequence[Text], files: Mapping[str, tuple[Path, Path]]
+    directory: Path, texts: Sequence[Text], files: Mapping[str, tuple[Path, Path]], source_languages: Sequence[str]
 ) -> tuple[tuple[Path, Path] | None, list[str]]:
     """Write the pairs of the texts, without those that have a sentence of a validation or test set on either side.
     Returns the source and the target file (None without texts), and a note about each text.
@@ -62,14 +66,16 @@ def write_extra(
         directory: made if there are texts.
         texts: of the extra pairs.
         files: the corpus, source and target file of each split.
+        source_languages: which of the sources are vectors.
 
     Raises:
         UserError: a text cannot be read.
     """
     if not texts:
         return None, []
-    held_out = [path for split, paths in files.items() if split != "train" for path in paths]
-    denied = sentence_keys(line for path in held_out for line in iter_lines(path))
+    denied: set[str] = set()
+    for sources_path, targets_path in (paths for split, paths in files.items() if split != "train"):
+        denied |= sentence_keys(iter_lines(sources_path), source_languages) | sentence_keys(iter_lines(targets_path))
     directory.mkdir(parents=True)
     written = directory / f"train.{SIDES[0]}", directory / f"train.{SIDES[1]}"
     notes = []
@@ -77,7 +83,7 @@ def write_extra(
         for text in texts:
             num_kept = num_dropped = 0
             for source, target in text.pairs():
-                if denied.isdisjoint(sentence_keys([source, target])):
+                if denied.isdisjoint(sentence_keys([source], source_languages) | sentence_keys([target])):
                     sources.write(f"{source}\n")
                     targets.write(f"{target}\n")
                     num_kept += 1
@@ -90,9 +96,14 @@ def write_extra(
     return written, notes
 
 
-def sentence_keys(lines: Iterable[str]) -> set[str]:
-    """The sentences of these lines, of each source in a line of several, as `bare` leaves them; without blank ones."""
-    return {bare(sentence) for line in lines for sentence in line.split(SOURCE_END)} - {""}
+def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ()) -> set[str]:
+    """The sentences of these lines, of each source in a line of several, as `bare` leaves them; without blank ones.
+    `languages`: of the sources; for one of vectors, the key is the real path."""
+    keys = set()
+    for line in lines:
+        for number, sentence in enumerate(line.split(SOURCE_END)):
+            keys.add(real_name(sentence) if [*languages[number : number + 1]] == [VECTORS] else bare(sentence))
+    return keys - {""}
 
 
 def without_extra(config: Config) -> Config:

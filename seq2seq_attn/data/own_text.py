@@ -67,11 +67,15 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
     return {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
 
 
-def check_text(train: Text) -> None:
-    """Raises UserError if no training pair has text on both sides."""
-    if not any(source.strip() and target.strip() for source, target in train.pairs()):
-        names = " and ".join(map(str, train.paths))
-        raise UserError(f"{names}: no sentence pairs, only blank lines; name files with text")
+def check_texts(texts: Mapping[str, Text]) -> None:
+    """Raises UserError if no training pair has text on both sides, or another split has no pairs."""
+    for split, text in texts.items():
+        names = " and ".join(map(str, text.paths))
+        if split != "train" and next(text.pairs(), None) is None:
+            purpose = "validate" if split == "valid" else "evaluate"
+            raise UserError(f"{names}: no sentence pair to {purpose} on; the file is empty")
+        if split == "train" and not any(source.strip() and target.strip() for source, target in text.pairs()):
+            raise UserError(f"{names}: no sentence pairs, only blank lines; name files with text")
 
 
 def write_splits(

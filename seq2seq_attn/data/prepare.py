@@ -181,7 +181,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
         check_num_links(raw.train_links, num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
         with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
-            extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files)
+            extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
             tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
             for name, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary, name)

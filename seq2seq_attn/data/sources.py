@@ -71,8 +71,15 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if several sources are not distinct, if several or one of vectors are combined with settings
-    for a single text, or if pairs whose targets are positions are to be joined."""
+    """Raises UsageError if a text is named that the corpus does not read, if several sources are not distinct, if
+    several or one of vectors are combined with settings for a single text, or if pairs whose targets are positions are
+    to be joined."""
+    for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        if named and data.corpus != "files":
+            raise UsageError(
+                f"data.{key}={shorten(named)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
+                "--train TEXT"
+            )
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
@@ -178,7 +185,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
     if "valid" in texts and len(two_files) == len(texts):
 
         def in_place() -> dict[str, tuple[Path, Path]]:
-            own_text.check_text(texts["train"])
+            own_text.check_texts(texts)
             return two_files
 
         return RawCorpus(hashes, in_place, train_links=links_file(data))
@@ -192,7 +199,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
     notes: list[str] = []
 
     def rewritten() -> dict[str, tuple[Path, Path]]:
-        own_text.check_text(texts["train"])
+        own_text.check_texts(texts)
         written, notes[:] = own_text.write_splits(directory, texts, links_file(data))
         return written
 

@@ -9,6 +9,8 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
+from seq2seq_attn.errors import UsageError
+
 Group = tuple[int, ...]
 """indices of the pairs to concatenate, in order"""
 
@@ -41,6 +43,7 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
         seed: decides which indices are grouped.
 
     Raises:
+        UsageError: there are too few indices for a group of a size above 1 with a positive share.
         ValueError: a size below 1, a negative share, or no positive share.
     """
     total = sum(probabilities.values())
@@ -54,6 +57,11 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
     start = 0
     for size, probability in sorted(probabilities.items()):
         count = math.floor(num_groups * probability / total)
+        if count == 0 and probability > 0.0 and size > 1:  # those of one are filled up below
+            raise UsageError(
+                f"data.concatenate.{size}={probability:g}: {num_pairs:,} training pairs make no group of {size} with "
+                "these shares; leave it out, or change the shares"
+            )
         groups += [tuple(order[at : at + size]) for at in range(start, start + count * size, size)]
         start += count * size
     return groups + [(index,) for index in order[start:]]

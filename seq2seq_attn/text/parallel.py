@@ -105,6 +105,7 @@ class Table:
         """Source and target of each pair.
 
         Raises:
+            UsageError: the first line of a TSV names other languages.
             UserError: a line is not a sentence pair.
         """
         return self._json_pairs() if self.kind == "jsonl" else self._tab_pairs()
@@ -121,11 +122,26 @@ class Table:
             columns = line.split("\t") if line.strip() else [""] * size
             if len(columns) != size:
                 raise UserError(_wrong_columns(self.path, number, len(columns), size))
-            if number == 1 and set(self.languages) == set(header := _header(columns)):
-                order = [header.index(language) for language in self.languages]
+            if number == 1 and (named := self._order_of_header(_header(columns))) is not None:
+                order = named
             else:
                 *sources, target = (columns[index] for index in order)
                 yield SOURCE_END.join(sources), target
+
+    def _order_of_header(self, header: Sequence[str]) -> list[int] | None:
+        """The column of each language; None if the first line is not a header. Raises UsageError if it is one of other
+        languages."""
+        if header == [*self.languages]:
+            return [*range(len(header))]
+        if set(header) == set(self.languages) and len(set(header)) == len(header):
+            return [header.index(language) for language in self.languages]
+        if all(map(_CODE.fullmatch, (*header, *self.languages))):
+            found, languages = ", ".join(header), ", ".join(self.languages)
+            raise UsageError(
+                f"{self.path}: its first line names the languages {found}, not {languages}; name those with "
+                f"--source-language and --target-language, or, if that line is text, put one with {languages} before it"
+            )
+        return None
 
     def _json_pairs(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(iter_lines(self.path), 1):
@@ -148,12 +164,18 @@ def find_text(spec: Spec, *languages: str) -> Text:
     """Locate the text of a split, in the languages of its sources, usually one, and of its target.
 
     Raises:
-        UsageError: a list does not name a file per language, or a name is nearly right (the message suggests the right
-            one).
+        UsageError: a list does not name a file per language, a name is nearly right (the message suggests the right
+            one), or the languages do not tell the sides apart.
         UserError: a file does not exist.
     """
     *source_languages, target_language = languages
     if isinstance(spec, str):
+        has_columns = _is_table(spec) and not _is_json(Path(spec))
+        if target_language in source_languages and not has_columns:
+            raise UsageError(
+                f"{spec}: {target_language!r} is the target's language and a source's, so the reference would be a "
+                "source; change a language, or name a file for each side"
+            )
         if _is_table(spec):
             return Table(Path(spec), tuple(source_languages), target_language)
         return _of_files(_of_prefix(spec, *languages))
@@ -203,6 +225,19 @@ def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[
     )
     candidates = f" (found {', '.join(codes)})" if codes else ""
     raise UsageError(f"{named}: its languages are not clear{candidates}; add {missing}")
+
+
+def check_suffixes(spec: Spec, *languages: str) -> None:
+    """Raises UsageError if the files of a list are all named after languages, but not after these."""
+    if isinstance(spec, str):
+        return
+    codes = [_suffix(Path(part)) for part in spec]
+    is_clear = all(map(_CODE.fullmatch, (*codes, *languages)))
+    if is_clear and [code[:2] for code in codes] != [language[:2] for language in languages]:
+        raise UsageError(
+            f"{', '.join(spec)}: these names say {', '.join(codes)}, not {', '.join(languages)}; put the files in the "
+            "order source, target, or change --source-language and --target-language"
+        )
 
 
 def _languages_of(spec: Spec) -> tuple[list[str], bool]:

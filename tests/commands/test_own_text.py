@@ -185,7 +185,37 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
             2,
             "--train: 3 values; give one prefix or table, or the option twice",
         ),
-        (["--valid=corpus/valid"], 2, "--valid corpus/valid: needs --train TEXT"),
+        (
+            ["--valid=corpus/valid"],
+            2,
+            "--valid corpus/valid: needs --train TEXT; with a configuration that names data.train, set data.valid",
+        ),
+        (["--test=corpus/test"], 2, "--test corpus/test: needs --train TEXT; with a configuration that names data"),
+        (
+            ["--train=corpus/train", "--source-language=de", "--target-language=de"],
+            2,
+            "corpus/train: 'de' is the target's language and a source's",
+        ),
+        (
+            ["--train=corpus/train.en", "--train=corpus/train.de", *LANGUAGES],
+            2,
+            "corpus/train.en, corpus/train.de: these names say en, de, not de, en; put the files in the order",
+        ),
+        (
+            ["--train=corpus/train", "--valid=corpus/valid.en", "--valid=corpus/valid.de", *LANGUAGES],
+            2,
+            "corpus/valid.en, corpus/valid.de: these names say en, de, not de, en",
+        ),
+        (
+            ["--train=named.tsv", "--source-language=de", "--target-language=en"],
+            2,
+            "named.tsv: its first line names the languages en, fr, not de, en; name those with --source-language",
+        ),
+        (
+            ["--config=multi30k-sources", "--source-language=fr"],
+            2,
+            "--source-language fr: data.source_languages has the sources; leave this out",
+        ),
         (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone.de: no such file"),
         (
             ["--train=three.tsv", *LANGUAGES],
@@ -205,6 +235,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     Path("three.tsv").write_text("a\tb\tc\n")
     Path("one.tsv").write_text("a\tb\n")
+    Path("named.tsv").write_text("en\tfr\nHello.\tBonjour.\nYes.\tOui.\n")
     for name, text in (("empty", ""), ("blank", "\n \n\n")):
         for suffix in ("de", "en", "tsv"):
             Path(f"{name}.{suffix}").write_text(text)

@@ -172,6 +172,9 @@ def test_own_text_as_files_and_tables(
     assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
 
 
+NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -188,8 +191,11 @@ def test_own_text_as_files_and_tables(
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
             "train.cuda_graphs=true: not with model.attention.name=hierarchical",
         ),
-        (["data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
-        (["data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target_language"),
+        ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
+        (
+            [*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"],
+            "data.source_languages and data.target_language",
+        ),
         (["data.train=[a,b]"], "train=['a', 'b']: expected a prefix or 3 files, those of de, fr and the target file"),
     ],
 )

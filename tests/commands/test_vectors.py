@@ -240,7 +240,10 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
             ["model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"],
             "a source of vectors has no embedding of tokens; set model.tie_embeddings to target or none",
         ),
-        (["data.corpus=captions"], "captions 'vectors' -> 'en': the embedded corpus is German to English"),
+        (
+            ["data.corpus=captions", "data.train=null", "data.valid=null", "data.test={}"],
+            "captions 'vectors' -> 'en': the embedded corpus is German to English",
+        ),
     ],
 )
 def test_settings_that_do_not_fit(

@@ -86,6 +86,48 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
         assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["data.concatenate={2: 1}"], {2: 1.0}),
+        (["data={concatenate: {2: 1}}"], {2: 1.0}),
+        (["data.concatenate={}"], {}),
+        (["data.concatenate={2: 1}", "data.concatenate={3: 1}"], {3: 1.0}),
+        (["data.concatenate={}", "data.concatenate.3=1"], {3: 1.0}),
+        (["data.concatenate.2=5"], {1: 1.0, 2: 5.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1.0}),
+    ],
+)
+def test_shares_are_replaced_whole_and_by_dotted_keys_one_by_one(
+    overrides: list[str], expected: dict[int, float]
+) -> None:
+    assert load_config(["bottleneck/joined"], overrides).data.concatenate == expected
+
+
+def test_a_later_file_replaces_shares_and_test_sets(tmp_path: Path) -> None:
+    one = write(tmp_path, "one.yaml", "extends: bottleneck/joined\ndata: {test: {a: x, b: y}}\n")
+    two = write(tmp_path, "two.yaml", "data: {concatenate: {2: 1}, test: {c: z}}\n")
+    child = write(tmp_path, "child.yaml", "extends: one.yaml\ndata: {concatenate: {2: 1}, test: {c: z}}\n")
+    for config in (load_config([one, two]), load_config([child])):
+        assert (config.data.concatenate, config.data.test) == ({2: 1.0}, {"c": "z"})
+    assert load_config([one], ["data.test.c=z"]).data.test == {"a": "x", "b": "y", "c": "z"}
+    assert load_config([one], ["data.test.c=z", "data.test.d=u"]).data.test.keys() == {*"abcd"}
+    assert load_config([one], ["data.test={}", "data.test.c=z"]).data.test == {"c": "z"}
+
+
+def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(tmp_path: Path) -> None:
+    both = ["objective/guided", "objective/coverage"]
+    assert load_config(both).train.objectives.keys() == {"guided", "coverage"}
+    assert load_config(both, ["train.objectives={}"]).train.objectives == {}
+    assert load_config([*both, write(tmp_path, "none.yaml", "train: {objectives: {}}\n")]).train.objectives == {}
+    only = load_config(both, ["train.objectives={}", "train.objectives.entropy.weight=0.5"])
+    assert only.train.objectives.keys() == {"entropy"}
+    heavier = load_config(both, ["train.objectives.guided.weight=0.25"]).train.objectives
+    assert (heavier.keys(), heavier["guided"].weight) == ({"guided", "coverage"}, 0.25)
+    attention = load_config(["multi30k"], ["model.attention.options={}"]).model.attention
+    assert (attention.name, attention.options) == ("additive", {})
+    assert load_config(["multi30k"]).model.attention.options != {}
+
+
 def test_overlays_alone_change_the_default_configuration(tmp_path: Path) -> None:
     alone = ["tokenizer/spacy", "attention/dot"]
     assert load_config(with_default(alone)) == load_config(["multi30k", *alone])

@@ -2,6 +2,7 @@
 
 import gzip
 
+import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
@@ -129,7 +130,8 @@ def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, tm
     extra = [str(tmp_path / name) for name in texts]
     data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
     config = config_from_dict({"data": data})
-    kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), find_raw_corpus(config.data).files())
+    files = find_raw_corpus(config.data).files()
+    kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), files, config.data.sources)
     assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
     assert [note.split(": ")[-1].split(", as")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
 
@@ -176,6 +178,33 @@ def test_several_sources(make_config, tmp_path):
     assert pairs_of(prepare_corpus(config)) == [("1 de\t1 fr", "1 en"), ("neu\tneu fr", "neu en")]
 
 
+@pytest.mark.parametrize("sources", [["vectors"], ["de", "vectors"]])
+def test_a_picture_of_a_test_set_is_known_under_any_spelling(make_config, tmp_path, monkeypatch, sources):
+    monkeypatch.chdir(tmp_path)
+    for name in ("train", "dev", "new"):
+        np.save(f"{name}.npy", np.ones((2, 3)))
+    np.savez("vec.npz", dev=np.ones((2, 3)), new=np.ones((2, 3)))
+    (tmp_path / "link.npy").symlink_to("dev.npy")
+    lines = {
+        "train": ["train.npy"],
+        "valid": ["dev.npy", "vec.npz:dev"],
+        "test": ["dev.npy"],
+        "more": ["./dev.npy", str(tmp_path / "dev.npy"), "link.npy", " ./vec.npz:dev", "./vec.npz:new", "de/v.npy"],
+    }
+    (tmp_path / "de").mkdir()
+    np.save("de/v.npy", np.ones((2, 3)))
+    for name, files in lines.items():
+        (tmp_path / f"p-{name}.vectors").write_text("".join(f"{file}\n" for file in files))
+        for language in ("de", "en"):
+            (tmp_path / f"p-{name}.{language}").write_text(
+                "".join(f"{name} {language} {index}\n" for index in range(len(files)))
+            )
+    data = {"train": "p-train", "valid": "p-valid", "test": {"test": "p-test"}, "tokenizer": {"name": "characters"}}
+    languages = {"source_language": "vectors"} if len(sources) == 1 else {"source_languages": sources}
+    prepared = prepare_corpus(make_config(["p-more"], **languages, **data))
+    assert [target for _, target in pairs_of(prepared)] == ["train en 0", "more en 4", "more en 5"]
+
+
 def test_what_is_refused(make_config, write, tmp_path):
     extra = write("extra", EXTRA)
     with pytest.raises(UserError, match=r"data\.extra: nothing\.de: no such file"):
@@ -185,5 +214,5 @@ def test_what_is_refused(make_config, write, tmp_path):
     (tmp_path / "links").write_text("0-0\n0-0\n")
     for links in ("gold", str(tmp_path / "links")):
         with pytest.raises(UsageError, match=r"data\.links=.*: aligns .*, not those of data\.extra; set data\.links="):
-            check_config(make_config([extra], corpus="captions", links=links))
+            check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links=links))
     check_config(make_config([extra], links="ibm1"))

@@ -414,13 +414,19 @@ def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch)
         prepare_corpus(make_config(test={"more": str(tmp_path / "more")}))
 
 
-def test_an_empty_test_set(make_config, tmp_path):
+@pytest.mark.parametrize("text", ["", "de\ten\n"])
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split, text):
+    table = tmp_path / "none.tsv"
+    table.write_text(text)
     for language in ("de", "en"):
         (tmp_path / f"none.{language}").write_bytes(b"")
-    prepared = prepare_corpus(make_config(test={"none": str(tmp_path / "none")}))
-    assert len(prepared.pairs("none")) == 0
-    assert prepared.text("none") == ([], [])
-    assert prepared.audit["none"]["dropped"] == {"blank": 0, "over_long": 0, "ratio_outliers": 0}
+    named = {str(table): "none.tsv"} | ({} if text else {str(tmp_path / "none"): "none.de and .*none.en"})
+    for spec, name in named.items():
+        of_split = {"test": {"one": spec}} if split == "test" else {"valid": spec}
+        with pytest.raises(UserError, match=f"{name}: no sentence pair to {'evaluate' if split == 'test' else 'vali'}"):
+            prepare_corpus(make_config(**of_split))
+    assert not list((tmp_path / "data").rglob("*.npy"))
 
 
 def test_nothing_left_to_train_on(make_config):

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups, mixed_groups
 
 
@@ -24,7 +25,7 @@ def test_groups_of_one_are_the_pairs_in_order() -> None:
 
 
 def test_groups_of_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="0 pairs joined: expected at least 1"):
+    with pytest.raises(ValueError, match="0 pairs concatenated: expected at least 1"):
         equal_groups(4, 0, seed=1)
 
 
@@ -48,6 +49,14 @@ def test_mixed_groups_do_not_depend_on_the_order_of_the_sizes() -> None:
 
 def test_what_fills_no_group_stays_single() -> None:
     assert Counter(map(len, mixed_groups(10, {4: 1.0}, seed=""))) == {4: 2, 1: 2}
+
+
+@pytest.mark.parametrize(("shares", "size"), [({1000: 1.0}, 1000), ({1: 1, 401: 1}, 401), ({1: 1, 2: 1e-4}, 2)])
+def test_a_corpus_too_small_for_a_group_of_a_size_is_refused(shares: dict[int, float], size: int) -> None:
+    expected = rf"^data\.concatenate\.{size}=.*: 400 training pairs make no group of {size} with .*; leave it out"
+    with pytest.raises(UsageError, match=expected):
+        mixed_groups(400, shares, seed="")
+    assert len(mixed_groups(1_000, {1000: 1.0, 2: 0.0}, seed="")) == 1
 
 
 @pytest.mark.parametrize("probabilities", [{}, {0: 1.0}, {2: -1.0, 1: 3.0}, {2: 0.0}])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import find_languages, find_text
+from seq2seq_attn.text.parallel import check_suffixes, find_languages, find_text
 
 PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.")]
 
@@ -160,3 +160,55 @@ def test_a_pipe_is_called_a_pipe() -> None:
             UserError, match=r"^pipe: a pipe or device; text is read more than once, so name a regular f"
         ):
             read(spec)
+
+
+def test_a_prefix_or_json_lines_of_one_language_would_be_their_own_translation() -> None:
+    prefix = write_two("train")
+    write("train.de", "x\n" * 3)
+    table = write("a.jsonl", '{"en": "a", "fr": "b"}\n')
+    for spec, languages in ((prefix, ("en", "en")), (table, ("en", "en")), (prefix, ("fr", "en", "en"))):
+        with pytest.raises(UsageError, match=rf"^{spec}: 'en' is the target's language and a source's, .* name a file"):
+            find_text(spec, *languages)
+
+
+def test_two_files_or_two_columns_may_have_one_language() -> None:
+    write("wrong.en", "a dgo\n")
+    write("right.en", "a dog\n")
+    assert list(find_text(["wrong.en", "right.en"], "en", "en").pairs()) == [("a dgo", "a dog")]
+    for header in ("", "en\ten\n"):
+        table = write("a.tsv", f"{header}a dgo\ta dog\n")
+        assert list(find_text(table, "en", "en").pairs()) == [("a dgo", "a dog")]
+
+
+@pytest.mark.parametrize("languages", [("de", "en"), ("en", "cs"), ("fr", "fr")])
+def test_a_header_of_other_languages_is_refused(languages: tuple[str, str]) -> None:
+    text = find_text(write("train.tsv", "en\tfr\nHello.\tBonjour.\n"), *languages)
+    expected = f"^train.tsv: its first line names the languages en, fr, not {', '.join(languages)}; name those with "
+    with pytest.raises(UsageError, match=expected):
+        list(text.pairs())
+
+
+def test_a_first_line_that_names_no_languages_is_a_pair() -> None:
+    for line, languages in (("en\tFrench", ("de", "en")), ("as\tis", ("typo", "word"))):
+        text = find_text(write("train.tsv", f"{line}\n"), *languages)
+        assert list(text.pairs()) == [tuple(line.split("\t"))]
+
+
+def test_file_names_that_contradict_the_languages_are_refused() -> None:
+    for spec, languages in (
+        (["train.en", "train.de"], ("de", "en")),
+        (["train.cs.gz", "train.fr"], ("de", "en")),
+        (["a.fr", "a.de", "a.en"], ("de", "fr", "en")),
+    ):
+        with pytest.raises(UsageError, match=rf"^{', '.join(spec)}: .* not {', '.join(languages)}; put the files in"):
+            check_suffixes(spec, *languages)
+    for spec, languages in (
+        (["train.de", "train.en"], ("de", "en")),
+        (["train.de", "train.en"], ("de", "en-GB")),
+        (["train.pt_BR", "train.en"], ("pt", "en")),
+        (["train.de", "train.en"], ("de", "tlh")),
+        (["train.en", "train.txt"], ("de", "en")),
+        (["x.en", "y.en"], ("typo", "word")),
+        ("train", ("de", "en")),
+    ):
+        check_suffixes(spec, *languages)

@@ -32,6 +32,8 @@ from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
+NO_TEXT = ("data.train=null", "data.valid=null", "data.test={}")
+"""of the toy corpus, for runs on captions"""
 
 
 def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
@@ -180,7 +182,7 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
 
 
 def test_a_resume_draws_the_same_subwords(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    captions = "data.corpus=captions", "data.captions={num_train: 160, num_valid: 5, num_test: 5}"
+    captions = *NO_TEXT, "data.corpus=captions", "data.captions={num_train: 160, num_valid: 5, num_test: 5}"
     corpus = *captions, "data.tokenizer={name: sentencepiece, vocab_size: 120}"
     config = toy_config(*ALL, *corpus, "data.subword_sampling=0.2")
     expected = train(config, run_dir=tmp_path / "whole")
@@ -390,7 +392,7 @@ def test_a_resume_on_the_same_text_from_another_generator(
     toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = "data.captions={num_train: 40, num_valid: 5, num_test: 5}"
-    captions = ("data.corpus=captions", sizes, f"data.data_dir={tmp_path / 'data'}")
+    captions = (*NO_TEXT, "data.corpus=captions", sizes, f"data.data_dir={tmp_path / 'data'}")
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
     monkeypatch.setattr("seq2seq_attn.data.sources.sha256_of", lambda path: "a comment has changed")
     train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)

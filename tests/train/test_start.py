@@ -70,6 +70,15 @@ def test_a_name_that_utf_8_cannot_write_is_refused() -> None:
     assert choose(Path("Straße")) == Path("Straße")
 
 
+def test_a_resume_drops_the_objectives_of_a_run_where_it_is_told_to() -> None:
+    run = RunDir.create(Path("runs/a"))
+    run.save_config(load_config(["multi30k", "objective/coverage"]))
+    resumed, _ = load_settings([], ["train.objectives={}"], run_dir=run.path, resume=True)
+    assert resumed.train.objectives == {}
+    kept, _ = load_settings([], ["train.objectives.coverage.weight=0.5"], run_dir=run.path, resume=True)
+    assert kept.train.objectives["coverage"].weight == 0.5
+
+
 def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
     path = begin("a")
     (path / "model.safetensors").touch()

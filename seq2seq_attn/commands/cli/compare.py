@@ -21,6 +21,7 @@ from seq2seq_attn.commands.cli.options import (
     Valid,
     as_settings,
     echo,
+    given,
 )
 
 Vary = Annotated[
@@ -64,7 +65,7 @@ def compare(
     from seq2seq_attn.commands.compare import compare as run_comparison
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
 
-    named = as_settings({"train.device": device, "train.precision": precision})
+    named = as_settings(given({"train.device": device, "train.precision": precision}))
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     config_names, overrides = with_own_text(text, config or [], [*(settings or []), *named])
     report = run_comparison(

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
 
 
@@ -227,12 +228,39 @@ TrainingPrecision = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 
 
+def given(named: Mapping[str, object]) -> dict[str, object]:
+    """Without the options that the command line leaves out."""
+    return {key: value for key, value in named.items() if value is not None}
+
+
 def as_settings(named: Mapping[str, object]) -> list[str]:
-    """Options that stand for settings, in the form of `--set`. Values are JSON, which YAML reads back unchanged."""
+    """Settings by key, in the form of `--set`. Values are JSON, which YAML reads back unchanged.
+
+    Raises:
+        UsageError: a value is not of plain types, of numpy's, or a path.
+    """
     import json
 
-    values = {key: str(value) if isinstance(value, Path) else value for key, value in named.items()}
-    return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]
+    from seq2seq_attn.config import shorten
+
+    settings = []
+    for key, value in named.items():
+        try:
+            settings.append(f"{key}={json.dumps(value, default=_plain)}")
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"
+            ) from None
+    return settings
+
+
+def _plain(value: Any) -> object:
+    """A path as text, an array or a number of numpy or torch as numbers. Raises TypeError for other types."""
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(type(value))
 
 
 def echo(text: object, *, nl: bool = True) -> None:

@@ -20,6 +20,7 @@ from seq2seq_attn.commands.cli.options import (
     Valid,
     as_settings,
     echo,
+    given,
     is_terminal,
 )
 from seq2seq_attn.errors import UsageError
@@ -62,7 +63,7 @@ def prepare(
     from seq2seq_attn.text.multi30k import check_source_dir
 
     named = {"data.data_dir": data_dir, "data.source_dir": source_dir, "data.links": links}
-    overrides = [*(settings or []), *as_settings(named)]
+    overrides = [*(settings or []), *as_settings(given(named))]
     if corpus is not None and train_text:
         raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)

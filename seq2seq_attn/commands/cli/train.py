@@ -22,6 +22,7 @@ from seq2seq_attn.commands.cli.options import (
     Valid,
     as_settings,
     echo,
+    given,
 )
 
 RunDirectory = Annotated[
@@ -67,7 +68,7 @@ def train(
     from seq2seq_attn.train.start import check_start, load_settings
 
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
-    overrides = [*(settings or []), *as_settings(named)]
+    overrides = [*(settings or []), *as_settings(given(named))]
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
     config_names, overrides = with_own_text(text, config or [], overrides)
     resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)

@@ -122,6 +122,15 @@ def read_vectors(file: str) -> FloatArray:
     return vectors
 
 
+def real_name(file: str) -> str:
+    """The name of a file under its real path, which is the same however the name is spelled; blank for a blank one."""
+    if not file.strip():
+        return ""
+    path, key = _split(file.strip())
+    real = os.path.realpath(path)
+    return real if key is None else f"{real}:{key}"
+
+
 def _split(file: str) -> tuple[str, str | None]:
     """The path and, of an array in an archive, its key."""
     match = _IN_ARCHIVE.fullmatch(file)
