@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import Spec, Text, check_suffixes, find_languages, find_text
+from seq2seq_attn.text.parallel import Spec, check_suffixes, find_languages, find_text
+from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))

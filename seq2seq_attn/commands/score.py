@@ -24,7 +24,8 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
-from seq2seq_attn.text.parallel import Text, find_text
+from seq2seq_attn.text.parallel import find_text
+from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 from seq2seq_attn.text.vocab import UNK

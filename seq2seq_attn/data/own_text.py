@@ -17,7 +17,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import words_of
-from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
+from seq2seq_attn.text.parallel import KINDS, Spec, find_text
+from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
 

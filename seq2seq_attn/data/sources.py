@@ -18,7 +18,7 @@ from seq2seq_attn.files import packaged, sha256_of, write_text
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import parse_pharaoh
-from seq2seq_attn.text.parallel import SeveralFiles, Table, TwoFiles
+from seq2seq_attn.text.parallel_files import SeveralFiles, Table, TwoFiles
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
 CAPTIONS_SPLITS = ("train", "valid", "test")

@@ -1,163 +1,20 @@
-"""Formats of parallel text: a prefix of two files, two files by name, tab-separated values, or JSON lines.
-
-Each file may be gzipped. A table (TSV or JSON lines) holds both sides in one file.
-"""
+"""Find parallel text by a prefix, by the names of its files, or as a table, and find its languages."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines
-from seq2seq_attn.text.normalize import one_line
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.parallel_files import CODE, SeveralFiles, Table, Text, TwoFiles, header_of, is_json, json_texts
 
 Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
 KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, a .tsv or a .jsonl"
 
 _TABLE = re.compile(r"\.(tsv|jsonl)(\.gz)?$")
-_CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
-
-
-@dataclass(frozen=True)
-class TwoFiles:
-    """Line i of one file translates line i of the other."""
-
-    source: Path
-    target: Path
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The files with the text."""
-        return self.source, self.target
-
-    def count(self) -> int:
-        """The number of lines of the source."""
-        return count_lines(self.source)
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source and target of each pair.
-
-        Raises:
-            UserError: a file is not UTF-8, or the numbers of lines differ.
-        """
-        count_pairs(self.source, self.target)
-        return zip(iter_lines(self.source), iter_lines(self.target), strict=True)
-
-
-@dataclass(frozen=True)
-class SeveralFiles:
-    """Line i of the target translates line i of each source."""
-
-    sources: tuple[Path, ...]
-    target: Path
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The files with the text."""
-        return *self.sources, self.target
-
-    def count(self) -> int:
-        """The number of lines of the target."""
-        return count_lines(self.target)
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """The sources, joined by tabs, and the target of each pair.
-
-        Raises:
-            UserError: a file is not UTF-8, or the numbers of lines differ.
-        """
-        for source in self.sources:
-            count_pairs(source, self.target)
-        for *sources, target in zip(*map(iter_lines, self.paths), strict=True):
-            yield SOURCE_END.join(map(one_line, sources)), target
-
-
-@dataclass(frozen=True)
-class Table:
-    """One file with all sides: a column for each per line, or a JSON object per line with a text per language."""
-
-    path: Path
-    source_languages: tuple[str, ...]
-    target_language: str
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Those of the sources, then that of the target."""
-        return *self.source_languages, self.target_language
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The file with the text."""
-        return (self.path,)
-
-    def count(self) -> int:
-        """The number of lines, a header or blank lines included: a cheap estimate of the number of pairs."""
-        return count_lines(self.path)
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source and target of each pair.
-
-        Raises:
-            UsageError: the first line of a TSV names other languages.
-            UserError: a line is not a sentence pair.
-        """
-        return self._json_pairs() if self.kind == "jsonl" else self._tab_pairs()
-
-    @property
-    def kind(self) -> str:
-        """`tsv` or `jsonl`."""
-        return "jsonl" if _is_json(self.path) else "tsv"
-
-    def _tab_pairs(self) -> Iterator[tuple[str, str]]:
-        size = len(self.languages)
-        order = [*range(size)]
-        for number, line in enumerate(iter_lines(self.path), 1):
-            columns = line.split("\t") if line.strip() else [""] * size
-            if len(columns) != size:
-                raise UserError(_wrong_columns(self.path, number, len(columns), size))
-            if number == 1 and (named := self._order_of_header(_header(columns))) is not None:
-                order = named
-            else:
-                *sources, target = (columns[index] for index in order)
-                yield SOURCE_END.join(sources), target
-
-    def _order_of_header(self, header: Sequence[str]) -> list[int] | None:
-        """The column of each language; None if the first line is not a header. Raises UsageError if it is one of other
-        languages."""
-        if header == [*self.languages]:
-            return [*range(len(header))]
-        if set(header) == set(self.languages) and len(set(header)) == len(header):
-            return [header.index(language) for language in self.languages]
-        if all(map(_CODE.fullmatch, (*header, *self.languages))):
-            found, languages = ", ".join(header), ", ".join(self.languages)
-            raise UsageError(
-                f"{self.path}: its first line names the languages {found}, not {languages}; name those with "
-                f"--source-language and --target-language, or, if that line is text, put one with {languages} before it"
-            )
-        return None
-
-    def _json_pairs(self) -> Iterator[tuple[str, str]]:
-        for number, line in enumerate(iter_lines(self.path), 1):
-            if line.strip():
-                texts = _json_texts(self.path, number, line)
-                for language in self.languages:
-                    if language not in texts:
-                        raise UserError(
-                            f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
-                            f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
-                        )
-                *sources, target = (one_line(texts[language]) for language in self.languages)
-                yield SOURCE_END.join(sources), target
-
-
-Text = TwoFiles | SeveralFiles | Table
 
 
 def find_text(spec: Spec, *languages: str) -> Text:
@@ -170,7 +27,7 @@ def find_text(spec: Spec, *languages: str) -> Text:
     """
     *source_languages, target_language = languages
     if isinstance(spec, str):
-        has_columns = _is_table(spec) and not _is_json(Path(spec))
+        has_columns = _is_table(spec) and not is_json(Path(spec))
         if target_language in source_languages and not has_columns:
             raise UsageError(
                 f"{spec}: {target_language!r} is the target's language and a source's, so the reference would be a "
@@ -232,7 +89,7 @@ def check_suffixes(spec: Spec, *languages: str) -> None:
     if isinstance(spec, str):
         return
     codes = [_suffix(Path(part)) for part in spec]
-    is_clear = all(map(_CODE.fullmatch, (*codes, *languages)))
+    is_clear = all(map(CODE.fullmatch, (*codes, *languages)))
     if is_clear and [code[:2] for code in codes] != [language[:2] for language in languages]:
         raise UsageError(
             f"{', '.join(spec)}: these names say {', '.join(codes)}, not {', '.join(languages)}; put the files in the "
@@ -251,8 +108,8 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
         return list(dict.fromkeys(code for path in named if (code := _language(path)))), False
     path = Path(spec)
     first = next(iter_lines(path), "")
-    codes = list(_json_texts(path, 1, first)) if _is_json(path) and first else _header(first.split("\t"))
-    return [code for code in codes if _CODE.fullmatch(code)], True
+    codes = list(json_texts(path, 1, first)) if is_json(path) and first else header_of(first.split("\t"))
+    return [code for code in codes if CODE.fullmatch(code)], True
 
 
 def _of_prefix(prefix: str, *languages: str) -> list[Path]:
@@ -320,38 +177,8 @@ def _suffix(path: Path) -> str:
 
 def _language(path: Path) -> str | None:
     """The language code at the end of a file's name."""
-    return code if _CODE.fullmatch(code := _suffix(path)) else None
+    return code if CODE.fullmatch(code := _suffix(path)) else None
 
 
 def _is_table(spec: str) -> bool:
     return _TABLE.search(spec) is not None and Path(spec).is_file()
-
-
-def _is_json(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(".jsonl")
-
-
-def _header(columns: Sequence[str]) -> list[str]:
-    return [column.strip().strip("\ufeff") for column in columns]
-
-
-def _json_texts(path: Path, number: int, line: str) -> dict[str, str]:
-    """The strings of a JSON object, or of its `translation` object."""
-    try:
-        value: Any = json.loads(line.strip("\ufeff"))
-    except (ValueError, RecursionError):
-        raise UserError(f"{path}, line {number}: not a JSON object; expected one per line") from None
-    if isinstance(value, dict) and isinstance(value.get("translation"), dict):
-        value = value["translation"]
-    if not isinstance(value, dict):
-        raise UserError(f'{path}, line {number}: expected an object such as {{"en": "...", "fr": "..."}}')
-    return {key: text for key, text in value.items() if isinstance(text, str)}
-
-
-def _wrong_columns(path: Path, number: int, num_columns: int, expected: int) -> str:
-    if expected > 2:
-        return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
-    if num_columns < 2:
-        return f"{path}, line {number}: no tab; expected source, tab, target"
-    reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"
-    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {reader} > two.tsv"

@@ -1,0 +1,186 @@
+"""The files of parallel text: two, one per side and source, or a table with both sides (TSV or JSON lines).
+
+Each file may be gzipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines
+from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
+
+CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
+"""a language's"""
+
+
+@dataclass(frozen=True)
+class TwoFiles:
+    """Line i of one file translates line i of the other."""
+
+    source: Path
+    target: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files with the text."""
+        return self.source, self.target
+
+    def count(self) -> int:
+        """The number of lines of the source."""
+        return count_lines(self.source)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source and target of each pair.
+
+        Raises:
+            UserError: a file is not UTF-8, or the numbers of lines differ.
+        """
+        count_pairs(self.source, self.target)
+        return zip(iter_lines(self.source), iter_lines(self.target), strict=True)
+
+
+@dataclass(frozen=True)
+class SeveralFiles:
+    """Line i of the target translates line i of each source."""
+
+    sources: tuple[Path, ...]
+    target: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files with the text."""
+        return *self.sources, self.target
+
+    def count(self) -> int:
+        """The number of lines of the target."""
+        return count_lines(self.target)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The sources, joined by tabs, and the target of each pair.
+
+        Raises:
+            UserError: a file is not UTF-8, or the numbers of lines differ.
+        """
+        for source in self.sources:
+            count_pairs(source, self.target)
+        for *sources, target in zip(*map(iter_lines, self.paths), strict=True):
+            yield SOURCE_END.join(map(one_line, sources)), target
+
+
+@dataclass(frozen=True)
+class Table:
+    """One file with all sides: a column for each per line, or a JSON object per line with a text per language."""
+
+    path: Path
+    source_languages: tuple[str, ...]
+    target_language: str
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those of the sources, then that of the target."""
+        return *self.source_languages, self.target_language
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The file with the text."""
+        return (self.path,)
+
+    def count(self) -> int:
+        """The number of lines, a header or blank lines included: a cheap estimate of the number of pairs."""
+        return count_lines(self.path)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source and target of each pair.
+
+        Raises:
+            UsageError: the first line of a TSV names other languages.
+            UserError: a line is not a sentence pair.
+        """
+        return self._json_pairs() if self.kind == "jsonl" else self._tab_pairs()
+
+    @property
+    def kind(self) -> str:
+        """`tsv` or `jsonl`."""
+        return "jsonl" if is_json(self.path) else "tsv"
+
+    def _tab_pairs(self) -> Iterator[tuple[str, str]]:
+        size = len(self.languages)
+        order = [*range(size)]
+        for number, line in enumerate(iter_lines(self.path), 1):
+            columns = line.split("\t") if line.strip() else [""] * size
+            if len(columns) != size:
+                raise UserError(_wrong_columns(self.path, number, len(columns), size))
+            if number == 1 and (named := self._order_of_header(header_of(columns))) is not None:
+                order = named
+            else:
+                *sources, target = (columns[index] for index in order)
+                yield SOURCE_END.join(sources), target
+
+    def _order_of_header(self, header: Sequence[str]) -> list[int] | None:
+        """The column of each language; None if the first line is not a header. Raises UsageError if it is one of other
+        languages."""
+        if header == [*self.languages]:
+            return [*range(len(header))]
+        if set(header) == set(self.languages) and len(set(header)) == len(header):
+            return [header.index(language) for language in self.languages]
+        if all(map(CODE.fullmatch, (*header, *self.languages))):
+            found, languages = ", ".join(header), ", ".join(self.languages)
+            raise UsageError(
+                f"{self.path}: its first line names the languages {found}, not {languages}; name those with "
+                f"--source-language and --target-language, or, if that line is text, put one with {languages} before it"
+            )
+        return None
+
+    def _json_pairs(self) -> Iterator[tuple[str, str]]:
+        for number, line in enumerate(iter_lines(self.path), 1):
+            if line.strip():
+                texts = json_texts(self.path, number, line)
+                for language in self.languages:
+                    if language not in texts:
+                        raise UserError(
+                            f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
+                            f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
+                        )
+                *sources, target = (one_line(texts[language]) for language in self.languages)
+                yield SOURCE_END.join(sources), target
+
+
+Text = TwoFiles | SeveralFiles | Table
+
+
+def is_json(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".jsonl")
+
+
+def header_of(columns: Sequence[str]) -> list[str]:
+    return [column.strip().strip("\ufeff") for column in columns]
+
+
+def json_texts(path: Path, number: int, line: str) -> dict[str, str]:
+    """The strings of a JSON object, or of its `translation` object."""
+    try:
+        value: Any = json.loads(line.strip("\ufeff"))
+    except (ValueError, RecursionError):
+        raise UserError(f"{path}, line {number}: not a JSON object; expected one per line") from None
+    if isinstance(value, dict) and isinstance(value.get("translation"), dict):
+        value = value["translation"]
+    if not isinstance(value, dict):
+        raise UserError(f'{path}, line {number}: expected an object such as {{"en": "...", "fr": "..."}}')
+    return {key: text for key, text in value.items() if isinstance(text, str)}
+
+
+def _wrong_columns(path: Path, number: int, num_columns: int, expected: int) -> str:
+    if expected > 2:
+        return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
+    if num_columns < 2:
+        return f"{path}, line {number}: no tab; expected source, tab, target"
+    reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"
+    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {reader} > two.tsv"
