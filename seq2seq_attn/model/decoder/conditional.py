@@ -7,8 +7,8 @@ f is the readout of `model/readout.py`. With several layers (`model/stack.py`) t
 s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
 Miceli Barone et al. 2017, in its simplest form).
 
-In our measurements it beats `bahdanau` on natural text by more than a BLEU point, and its weights align best
-(docs/quality.md, docs/attention.md).
+In our measurements it is better than `bahdanau` on natural text by more than a BLEU point (docs/quality.md), and its
+weights align better (docs/attention.md).
 """
 
 from __future__ import annotations
