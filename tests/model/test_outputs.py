@@ -23,7 +23,7 @@ from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from seq2seq_attn.train.check import check_config
 
 NUM_IDS = 31  # of make_model
-SIZES = {"feature_size": 1, "hidden_size": 1, "context_size": 1, "embedding_size": 1, "num_ids": 6}
+SIZES = {"feature_size": 1, "num_ids": 6}
 
 
 def row(*numbers):
@@ -57,7 +57,7 @@ def context_alone(hidden, context, embedded):
 
 def test_marginal_by_hand():
     """Each position is sure of another token; the average of the values would be sure of neither."""
-    output = marginal.build(**SIZES, memory_size=1, readout=context_alone)
+    output = marginal.build(**SIZES, context_size=1, memory_size=1, readout=context_alone)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -67,7 +67,7 @@ def test_marginal_by_hand():
 
 
 def test_marginal_over_the_heaviest_positions_by_hand():
-    output = marginal.build(**SIZES, memory_size=1, readout=context_alone, top_k=2)
+    output = marginal.build(**SIZES, context_size=1, memory_size=1, readout=context_alone, top_k=2)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -77,7 +77,7 @@ def test_marginal_over_the_heaviest_positions_by_hand():
 
 
 def test_copynet_by_hand():
-    output = fill(copynet.build(**SIZES, memory_size=1), 0.0)
+    output = fill(copynet.build(**SIZES, hidden_size=1, memory_size=1), 0.0)
     with torch.no_grad():
         output.copy_projection.weight.fill_(1.0)
     # psi_g = 0 for six ids; psi_c = 2 tanh(h): ln 3 and ln 1 at the positions of a new word and of token 4
@@ -88,7 +88,7 @@ def test_copynet_by_hand():
 
 
 def test_lexical_by_hand():
-    output = fill(lexical.build(**SIZES), 0.0)
+    output = fill(lexical.build(**SIZES, embedding_size=1), 0.0)
     with torch.no_grad():
         output.layer.weight.fill_(2.0)
         output.lexical_projection.weight[4] = 3.0
@@ -319,7 +319,7 @@ def test_what_cannot_be_is_refused_before_data_is_prepared(settings, message):
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
-    output = lexical.build(**SIZES)
+    output = lexical.build(**SIZES, embedding_size=1)
     with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 

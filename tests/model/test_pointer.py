@@ -12,7 +12,7 @@ from seq2seq_attn.model.output.pointer import LEAST_WEIGHT, build
 from seq2seq_attn.text.vocab import EOS, PAD
 
 NUM_IDS = 6
-OUTPUT = build(feature_size=1, hidden_size=1, context_size=1, embedding_size=1, num_ids=NUM_IDS)
+OUTPUT = build(num_ids=NUM_IDS)
 
 
 def step_of(weights):
