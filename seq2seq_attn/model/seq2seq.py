@@ -53,9 +53,8 @@ class Seq2Seq(nn.Module):
         return memory._replace(output=self.output.prepare(encoded, source)), state
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """One decoder step after the previous tokens (BOS at first). Tokens beyond the target vocabulary, which were
-        copied from the source, are embedded as UNK."""
-        known_R = prev_ids_R.masked_fill(prev_ids_R >= self.embedding.num_embeddings, UNK)
+        """One decoder step after the previous tokens (BOS at first)."""
+        known_R = self.known(prev_ids_R)
         if not isinstance(state, Recorded):
             return self.decoder.step(self.embedding(known_R), state, memory)
         step = self.decoder.step(self.embedding(known_R), state.decoder, memory)
@@ -63,6 +62,11 @@ class Seq2Seq(nn.Module):
         if state.history is not None:
             history = History(*(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True)))
         return step._replace(state=Recorded(step.state, history), history=history)
+
+    def known(self, prev_ids: Tensor) -> Tensor:
+        """Previous target tokens as the decoder reads them: UNK for those beyond the target vocabulary, which were
+        copied from the source."""
+        return prev_ids.masked_fill(prev_ids >= self.embedding.num_embeddings, UNK)
 
     @property
     def shows_weights(self) -> bool:

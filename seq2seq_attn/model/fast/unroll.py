@@ -22,8 +22,7 @@ from seq2seq_attn.model.fast.cells import first_cell, has_known_cells, second_ce
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
-from seq2seq_attn.model.output.softmax import Softmax
-from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
 
 Unroll = Callable[[Seq2Seq, Batch], Outputs]
@@ -31,10 +30,9 @@ Unroll = Callable[[Seq2Seq, Batch], Outputs]
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
-    """Offer the fast pass if it supports the decoder, cell, output and scores, and every step reads the reference
-    token."""
+    """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the reference token."""
     decoder, score = model.decoder, known_score(model.decoder.attention)
-    if teacher_forcing_ratio < 1.0 or type(model.output) is not Softmax or score is None:
+    if teacher_forcing_ratio < 1.0 or score is None:
         return None
     if isinstance(score, FixedContext) and type(decoder) is Conditional:
         return None
@@ -45,12 +43,16 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     """The same as `model.unroll.unroll` with a ratio of 1, faster."""
     decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
-    embedded_TBE = model.embedding(batch.tgt_in_BT.t())
+    if isinstance(state, Recorded):
+        state = state.decoder
+    read_ids_TB = model.known(batch.tgt_in_BT.t())
+    embedded_TBE = model.embedding(read_ids_TB)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     of_steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in of_steps)
     features_NF = decoder.readout(*rows)
-    return Outputs(features_NF, batch.positions_N, batch.targets_N, *of_steps, weights_TBS, memory)
+    outputs = Outputs(features_NF, batch.positions_N, batch.targets_N, *of_steps, weights_TBS, memory)
+    return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
 
 
 def unroll_decoder(

@@ -3,12 +3,14 @@
 import gc
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.data.batch import collate
+from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.model.attention.base import Attended, attend
@@ -17,10 +19,14 @@ from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import known_score
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.text.ibm1 import estimate_table
+from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import coverage
+from tests.model.conftest import NUM_TARGET_IDS
 
 VARIANTS = packaged_variants("attention")
+TABLE = estimate_table([np.array([5, 9]), np.array([8])].__getitem__, [np.array([6, 9]), np.array([5])].__getitem__, 2)
 
 
 def loss_and_gradients(model, batch, ratio, seed=3):
@@ -28,7 +34,7 @@ def loss_and_gradients(model, batch, ratio, seed=3):
     model.zero_grad()
     loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
     loss.loss_sum.backward()
-    return loss, {name: p.grad.clone() for name, p in model.named_parameters()}
+    return loss, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
@@ -47,6 +53,26 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, ratio
 def test_the_conditional_decoder_equals_the_plain_loop(make_model, batch, name):
     dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
     model = make_model(name, decoder={"name": "conditional"}, dropout=dropout)
+    fast, fast_gradients = loss_and_gradients(model, batch, 1.0)
+    with speed.plain():
+        plain, plain_gradients = loss_and_gradients(model, batch, 1.0)
+    torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
+@pytest.mark.parametrize("output", packaged_variants("output"))
+def test_every_output_has_the_fast_pass(make_model, output, decoder):
+    dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+    model = make_model(output={"name": output}, decoder={"name": decoder}, dropout=dropout, tie_embeddings="none")
+    source, target = [[5, 9, 7, 4], [8]], [[9, 33, 6], [5]]
+    surfaces = [surface_of(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)]
+    batch = collate(source, [[9, UNK, 6], [5]], range(2), surfaces=surfaces)
+    tgt_in_BT = torch.where(batch.tgt_in_BT == UNK, 33, batch.tgt_in_BT)  # as samples of a copying output have it
+    batch = batch._replace(tgt_in_BT=tgt_in_BT)
+    if model.output.needs_table:
+        model.output.set_table(TABLE)
+    assert speed.find("unroll", model, 1.0) is fast_unroll.unroll
     fast, fast_gradients = loss_and_gradients(model, batch, 1.0)
     with speed.plain():
         plain, plain_gradients = loss_and_gradients(model, batch, 1.0)
