@@ -38,7 +38,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/mechanisms", description="The bench of mechanisms.")
     parser.add_argument("--rows", help="names, separated by commas; default: all (--list prints them)")
     parser.add_argument("--seeds", type=int, default=1, help="train seeds 1 to this; default: %(default)s")
-    parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
+    parser.add_argument("--jobs", type=int, default=2, help="training runs at a time, one thread each")
     parser.add_argument("--multi30k", action="store_true", help=f"also train each row on Multi30k (config {MULTI30K})")
     parser.add_argument("--adopt", type=Path, help="a folder of runs trained by hand, known by their settings")
     parser.add_argument("--no-training", action="store_true", help="record the finished runs only")

@@ -76,7 +76,7 @@ def choices(found: Mapping[str, Summary]) -> list[str]:
     for wish, names, reason in CHOICES:
         taken = [Row(name) for name in names]
         links = [f"[`{row.name}`](#{anchor(row)}): {bleu(row, found)}" for row in taken]
-        errors = [found[name].error_rates.get(0) for name in names if name in found]
+        errors = [found[name].error_rates.get(0) if name in found else None for name in names]
         cells.append([wish, "<br>".join(links), "<br>".join(map(percent, errors)), reason])
     return table(["you want", "take, with its BLEU", "alignment error rate", "why"], cells, align="---")
 

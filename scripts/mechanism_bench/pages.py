@@ -14,7 +14,7 @@ from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, 
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
 OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")
 OF_ALL_SEEDS = ("updates", "precision", "commit")
-"""columns of the table of trainings"""
+"""columns of the table of training runs"""
 INTRODUCTION = f"""\
 # Every mechanism on the same bench
 

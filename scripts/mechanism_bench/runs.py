@@ -1,4 +1,4 @@
-"""The training runs of rows: their settings, where they lie, and which row a run trained by hand belongs to."""
+"""The training runs of rows: their settings, where they are stored, and which row a run trained by hand belongs to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seq2seq_attn.run_dir import RunDir
 
 RUNS = Path("runs/mechanisms")
 IN_TABLE = {"train.precision"}
-"""settings that runs of a row may differ in, because the table of trainings has them"""
+"""settings that runs of a row may differ in, because the table of training runs has them"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Training:
 
     @property
     def run(self) -> RunDir:
-        """Where it lies."""
+        """Where it is stored."""
         prefix = "" if self.base == CAPTIONS else f"{self.base}-"
         return RunDir(self.path or RUNS / f"{prefix}{self.row.stem}-s{self.seed}")
 

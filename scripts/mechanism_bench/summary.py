@@ -1,4 +1,4 @@
-"""A row's record in short: means over its seeds."""
+"""Summarize a row's record: means over its seeds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Types of settings: bounded numbers, and the options of variants.
 
-Every number is finite and bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
+Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     log p(y) = log 1/N sum_n p_n(y)
 
-The models may differ in everything but their vocabularies. The attention is the mean over the models that have
-attention over source positions.
+The models may differ in everything but their vocabularies and whether their outputs copy source tokens. The attention
+is the mean over the models that have attention over source positions.
 """
 
 from __future__ import annotations

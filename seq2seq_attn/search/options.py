@@ -87,7 +87,7 @@ class SearchOptions(SearchConfig):
 
     @property
     def length_ratio(self) -> float:
-        """`max_length_ratio`, or a number where the configuration has none."""
+        """`max_length_ratio`, or `LEAST_LENGTH_RATIO` if the configuration sets none."""
         return LEAST_LENGTH_RATIO if self.max_length_ratio is None else self.max_length_ratio
 
     @property

@@ -72,7 +72,8 @@ class PlainSteps:
         return LogProbs(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
-        """See `StepModel.reorder`. The rows of a sentence share its memory, which moves only when sentences leave."""
+        """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it need not move until
+        sentences leave."""
         memory, rows = state.memory, state.rows_per_sentence
         sentences = index_R[::rows] // rows
         if not torch.equal(sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)):

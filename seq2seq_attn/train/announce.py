@@ -42,9 +42,9 @@ def announce(
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     ratio = 1.0 if always_forces(config.train) else 0.0
     if speed.find("unroll", model, ratio) is None:
-        log.info("training: no fast path for this decoder, cell, attention, output and teacher forcing")
+        log.info("training: no fast path for this decoder, cell, attention, normalizer and teacher forcing")
     if speed.find("steps", model, "fp32") is None:
-        log.info("translation: no fast path for this decoder, cell, attention and output")
+        log.info("translation: no fast path for this decoder, cell, attention, normalizer and output")
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
         log.warning(text, num_pairs, num_valid)

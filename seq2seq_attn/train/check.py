@@ -39,6 +39,9 @@ def check_config(config: Config) -> None:
     _check_objectives(config, model)
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
+    if config.train.cuda_graphs and (config.train.objectives or config.train.precision == "fp16"):
+        what = "train.precision=fp16" if config.train.precision == "fp16" else "train.objectives"
+        raise UsageError(f"train.cuda_graphs=true: not with {what}; set train.cuda_graphs=false")
     _check_training(config.train)
     if config.train.cuda_graphs and VECTORS in config.data.sources:
         raise UsageError("train.cuda_graphs=true: not with a source of vectors; set train.cuda_graphs=false")

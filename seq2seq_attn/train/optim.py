@@ -87,13 +87,15 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) ->
 def clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
     """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: no clipping). Returns the norm
     before clipping."""
-    return nn.utils.clip_grad_norm_(parameters, math.inf if clip_norm is None else clip_norm)
+    if clip_norm is None:
+        return nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+    return nn.utils.clip_grad_norm_(parameters, clip_norm)
 
 
 class WeightAverage:
     """The exponential moving average of the weights: average <- d * average + (1 - d) * weights after each update.
 
-    The decay d starts low, as min(decay, (1 + n) / (10 + n)) after n updates, so that the random start is soon
+    The decay d starts low, as min(decay, (1 + n) / (10 + n)) at update n (0 = first), so that the random start is soon
     forgotten.
     """
 

@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 
 
 def check_pretrained(config: Config) -> None:
-    """Check what can be known before data is prepared. Warn where the model is another one, though with weights of the
+    """Check what can be known before data is prepared. Warn if settings of the model differ though its weights have the
     same shapes.
 
     Raises:
-        UsageError: the run's settings of the model, the tokenizer or the vocabulary are others, or it has no such word
-            vectors.
+        UsageError: the run's settings of the model, the tokenizer or the vocabulary differ from this run's, or it has
+            no such word vectors.
         UserError: there is no run, or it is damaged.
     """
     if config.train.start_from is None:

@@ -18,7 +18,7 @@ MAX_RATIO, MAX_EXTRA = 2, 10
 
 def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
     """Each pair, followed by its source with `num_samples` translations. They are drawn without dropout, with a seed
-    from the global generator. A translation that reaches its limit ends there: an EOS follows it, as any other."""
+    from the global generator. A translation cut at its limit is followed by EOS, like any other."""
     device = batch.tgt_out_BT.device
     references = [row[: row.index(EOS)] for row in batch.tgt_out_BT.tolist()]
     limits = [MAX_RATIO * len(reference) + MAX_EXTRA for reference in references for _ in range(num_samples)]

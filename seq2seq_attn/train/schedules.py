@@ -44,7 +44,7 @@ class Schedules:
 
         Raises:
             UsageError: the start of an objective is not before its end, or `start` and `end` are shares of a
-                training without an end.
+                training run without an end.
         """
         objectives = self._config.objectives.items()
         return {

@@ -26,6 +26,8 @@ DECIDES_THE_RUN = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
+    *(f"search.{key}" for key in ("length_penalty", "coverage_penalty", "no_repeat_ngram")),
+    *(f"search.{key}" for key in ("max_length_ratio", "max_length_extra")),
 )
 """Settings that a resume cannot change, because the saved state depends on them: validations are compared with the best
 one so far."""

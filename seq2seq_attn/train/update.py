@@ -81,10 +81,8 @@ class Updater:
         self._acting, self._weights = self._objectives, self._configured
         self._optimizer = build_optimizer(self._trained, config.optimizer)
         self._scaler = build_scaler(precision, device)
-        # not with a scaler (fp16 is for GPUs without bf16, where graphs are untested), nor with objectives, as links
-        # have no fixed shape
-        can_graph = config.cuda_graphs and device.type == "cuda" and self._scaler is None and not self._objectives
-        if build_graphed is None and can_graph:
+        # not with a scaler: fp16 is for GPUs without bf16, where graphs are untested
+        if build_graphed is None and config.cuda_graphs and device.type == "cuda" and self._scaler is None:
             build_graphed = GraphedPass
         self._graphed = build_graphed(self._run, device) if build_graphed else None
 
@@ -155,7 +153,8 @@ class Updater:
         self._weights = {name: weight for name, weight in weights.items() if name in (*self._acting, REVERSE)}
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
-        """How many terms these batches add up: of each objective, then of the reverse model's loss."""
+        """The number of terms in these batches: a count per objective, then the source tokens of the reverse model's
+        loss."""
         counts = [sum(objective.count(batch) for batch in batches) for objective in self._acting.values()]
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))

@@ -29,12 +29,19 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
     models = [run.load_model(config.model).to(device).eval() for run, config in zip(runs, configs, strict=True)]
     if len(models) == 1:
         return models[0]
+    for run, model in zip(runs[1:], models[1:], strict=True):
+        if model.output.copies_source != models[0].output.copies_source:
+            raise UsageError(
+                f"{runs[0].path} and {run.path}: only one of their outputs, {configs[0].model.output.name!r} and "
+                f"{run.config().model.output.name!r}, copies source tokens, so their probabilities are over different "
+                "tokens; an ensemble needs runs of which all copy or none does"
+            )
     with torch.inference_mode():
         return Ensemble([step_model(model, precision) for model in models])
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:
-    """Check that runs are distinct and share their output, tokenizers and vocabularies.
+    """Check that runs are distinct and share their tokenizers and vocabularies.
 
     Raises:
         UsageError: they do not, or there are none.
@@ -44,13 +51,7 @@ def check_alike(runs: Sequence[RunDir]) -> None:
         raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
-    outputs = [run.config().model.output.name for run in runs]
-    for other, output in zip(runs[1:], outputs[1:], strict=True):
-        if output != outputs[0]:
-            raise UsageError(
-                f"{runs[0].path} and {other.path} differ in model.output.name ({outputs[0]!r} and {output!r}); an "
-                "ensemble needs runs with the same output, so that their probabilities are over the same tokens"
-            )
+    for other in runs[1:]:
         difference = _difference(runs[0], other)
         if difference is not None:
             raise UsageError(

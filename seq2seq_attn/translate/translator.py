@@ -5,7 +5,8 @@
 'A dog runs.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
-translated separately and joined by spaces, so lines of any length need no more memory than a batch.
+translated separately and joined by spaces, so lines of any length need no more memory than a batch. Only where the
+target is numbers of source positions is a line translated whole.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.data.surface import Ids, spell_source, surface_of_tokens
+from seq2seq_attn.data.surface import POSITIONS, Ids, spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -49,6 +51,17 @@ from seq2seq_attn.translate.mbr import least_risk
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_line
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
+
+_num_optimizer_steps = 0
+
+
+def _count_optimizer_step(*_: object) -> None:
+    global _num_optimizer_steps
+    _num_optimizer_steps += 1
+
+
+# fused optimizers, which training uses, change weights without raising their version
+register_optimizer_step_post_hook(_count_optimizer_step)
 
 
 class _Segment(NamedTuple):
@@ -89,7 +102,7 @@ class Translator:
         self.device = device
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
-        self._prepared: tuple[list[tuple[int, int]], StepModel[Any]] | None = None
+        self._prepared: tuple[list[Any], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
         """The same translator with another maximum length of segments."""
@@ -151,8 +164,8 @@ class Translator:
         return [translations[0] for translations in self._translate_list(texts, options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
-        """Up to `n_best` different translations of each line, best first; otherwise as `translate`. `n_best` is at most
-        the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
+        """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
+        `translate`. `n_best` is at most the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
         return self._translate_list(texts, SearchOptions.given(n_best=n_best, **options))
 
     def _translate_list(self, texts: Iterable[str], options: SearchOptions) -> list[list[Translation]]:
@@ -195,7 +208,7 @@ class Translator:
             _Segment(number, tokens, [] if index else prefix)
             for number, line in enumerate(self.source_tokenizer.tokenize_many(lines))
             if line
-            for index, tokens in enumerate(split_line(line, self._max_source_length, self.source_tokenizer))
+            for index, tokens in enumerate(self._split(line))
         ]
         of_segment: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self.model):
@@ -211,18 +224,24 @@ class Translator:
         blank = empty_translation(options.keep_attention and self.has_attention)
         return [join_n_best(of_line[n]) if n in of_line else [blank] for n in range(len(lines))]
 
+    def _split(self, line: Sequence[str]) -> list[list[str]]:
+        """The segments of a line; one if the target is numbers of source positions, which count from its start."""
+        whole = self.target_tokenizer.name == POSITIONS
+        return split_line(line, len(line) if whole else self._max_source_length, self.source_tokenizer)
+
     def _collate(self, lines: Sequence[Sequence[str]], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
         return collate_tokens(lines, self.source_tokenizer, self.source_vocab, surfaces).to(self.device)
 
     def _step_model(self) -> StepModel[Any]:
-        """The model with its weights prepared for search, again whenever training has changed them."""
+        """The model with its weights prepared for search, again whenever they may have changed."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
         # tensors made in inference mode have no version, and cannot be changed in place
-        versions = [
+        versions: list[Any] = [
             (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
             for parameter in self.model.parameters()
         ]
+        versions.append(_num_optimizer_steps)
         if self._prepared is None or self._prepared[0] != versions:
             with torch.inference_mode():
                 self._prepared = versions, step_model(self.model, self._precision)

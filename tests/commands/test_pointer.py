@@ -68,6 +68,7 @@ def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[st
     assert run(["translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx"]) == 0
     assert capsys.readouterr().out.splitlines() == ["12"]
     translator = load("run")
+    assert translator.with_max_source_length(4).translate(["abcdabcdabcx"], unk="forbid")[0].text == "12"
     [answer] = translator.translate(["abcdabcdabcx"], prefix="11", unk="forbid")
     assert answer.is_finished
     assert answer.log_prob == pytest.approx(translator.score(["abcdabcdabcx"], [answer.text])[0].log_prob, rel=1e-4)

@@ -102,6 +102,7 @@ def test_a_formula_is_the_indented_part_of_the_docstring():
     assert two_paragraphs.startswith("e_ij")
     assert "\n\nneural (3.1.2)" in two_paragraphs
     assert formula(Row("attention/uniform")) is None
+    assert formula(Row("normalizer/softmax")).startswith("alpha_ij = exp(e_ij)")
 
 
 def test_definitions_are_the_paragraph_after_the_formula():

@@ -28,7 +28,7 @@ def build(num_slots):
 
 def test_each_slot_is_a_mean_of_real_positions(encoded):
     attention = build(7)
-    pool, _ = attention.pool(encoded)
+    pool = attention.pool(encoded)
     assert pool.shape == (3, 7, 5)
     torch.testing.assert_close(pool.sum(dim=2), torch.ones(3, 7))
     assert (pool.transpose(1, 2)[~encoded.mask_BS] == 0).all()

@@ -140,6 +140,11 @@ WRONG = [
         )
         for name in ("fixed", "initial", "monotonic")
     ),
+    (["train.cuda_graphs=true", "train.precision=fp16"], "train.cuda_graphs=true: not with train.precision=fp16; set"),
+    (
+        ["train.cuda_graphs=true", "train.objectives={coverage: {}}"],
+        "train.cuda_graphs=true: not with train.objectives",
+    ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
     *(

@@ -142,11 +142,13 @@ def test_an_ensemble_copies(run_path: Path, tmp_path: Path) -> None:
     assert any({*one.tokens} - {*both.target_vocab.tokens} for one in translations)
 
 
-def test_an_ensemble_of_other_outputs_is_refused(run_path: Path, tmp_path: Path) -> None:
+def test_only_outputs_over_the_same_tokens_form_an_ensemble(run_path: Path, tmp_path: Path) -> None:
     plain = make_run(tmp_path / "plain", output="softmax")
-    message = f"{run_path} and {plain} differ in model.output.name ('copy' and 'softmax'); an ensemble needs runs with"
+    message = f"{run_path} and {plain}: only one of their outputs, 'copy' and 'softmax', copies source tokens"
     with pytest.raises(UsageError, match=re.escape(message)):
         load([run_path, plain], "cpu")
+    other = make_run(tmp_path / "other", output="history_pointer")
+    assert len(load([plain, other], "cpu").translate(SOURCE)) == len(SOURCE)
 
 
 def test_eos_ends_a_copying_translation(translator: Translator) -> None:

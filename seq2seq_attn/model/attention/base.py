@@ -8,8 +8,8 @@ batch-first named tuples.
 A variant may draw random numbers, or relax a hard choice, in training mode only; in evaluation mode, which is that of
 search, the same query, memory and state give the same result. In both the weights are a distribution.
 
-The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`. Under autocast values and
-keys have autocast's dtype; query, state and weights stay in float32.
+The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`. Under autocast, keys have
+autocast's dtype, values that or float32, as the encoder gives them; query, state and weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """

@@ -4,7 +4,7 @@
 
 W_a h_s is projected once per sentence, as `keys`. The query is the decoder's choice: the current state h_t in the
 decoder `luong`, as in the paper, and the previous state in `bahdanau`. With `is_scaled` the score is divided by
-sqrt(H), as in `scaled_dot`.
+sqrt(H), as `scaled_dot` divides by sqrt(A).
 
 In our measurements (docs/attention.md) the unscaled score falls far behind: the weights soon choose a single word,
 often a wrong one.

@@ -84,7 +84,8 @@ class Coverage(Attention):
         if self.fertility_projection is not None and self.max_fertility is not None:
             share_BS = torch.sigmoid(self.fertility_projection(values_BSM).squeeze(2))
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
-        coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size)
+        dtype = torch.promote_types(values_BSM.dtype, torch.float32)
+        coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size, dtype=dtype)
         memory = Memory(values_BSM, encoded.mask_BS, self.key_projection(values_BSM), fertility_BS)
         return memory, State(coverage_BSD)
 
@@ -107,8 +108,8 @@ class Coverage(Attention):
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
         inputs = torch.cat([tensor.to(values_BSM.dtype) for tensor in tensors], dim=-1)
-        updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1).to(values_BSM.dtype))
-        return updated.view(coverage_BSD.shape)
+        updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
+        return updated.view(coverage_BSD.shape).to(coverage_BSD.dtype)
 
 
 def build(

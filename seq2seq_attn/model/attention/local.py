@@ -15,8 +15,8 @@ Here the Gaussian's logarithm is added to the scores, so that the weights sum to
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
 In our measurements (docs/attention.md) local-p does no better than `bilinear`, which has the same scores. With scaled
-ones it depends on the seed: one of three comes close to `additive`, and the others fail on long sentences, where the
-predicted center is off and hides the right word.
+scores the result depends on the seed: one run of three comes close to `additive`; the other two fail on long sentences,
+because the predicted center is off and hides the right word.
 """
 
 from __future__ import annotations

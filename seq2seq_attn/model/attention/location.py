@@ -24,7 +24,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """The previous step's weights, without their graph."""
+    """The previous step's weights, detached."""
 
     weights_BS: Tensor
 

@@ -42,16 +42,14 @@ class Slots(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Pool the values into K slots and project those to keys, once."""
-        pool_BKS, values_BSM = self.pool(encoded)
-        slots_BKM = torch.bmm(pool_BKS, values_BSM)
-        mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=values_BSM.device)
+        slots_BKM = torch.bmm(self.pool(encoded), encoded.values_BSM)
+        mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=slots_BKM.device)
         return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), Stateless()
 
-    def pool(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
-        """Pooling weights [B, K, S] of each slot over source positions, and the values with padding at 0."""
-        values_BSM = encoded.values_BSM
-        scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(values_BSM)))
-        return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1)), values_BSM
+    def pool(self, encoded: Encoded) -> Tensor:
+        """Pooling weights [B, K, S] of each slot over source positions."""
+        scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(encoded.values_BSM)))
+        return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1))
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), normalized over slots."""

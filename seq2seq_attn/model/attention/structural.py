@@ -31,7 +31,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class State(NamedTuple):
-    """The steps so far, the weights of the last one and their sum over all, without their graph."""
+    """The number of steps so far, the weights of the last one and their sum over all; detached."""
 
     step_B: Tensor
     weights_BS: Tensor

@@ -107,7 +107,7 @@ class FastState(NamedTuple):
 class FastStep:
     """A `search.hypothesis.StepModel` for the models that `offer_steps` supports.
 
-    It holds a copy of the weights at its creation. The encoder is the model's own.
+    The weights must not change while it is in use: some are copied at its creation, others are the model's own.
     """
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:

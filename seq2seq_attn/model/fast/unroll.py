@@ -83,8 +83,8 @@ def unroll_decoder(
 
 
 def _without_context(decoder: Bahdanau | Conditional, embedded_TBE: Tensor) -> tuple[Tensor, FirstGRU | None]:
-    """What the embeddings give to the gates of all steps: to those of the cell that reads the context, or to a first
-    cell's."""
+    """The embeddings' part of the gates' pre-activations at all steps, for the cell that reads the context or, if there
+    is one, for the first cell."""
     cell, first = second_cell(decoder), first_cell(decoder)
     reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)

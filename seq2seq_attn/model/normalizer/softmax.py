@@ -1,6 +1,8 @@
 """Softmax over real positions (Bahdanau, Cho, Bengio 2015, section 3.1, eq. 6).
 
-alpha_ij = exp(e_ij) / sum_k exp(e_ik)
+    alpha_ij = exp(e_ij) / sum_k exp(e_ik)
+
+e_ij is the score of source position j at step i; k runs over the real positions, so padding has weight 0.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
 ROWS_AT_ONCE = 1024
-"""target tokens whose log-probabilities over the vocabulary are in memory at once"""
+"""target tokens whose log-probabilities over the vocabulary are computed at once"""
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits made at once by the loss: 32 MB in float32"""
+"""logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward pass"""
 
 
 class Outputs(NamedTuple):

@@ -64,3 +64,14 @@ def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, so
     memory, state = attention.prepare(encoded._replace(values_BSM=encoded.values_BSM.abs()), source)
     state = attention.step(queries[0], memory, state).state
     torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 100.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", ["neural", "linguistic"])
+def test_coverage_stays_in_float32_where_values_are_bf16(build, encoded, source, queries, kind):
+    attention = build("coverage", kind=kind).float()
+    encoded = encoded._replace(values_BSM=encoded.values_BSM.bfloat16())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        memory, state = attention.prepare(encoded, source)
+        for query in queries:
+            state = attention.step(query.float(), memory, state).state
+            assert state.coverage_BSD.dtype == torch.float32
