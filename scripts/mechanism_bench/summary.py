@@ -33,6 +33,11 @@ class Summary:
         return [run["bleu"] for run in self.captions]
 
     @property
+    def multi30k_bleu(self) -> list[float]:
+        """Of each seed, on Multi30k's validation set."""
+        return [run["validation_bleu"] for run in self.multi30k]
+
+    @property
     def by_length(self) -> dict[str, tuple[int, float]]:
         """Label of each bucket to its number of pairs and the mean BLEU."""
         buckets = zip(*(run["by_length"] for run in self.captions), strict=True)

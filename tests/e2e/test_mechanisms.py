@@ -217,6 +217,19 @@ def test_the_table_has_means_and_spreads_over_seeds():
     assert "Not trained yet: `attention/additive-160`" in text
 
 
+def test_the_pages_show_bleu_on_multi30k():
+    found = page(
+        attention__additive=lambda row: record(row, entry(1, 90.0), multi30k=[entry(1, 0.0, validation_bleu=34.25)]),
+        attention__dot=lambda row: record(row, entry(1, 89.5)),
+    )
+    text = render_page(found)
+    assert "| 10.0 % | 20.0 % | 34.2 |\n" in text
+    assert "| `attention/additive` | 1 | 1.5 | 34.25 |  | 1234 | 10 | fp32 | abc | a processor |" in text
+    guide = render_guide(found)
+    assert "| 90.0 (1 seed) | 34.2 |\n" in guide
+    assert "Measured: 90.0 BLEU, 1 seed; 34.2 on Multi30k; alignment error rate" in guide
+
+
 def test_a_row_far_below_the_baseline_has_a_reason():
     text = render_page(
         page(
