@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
@@ -16,6 +17,8 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
+NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
+"""words are taken if at most this share of so many target lines gets a space inside a word"""
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +65,7 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
     fallback: list[str] = []
     if not any("name" in read_config(name) for name in config_names):
         config_names.insert(0, _suitable_config(texts[0]))
-        fallback = _settings(_tokenizer_for(load_config(config_names), *source_languages, target))
+        fallback = _settings(_tokenizer_for(load_config(config_names), texts[0], *source_languages, target))
     head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
     tests = {"data.test.test": specs["test"]} if "test" in specs else {}
@@ -112,16 +115,22 @@ def _suitable_config(text: Text) -> str:
     return name
 
 
-def _tokenizer_for(config: Config, *languages: str) -> dict[str, object]:
-    """Use subwords instead of words for languages without a spaCy tokenizer."""
+def _tokenizer_for(config: Config, train: Text, *languages: str) -> dict[str, object]:
+    """Use subwords instead of words for languages without a spaCy tokenizer, and for a target whose words could not be
+    joined to text again."""
     if config.data.tokenizer.name != "spacy":
         return {}
-    from seq2seq_attn.text.tokenizers.words import spacy_language
+    from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
     unknown = [language for language in languages if language != VECTORS and spacy_language(language) != language]
-    if not unknown:
-        return {}
-    log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))
+    if unknown:
+        log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))
+    else:
+        targets = [target for _, target in islice(train.pairs(), NUM_LINES_TO_TRY)]
+        if (share := breaks_words(languages[-1], targets)) <= MAX_BROKEN:
+            return {}
+        reason = "words would get spaces inside in %.0f %% of the target lines"
+        log.info(f"tokenizer: sentencepiece, because {reason}", 100 * share)
     return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
 
 

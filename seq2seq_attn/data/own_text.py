@@ -107,7 +107,8 @@ def _choose(train: Text) -> set[bytes]:
     if not chosen:
         names = " and ".join(map(str, train.paths))
         raise UserError(
-            f"{names}: fewer than two distinct sentence pairs, so none can be set aside for validation; add text"
+            f"{names}: fewer than two distinct source sentences, so no pair can be set aside for validation; add text, "
+            "or name validation pairs with --valid"
         )
     return chosen
 

@@ -117,7 +117,7 @@ class Table:
         for number, line in enumerate(iter_lines(self.path), 1):
             columns = line.split("\t") if line.strip() else [""] * size
             if len(columns) != size:
-                raise UserError(_wrong_columns(self.path, number, len(columns), size))
+                raise UserError(_wrong_columns(self.path, number, line, size))
             if number == 1 and (named := self._order_of_header(header_of(columns))) is not None:
                 order = named
             else:
@@ -161,7 +161,9 @@ def is_json(path: Path) -> bool:
 
 
 def header_of(columns: Sequence[str]) -> list[str]:
-    return [column.strip().strip("\ufeff") for column in columns]
+    """The columns of a first line, with codes of two letters in lower case."""
+    header = [column.strip().strip("\ufeff") for column in columns]
+    return [column.lower() if len(column) == 2 else column for column in header]
 
 
 def json_texts(path: Path, number: int, line: str) -> dict[str, str]:
@@ -177,10 +179,15 @@ def json_texts(path: Path, number: int, line: str) -> dict[str, str]:
     return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
-def _wrong_columns(path: Path, number: int, num_columns: int, expected: int) -> str:
+def _wrong_columns(path: Path, number: int, line: str, expected: int) -> str:
+    num_columns = line.count("\t") + 1
+    is_gzipped = path.suffix == ".gz"
+    if "\r" in line:
+        convert = f"zcat {path} | tr '\\r' '\\n'" if is_gzipped else f"tr '\\r' '\\n' < {path}"
+        return f"{path}, line {number}: lines end in CR alone, as on old Macs; convert them: {convert} > lines.tsv"
     if expected > 2:
         return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
     if num_columns < 2:
         return f"{path}, line {number}: no tab; expected source, tab, target"
-    reader = f"zcat {path} | cut -f1,2" if path.suffix == ".gz" else f"cut -f1,2 {path}"
-    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {reader} > two.tsv"
+    cut = f"zcat {path} | cut -f1,2" if is_gzipped else f"cut -f1,2 {path}"
+    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {cut} > two.tsv"

@@ -98,6 +98,11 @@ class Validator:
         is_lowercase = config.data.tokenizer.lowercase
         self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
         metric = config.train.validation.metric
+        if metric == "bleu" and self._measure.statistics(self._references).is_too_short:
+            log.warning(
+                "no validation target has four words separated by spaces: BLEU is 0, whatever the translations; set "
+                "train.validation.metric=cer"
+            )
         references = [line.lower() for line in self._references] if is_lowercase else self._references
         self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, references)
 

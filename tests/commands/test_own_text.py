@@ -162,6 +162,15 @@ def test_a_language_without_words_in_spacy_gets_subwords(capsys: pytest.CaptureF
     assert values["data"]["tokenizer"]["name"] == "characters"
 
 
+def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
+    arguments = ["--train=zh.tsv", "--source-language=en", "--target-language=zh", "--dump-config"]
+    assert run(["train", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
+    assert "tokenizer: sentencepiece, because words would get spaces inside in 100 % of the target lines" in err
+
+
 def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
     own, _ = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own")
     again, err = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own", "--resume")
@@ -222,7 +231,12 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
             1,
             "three.tsv, line 1: 3 columns, expected two; keep source and target: cut",
         ),
-        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two distinct sentence pairs"),
+        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two distinct source sentences"),
+        (
+            ["--train=cr.tsv", *LANGUAGES],
+            1,
+            "cr.tsv, line 1: lines end in CR alone, as on old Macs; convert them: tr '\\r' '\\n' < cr.tsv > lines",
+        ),
         (["--train=empty", "--valid=corpus/valid", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
         (["--train=blank", "--valid=corpus/valid", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
         (["--train=empty", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
@@ -234,6 +248,7 @@ def test_mistakes_are_one_line(
     capsys: pytest.CaptureFixture[str], command: str, arguments: list[str], code: int, message: str
 ) -> None:
     Path("three.tsv").write_text("a\tb\tc\n")
+    Path("cr.tsv").write_bytes(b"a\tb\rc\td\r")
     Path("one.tsv").write_text("a\tb\n")
     Path("named.tsv").write_text("en\tfr\nHello.\tBonjour.\nYes.\tOui.\n")
     for name, text in (("empty", ""), ("blank", "\n \n\n")):

@@ -61,7 +61,8 @@ def test_tab_separated_values(suffix: str) -> None:
 
 
 def test_a_header_of_languages_says_which_column_is_which() -> None:
-    assert read(write("train.tsv", "fr\ten\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
+    for header in ("fr\ten", "FR\tEN"):
+        assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

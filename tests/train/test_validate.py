@@ -65,3 +65,18 @@ def test_samples_are_spread_over_the_validation_set(prepared: PreparedCorpus, co
     assert len(sources) == 24
     expected = [(sources[i], references[i]) for i in (0, 8, 16)]
     assert [(sample.source, sample.reference) for sample in samples] == expected
+
+
+@pytest.mark.parametrize(("target", "is_told"), [("Ein Hund rennt hier", False), ("红色的球", True)])
+def test_a_bleu_that_is_always_0_is_told(
+    prepared: PreparedCorpus,
+    config: Config,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    target: str,
+    is_told: bool,
+) -> None:
+    sources, _ = prepared.text("valid")
+    monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
+    validator(prepared, config)
+    assert ("BLEU is 0, whatever the translations; set train.validation.metric=cer" in caplog.text) == is_told

@@ -14,6 +14,8 @@ _QUOTES = {
     "en": {'"': '"', "'": "'", "“": "”", "‘": "’", "``": "''"},
     "de": {'"': '"“”', "'": "'", "„": "“”", "‚": "‘’", "»": "«", "“": "”"},
 }
+_ELIDING = frozenset(("ca", "fr", "it"))
+"""languages with words such as l' and dell'"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
 _ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
 _CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
@@ -61,8 +63,10 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
         return _RIGHT if following.removesuffix(";") in _ENTITIES else _NEITHER
     if language == "en" and token == "%":
         return _LEFT if previous[-1:].isdigit() else _NEITHER
-    if language == "fr" and len(token) > 1 and token[-1] in "'’":
+    if language in _ELIDING and len(token) > 1 and token[-1] in "'’":
         return _RIGHT
+    if language == "fr" and token[0] == "-" and token[1:2].isalpha():
+        return _LEFT  # "est", "-il"
     return _LEFT if _continues_word(previous, token, language) else _NEITHER
 
 

@@ -8,6 +8,7 @@ import sacrebleu
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from seq2seq_attn.text.tokenizers.words import breaks_words
 
 ENGLISH = [
     "A man can't swim; he isn't able to, and it's cold!",
@@ -47,6 +48,21 @@ def test_french_elisions():
         detokenize(["L'", "homme", "qu'", "il", "voit", ",", "aujourd'hui", "."], "fr")
         == "L'homme qu'il voit, aujourd'hui."
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("fr", "Y a-t-il un problème, est-ce que l'eau vient?"), ("it", "L'uomo beve dell'acqua."), ("ca", "Els d'aquí.")],
+)
+def test_elisions_and_hyphens_come_back(language, line):
+    tokenizer = SpacyTokenizer(language)
+    assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
+
+
+def test_the_share_of_lines_whose_words_get_spaces_inside():
+    assert breaks_words("zh", ["红色的球在桌子上。", "球"]) == 0.5
+    assert breaks_words("en", ["He 's here .", "It can't.", "A man."]) == 0.0
+    assert breaks_words("ru", ["Он сказал: «да»."] * 3 + ["Он сказал."]) == 0.75
 
 
 @pytest.mark.parametrize("text", ["", "'", '"', "-", "- -", "' ' '", "“", ")", "/ #", "&", "€ % n't"])
