@@ -76,14 +76,18 @@ def render_guide(found: Mapping[str, Summary]) -> str:
 
 
 def choices(found: Mapping[str, Summary]) -> list[str]:
-    """The table to choose from: a wish, the rows that meet it, and why."""
+    """The table to choose from: a wish, the rows that meet it with their figures, and why."""
     cells = []
     for wish, names, reason in CHOICES:
         taken = [Row(name) for name in names]
-        links = [f"[`{row.name}`](#{anchor(row)}): {bleu(row, found)}" for row in taken]
-        errors = [found[name].error_rates.get(0) if name in found else None for name in names]
-        cells.append([wish, "<br>".join(links), "<br>".join(map(percent, errors)), reason])
-    return table(["you want", "take, with its BLEU", "alignment error rate", "why"], cells, align="---")
+        lines = (
+            [f"[`{row.name}`](#{anchor(row)})" for row in taken],
+            [bleu(row, found) for row in taken],
+            [on_multi30k(row, found) for row in taken],
+            [percent(found[name].error_rates.get(0)) if name in found else "" for name in names],
+        )
+        cells.append([wish, *map("<br>".join, lines), reason])
+    return table(["you want", "take", "BLEU", "Multi30k", "alignment error rate", "why"], cells, align="---")
 
 
 def rows_of(axis: str) -> list[Row]:

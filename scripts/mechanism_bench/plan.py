@@ -94,9 +94,9 @@ OF_TWO_MODELS = ("objective/agreement",)
 CHOICES = (
     ("a first model", ("attention/additive",), "fast, and well understood"),
     (
-        "higher BLEU, at half the training speed",
-        ("attention/structural", "attention/location"),
-        "the score sees where attention was before",
+        "higher BLEU, with slower training",
+        ("decoder/conditional", "attention/structural", "attention/location"),
+        "the query has read the previous word; the score sees where attention was before",
     ),
     ("weights that align", ("decoder/conditional", "decoder/luong"), "the query has read the previous word"),
     ("a score without a hidden layer", ("attention/scaled_dot",), "unscaled scores lose BLEU: see `bilinear`"),
