@@ -74,7 +74,7 @@ def test_a_training_block_resumes_a_saved_state_and_clears_anything_else(setting
 
 
 def test_a_training_block_goes_on_until_its_run_has_finished(settings: Settings, monkeypatch) -> None:
-    monkeypatch.setattr(bleu, "TOY", [*bleu.TOY, "train.max_epochs=400"])
+    monkeypatch.setattr(bleu, "TOY", [*bleu.TOY, "train.max_epochs=150"])
     assert not bleu.run("bleu", settings, Budget(0))  # no time: stopped as soon as it can save
     assert not read(settings, "bleu")["is_finished"]
     monkeypatch.setattr(bleu, "TOY_TARGETS", [0.0])  # reached by the first validation

@@ -182,7 +182,8 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
 
 
 def test_a_resume_draws_the_same_subwords(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    captions = *NO_TEXT, "data.corpus=captions", "data.captions={num_train: 160, num_valid: 5, num_test: 5}"
+    size = "num_train: 160, num_valid: 5, num_test: 5, min_length: 4, max_length: 10"
+    captions = *NO_TEXT, "data.corpus=captions", f"data.captions={{{size}}}"
     corpus = *captions, "data.tokenizer={name: sentencepiece, vocab_size: 120}"
     config = toy_config(*ALL, *corpus, "data.subword_sampling=0.2")
     expected = train(config, run_dir=tmp_path / "whole")
@@ -479,10 +480,10 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
     assert warnings() == ["train.validation.num_pairs=100: the validation set has only 24 pairs; all are translated"]
     sampled = ("train.teacher_forcing.start=0.5", "train.max_updates=1")
     train(toy_config(*sampled), run_dir=tmp_path / "sampled")
-    assert "training: no fast path for this decoder, cell, attention, output and teacher forcing" in caplog.text
+    assert "training: no fast path for this decoder, cell, attention, normalizer and teacher forcing" in caplog.text
     assert "translation: no fast path" not in caplog.text
     train(toy_config("model.decoder.cell=lstm", "train.max_updates=1"), run_dir=tmp_path / "lstm")
-    assert "translation: no fast path for this decoder, cell, attention and output" in caplog.text
+    assert "translation: no fast path for this decoder, cell, attention, normalizer and output" in caplog.text
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
