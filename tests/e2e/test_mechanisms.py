@@ -269,6 +269,13 @@ def test_the_guide_says_what_was_measured():
     assert "score(h_t, h_s) = h_t . h_s" in text
 
 
+def test_figures_stay_beside_their_row_where_another_has_none():
+    _, names, reason = CHOICES[1]
+    last = {names[-1].replace("/", "__"): lambda row: record(row, entry(1, 90.0))}
+    gap = "<br>" * (len(names) - 1)
+    assert f" | {gap}90.0 (1 seed) | {gap} | {gap}40.0 % | {reason} |" in render_guide(page(**last))
+
+
 def test_pictures_are_small_and_belong_to_a_row():
     for path in PICTURES.glob("*"):
         assert path.stem in {row.stem for row in all_rows()}
