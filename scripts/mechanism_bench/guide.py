@@ -143,7 +143,7 @@ def on_multi30k(row: Row, found: Mapping[str, Summary]) -> str:
 
 
 def summary_of(row: Row, found: Mapping[str, Summary]) -> Summary | None:
-    """What was measured of a row, or of the baseline that it is a part of."""
+    """The measurements of a row, or of the baseline if the row is a part of it."""
     return found.get((BASELINE_ROW if row in parts_of_baseline() else row).name)
 
 
