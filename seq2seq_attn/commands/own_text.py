@@ -129,8 +129,8 @@ def _tokenizer_for(config: Config, train: Text, *languages: str) -> dict[str, ob
         targets = [target for _, target in islice(train.pairs(), NUM_LINES_TO_TRY)]
         if (share := breaks_words(languages[-1], targets)) <= MAX_BROKEN:
             return {}
-        reason = "words would get spaces inside in %.0f %% of the target lines"
-        log.info(f"tokenizer: sentencepiece, because {reason}", 100 * share)
+        text = "tokenizer: sentencepiece, because words would get spaces inside in %.0f %% of the target lines"
+        log.info(text, 100 * share)
     return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
 
 

@@ -131,8 +131,8 @@ class TrainReporter:
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
-            text = "the length limit cut %d hypotheses of that validation; train longer, or raise %s"
-            log.warning(text, state.best_num_cut, "search.max_length_ratio")
+            text = "the length limit cut %d hypotheses of that validation; train longer, or translate with a larger %s"
+            log.warning(text, state.best_num_cut, "--max-length-ratio")
         for name in late_objectives:
             log.warning(
                 "the best model is from before train.objectives.%s.start: the objective had no part in it", name
