@@ -80,11 +80,9 @@ class Marginal(ScoredOutput):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`."""
         weights_NK, logits_NKV = self._by_position(step, memory)
-        log_norms_NK = logits_NKV.logsumexp(dim=2)
-        chosen_NK1 = targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)
-        log_probs_NK = logits_NKV.gather(2, chosen_NK1).squeeze(2) - log_norms_NK
-        means_NK = logits_NKV.mean(dim=2) - log_norms_NK
-        return (_log(weights_NK) + log_probs_NK).logsumexp(dim=1), (weights_NK * means_NK).sum(dim=1)
+        log_probs_NKV = logits_NKV.log_softmax(dim=2)
+        of_targets_NK = log_probs_NKV.gather(2, targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)).squeeze(2)
+        return (_log(weights_NK) + of_targets_NK).logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
         """The weights of the positions summed over, and the logits of each."""
