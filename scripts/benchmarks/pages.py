@@ -39,10 +39,9 @@ def render_block(records: dict[str, Record]) -> str:
     """README's block: the figures that a user asks for first."""
     lines = []
     if record := records.get("time-to-bleu"):
-        reached = [f"{target} BLEU after {_minutes(minutes)}" for target, minutes in record["minutes_to_bleu"].items()]
         lines.append(
-            f"- `{record['config']}` on {record['threads']} threads of {_hardware(record)}: {', '.join(reached)} of "
-            f"training (validation, cased, greedy), at most {record['peak_mib'] / 1024:.1f} GiB"
+            f"- training `{record['config']}` on {record['threads']} threads of {_hardware(record)}: validation BLEU "
+            f"(cased, greedy) after each epoch {_course(record)}; peak memory {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
         by_name = {row["name"]: row for row in record["rows"]}
@@ -61,7 +60,8 @@ def render_block(records: dict[str, Record]) -> str:
             for precision in ("bf16", "fp32"):
                 if row := by_precision.get(precision):
                     ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in row["ratios"].items())
-                    lines.append(f"- {what}, ours in {precision}, one core: {ratios}, which compute in fp32")
+                    task = what.replace("14 steps forced", "exactly 14 words per sentence")
+                    lines.append(f"- {task}, ours in {precision}, one core: {ratios}, which compute in fp32")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
     return "\n".join(lines)
@@ -81,9 +81,11 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
         yield f"- {target} BLEU on the validation set: {_minutes(minutes)}"
     speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
     yield f"- {speed} on {record['threads']} threads, {peak}"
-    yield f"- `{record['signature']}`, greedy; after each epoch: " + ", ".join(
-        f"{one['bleu']:.1f} ({one['minutes']:.1f} min)" for one in record["validations"]
-    )
+    yield f"- `{record['signature']}`, greedy; after each epoch: {_course(record)}"
+
+
+def _course(record: Record) -> str:
+    return ", ".join(f"{one['bleu']:.1f} ({one['minutes']:.1f} min)" for one in record["validations"])
 
 
 def _fast(record: Record) -> Iterator[str]:

@@ -22,18 +22,23 @@ INTRODUCTION = f"""\
 Written by `scripts/mechanisms` from `docs/records/mechanisms`. Each row is `seq2seq train -c {CAPTIONS} -c ROW`: the
 embedded corpus of German-English captions, ten epochs, one overlay. `encoder/convolutional` also takes attention
 `key_value`, `objective/reinforce` also `hard`, and `cell/` changes encoder and decoder. Rows with options have a
-suffix; the last table has every command. [Mechanisms](mechanisms.md) explains the rows and shows the attention of most.
+suffix; [How the rows were trained](#how-the-rows-were-trained) has every command. [Mechanisms](mechanisms.md) explains
+the rows and shows the attention of most.
 
 - All rows use `{CAPTIONS}`'s learning rate, dropout and number of updates; none was tuned for its row.
 - Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
   with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`; `attention/multi_head`
-  has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width.
+  has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width. On Multi30k all scoring
+  layers have 192 units but that of `attention/additive-160`, which is narrower there.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
-  `attention/additive`, in the precision that `auto` chose on that machine (bf16 where it is fast); both make the same
-  updates in turns. The baseline has hand-written training code (`seq2seq_attn/model/fast`); most mechanisms have none.
+  `attention/additive`; both make the same updates in turns. It was measured in bf16, though most rows were trained in
+  fp32. The baseline has hand-written training code (`seq2seq_attn/model/fast`), which gains more in bf16
+  ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); most mechanisms have none, so in fp32 they
+  are not as far behind.
 - BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
-- AER is the alignment error rate against gold links, in forced decoding of the reference. Each target word is linked to
+- AER is the alignment error rate against gold links, in forced decoding: the model reads the reference, as in training,
+  instead of writing a translation of its own. Each target word is linked to
   the source word of its largest weight; target words without a gold link count as errors. A decoder may look at a word
   one step before or after it writes the translation: the column "AER, best shift" has the lowest of three rates, with
   the weights of the same step (0), the step before (-1) and the step after (+1).
@@ -43,8 +48,8 @@ suffix; the last table has every command. [Mechanisms](mechanisms.md) explains t
   construction. Dropped and repeated are the shares of source words whose weights, summed over a translation, are
   below 0.2 and above 2. The weights of `attention/multi_head` are the mean over its heads.
 - Multi30k is BLEU on its validation set, natural text, with greedy search, trained with `-c {MULTI30K}` in place of
-  `{CAPTIONS}`: three epochs, so it also shows how fast a mechanism learns. Most rows have one seed; the spread of
-  `attention/additive` tells which differences may be chance.
+  `{CAPTIONS}`: three epochs, so it also shows how fast a mechanism learns. A row without ± has one seed: a
+  difference of one BLEU may be chance.
 - An empty cell was not measured, or the row has no attention over source positions."""
 
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from textwrap import dedent
 
 from scripts.harness.records import RECORDS, ROOT
 
@@ -103,7 +106,8 @@ CHOICES = (
     (
         "names that are in no vocabulary",
         ("output/copynet", "output/copy"),
-        "they copy source tokens ([how many](results.md#names-that-training-never-showed)), as `--unk copy` does",
+        "they copy source tokens ([how many names `copy` gets right](results.md#names-that-training-never-showed)); "
+        "`--unk copy` does so with any output",
     ),
     (
         "rare words, from little text",
@@ -120,7 +124,8 @@ CHOICES = (
 
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
-    "attention/additive-160": "How much does a wider scoring layer change?",
+    "attention/additive-160": "How much does the width of the scoring layer change? It is wider on captions, "
+    "narrower on Multi30k.",
     "attention/dot": "Is a score without any parameters enough?",
     "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
     "attention/bilinear-scaled": "Does dividing the scores by sqrt(H), H the query size, help?",
@@ -135,7 +140,8 @@ QUESTIONS = {
     "attention/local": "Is a window of the source enough, if the model chooses where it lies?",
     "attention/local-scaled": "Does dividing the scores help within a window?",
     "attention/local-monotonic": "Is a window that advances by one word per step enough?",
-    "attention/hierarchical": "With several sources: which one, then which word? With one source it is `additive-160`.",
+    "attention/hierarchical": "With several sources: which one, then which word? With one source it computes what "
+    "`additive-160` does.",
     "attention/hard": "Must the context be an average, or can it be a single state?",
     "attention/monotonic": "Can the model translate while it reads, without ever going back?",
     "attention/self_history": "Should the decoder also look back at its own past states?",
@@ -182,7 +188,7 @@ REASONS = {
     "attention/fixed": "no attention: one vector has to hold the sentence, and long ones do not fit",
     "attention/initial": "no attention: the source is seen once, and forgotten on the way",
     "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
-    "attention/slots": "four vectors hold less than one per word",
+    "attention/slots": "four vectors for a sentence hold less than one vector for each word",
     "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
     "attention/local-monotonic": "its scores are those of `bilinear`, which does no better without a window",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
@@ -193,11 +199,11 @@ REASONS = {
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
-    "objective/agreement": "the bonus makes the weights sharp (see the entropy); why that costs BLEU is not known",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
-    "encoder/bilstm": "not known; `cell/lstm` loses too",
-    "cell/lstm": "not known; a forget gate that starts open (bias 1) does not help, layer normalization does",
+    "encoder/bilstm": "the cause is not known; `cell/lstm` loses too",
+    "cell/lstm": "the cause is not known; a forget gate that starts open (bias 1) does not help, layer normalization "
+    "does",
     "encoder/convolutional": "its keys see two words on either side and its values one, and it takes attention "
     "`key_value`, which loses too; deeper stacks saturate",
     "encoder/self_attention": "it has the learning rate and the number of updates of a recurrent encoder",
@@ -247,19 +253,13 @@ def question(row: Row) -> str:
     return QUESTIONS.get(row.name) or re.split(r"(?<=[.?])\s|\s\(", introduction(row), maxsplit=1)[0].rstrip(":.") + "."
 
 
-def definitions(row: Row) -> str:
-    """The paragraph of the docstring that follows the formula, as a single line; empty if there is none."""
-    paragraphs = docstring(row).split("\n\n")
-    blocks = [index for index, text in enumerate(paragraphs) if text.startswith("    ")]
-    after = next((text for text in paragraphs[blocks[0] :] if not text.startswith("    ")), "") if blocks else ""
-    return " ".join(after.split())
-
-
-def formula(row: Row) -> str | None:
-    """The first indented block of the docstring, with the indented paragraphs that follow it."""
-    lines = docstring(row).splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith("    ")), None)
-    if start is None:
-        return None
-    end = next((i for i in range(start, len(lines)) if lines[i] and not lines[i].startswith("    ")), len(lines))
-    return "\n".join(line.removeprefix("    ") for line in lines[start:end]).strip("\n")
+def explanation(row: Row) -> Iterator[str]:
+    """The docstring after its first paragraph, as Markdown: its formulas as code, without shapes and measurements."""
+    paragraphs = docstring(row).split("\n\n")[1:]
+    for is_formula, found in groupby(paragraphs, key=lambda text: text.startswith("    ")):
+        if is_formula:
+            yield "```text\n" + dedent("\n\n".join(found)) + "\n```"
+            continue
+        for text in found:
+            if not text.startswith(("Shapes", "In our measurements")):
+                yield " ".join(text.split()).replace("*", r"\*")

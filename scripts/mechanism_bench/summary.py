@@ -75,7 +75,7 @@ def loss_and_reason(row: Row, found: Mapping[str, Summary]) -> tuple[float, str]
     """By how much BLEU a row is below the baseline, and why, where that is more than `MAX_LOSS`."""
     base, own = (found[name].bleu if name in found else [] for name in (BASELINE_ROW.name, row.name))
     loss = fmean(base) - fmean(own) if base and own else 0.0
-    return (loss, REASONS.get(row.name, "not known")) if loss > MAX_LOSS else None
+    return (loss, REASONS.get(row.name, "the cause is not known")) if loss > MAX_LOSS else None
 
 
 def spread(values: Sequence[float]) -> str:

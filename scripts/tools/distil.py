@@ -204,13 +204,13 @@ def distil(options: argparse.Namespace) -> Record:
 def render(record: Record) -> list[str]:
     """The section of docs/quality.md: teachers, their ensemble, students."""
     pairs, translation = record["pairs"], record["translation"]
+    nearest = "nearest" if translation["keep"] == 1 else f"{translation['keep']} nearest"
     lines = [
         f"## Distillation: `{record['student']}`",
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
-        f"{translation['beam_size']}. Of {translation['n_best']} hypotheses, the {translation['keep']} nearest to the "
-        f"reference by {_SHOWN[translation['by']]} was paired with its source: {pairs['distilled']:,} new pairs; "
-        "dropped: "
+        f"{translation['beam_size']}. It kept, of {translation['n_best']} hypotheses, the {nearest} to the reference "
+        f"by {_SHOWN[translation['by']]}: {pairs['distilled']:,} new pairs; dropped: "
         + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
         + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
         + provenance(record, "distil"),

@@ -34,8 +34,9 @@ def render(records: Mapping[str, Record]) -> list[str]:
         f"names (`{base['config']}` where none is named); do not compare rows of different languages. Track A trains "
         "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD "
         "is the standard deviation over seeds. The gain is over the mean of n runs of another row, with the p of the "
-        "paired bootstrap. Subword sampling keeps all subwords in the vocabulary, hence its parameters. Minutes are "
-        "wall time, the mean over seeds, on machines that did other work too.",
+        "paired bootstrap, and with the seeds of its own that were compared where these are not all. Subword sampling "
+        "keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over seeds, on "
+        "machines that did other work too.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))

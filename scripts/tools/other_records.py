@@ -18,8 +18,8 @@ def other_records() -> Iterator[str]:
         yield f"- one sentence from a cold start: {value['cold_start']['seconds']:.1f} s"
         for case in value["hostile_lines"]:
             yield (
-                f"- {case['lines_in']:,} hostile lines: {case['lines_out']:,} lines out, exit {case['exit_code']}, "
-                f"{case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
+                f"- {case['lines_in']:,} malformed or extreme lines: {case['lines_out']:,} lines out, exit "
+                f"{case['exit_code']}, {case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
             )
         if scoring := value.get("scoring"):
             yield (

@@ -26,6 +26,7 @@ from scripts.tools import distil, levers, levers_page, search_quality, typos_pag
 from scripts.tools.other_records import other_records
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 PLOTS = ROOT / "docs" / "plots"
 BEGIN = "<!-- results: written by scripts/results, from docs/records -->"
@@ -40,6 +41,10 @@ DIRECTION = ["de", "en"]
 """of the rows of README that do not name theirs"""
 TRAINED_ON = {"A": "29,000 pairs", "B": "29,000 pairs and captions of task 2"}
 """by track"""
+PAGE_INTRODUCTION = f"""\
+Written by `scripts/results` from the records in `docs/records`: first evaluations, then measurements of single
+features. Brackets are 95 % bootstrap intervals over sentences. *Thin*: fewer than
+{MIN_PAIRS} pairs, too few to trust the score. *Retention*: BLEU divided by that of the first run."""
 Records = dict[str, Record]
 
 
@@ -130,8 +135,9 @@ def render_readme(records: Records) -> str:
     lines = [
         *table([*header, "parameters"], rows, align="---"),
         "",
-        "Each row is a single run; to compare configurations, use the means over seeds below. Brackets are 95 %",
-        "bootstrap intervals over sentences. The tutorial",
+        "Each row is a single run. To compare configurations, use means over seeds: those of Multi30k are below,",
+        "those of captions in [docs/attention.md](docs/attention.md). Brackets are 95 % bootstrap intervals over",
+        "sentences. Models that write lower case have no cased BLEU here. The tutorial",
         "is [bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; its convention is",
         "BLEU on lower-cased spaCy tokens. Minutes are the wall time of training, validations included, on a machine",
         "that also did other work, without the teachers of `multi30k-distilled`; * stopped before its last epoch.",
@@ -175,7 +181,7 @@ def seeds_table() -> list[str]:
 
 def render_page(records: Records) -> str:
     """docs/results.md: all scores of all records."""
-    lines = ["# Results", "", "Written by `scripts/results` from the records in `docs/records`."]
+    lines = ["# Results", "", PAGE_INTRODUCTION]
     for name, value in records.items():
         lines += ["", f"## {name}", ""]
         for run in value["runs"]:

@@ -25,7 +25,7 @@ COLUMNS = (
 )
 GOALS = (("found", 90), ("corrected", 95), ("attended", 80))
 COLORS = {"vowel": "#d55e00", "consonant": "#0a3c7a"}
-TITLES = {"words": "words", "length": "letters of the word", "kind": "kind of typo", "letter": "mended letter"}
+TITLES = {"words": "words", "length": "letters of the word", "kind": "kind of typo", "letter": "corrected letter"}
 
 
 def draw_plots(folder: Path, record: Record, maps: Sequence[AttentionMap]) -> None:
@@ -38,7 +38,8 @@ def draw_plots(folder: Path, record: Record, maps: Sequence[AttentionMap]) -> No
 
 INTRODUCTION = """# Misspelled words: a finder and a corrector
 
-Characters in, characters out, through the same commands as translation:
+An example with characters instead of words, through the same commands as translation: one model finds the typo in a
+misspelled word, another corrects it, and the tables show where attention looks.
 
 ```bash
 scripts/typos --corpus --dir runs/typos     # the text: SPLIT.typo, SPLIT.word, SPLIT.position
@@ -55,10 +56,12 @@ The *finder* reads a misspelled word and names the letter where the typo is. Its
 weights of one decoder step are the answer. The *corrector* writes the right word, letter by letter. Both have an
 encoder of three LSTM layers; the corrector's decoder has three, too.
 
-The corpus is made from {words:,} words, {source}, with five kinds of typos.
-It has {train:,} training pairs, at most {per_kind} per word and kind. The test set `known` ({known:,} pairs) has
-other typos of words that training shows; `new` ({new:,} pairs) has words that it never shows. The corrector also learns
-from words with two typos ({train-twice:,} pairs in all): trained on single typos alone, it memorized them.
+The corpus is made from {words:,} words, {source}, with five kinds of typos:
+a letter replaced by its neighbor on the keyboard (*keyboard*), two letters exchanged (*swap*), one left out (*drop*),
+one written twice (*double*), a vowel replaced by another (*vowel*). It has {train:,} training pairs, at most
+{per_kind} per word and kind. The test set `known` ({known:,} pairs) has other typos of words that training shows;
+`new` ({new:,} pairs) has words that it never shows. The corrector also learns from words with two typos
+({train-twice:,} pairs in all): trained on single typos alone, it memorized them.
 
 A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
 one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
@@ -80,7 +83,7 @@ def page_lines(record: Record) -> Iterator[str]:
             header = [TITLES[name], "n", *(title for _, title in COLUMNS), "chance"]
             cells = [[label, f"{row['n']:,}", *_cells(row)] for label, row in rows.items()]
             yield from ("", *table(header, cells))
-    yield from ("", "Percentages. By kind of typo and by mended letter: words of five letters and more.", "")
+    yield from ("", "Percentages. By kind of typo and by corrected letter: words of five letters and more.", "")
     yield from _letters(record["letters"])
     yield from _training(record)
 

@@ -21,9 +21,8 @@ from scripts.mechanism_bench.plan import (
     WITH_OPTIONS,
     Row,
     all_rows,
-    definitions,
     every_mechanism,
-    formula,
+    explanation,
     introduction,
     parts_of_baseline,
     question,
@@ -96,19 +95,31 @@ def test_a_row_has_a_file_that_introduces_it(row):
     assert "  " not in introduction(row)
 
 
-def test_a_formula_is_the_indented_part_of_the_docstring():
-    assert formula(BASELINE_ROW) == "e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)"
-    two_paragraphs = formula(Row("attention/coverage"))
-    assert two_paragraphs.startswith("e_ij")
-    assert "\n\nneural (3.1.2)" in two_paragraphs
-    assert formula(Row("attention/uniform")) is None
-    assert formula(Row("normalizer/softmax")).startswith("alpha_ij = exp(e_ij)")
+def test_the_explanation_is_the_docstring_after_its_first_paragraph():
+    formula, defined = explanation(BASELINE_ROW)
+    assert formula == "```text\ne_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)\n```"
+    assert defined.startswith("s_{i-1} is the query, h_j the encoder's value")
 
 
-def test_definitions_are_the_paragraph_after_the_formula():
-    assert definitions(BASELINE_ROW).startswith("s_{i-1} is the query, h_j the encoder's value")
-    assert definitions(Row("attention/coverage")).startswith("C is 0 at first")
-    assert definitions(Row("attention/uniform")) == ""
+def test_formulas_that_follow_each_other_are_one_block():
+    formula, defined = explanation(Row("attention/coverage"))
+    assert "\n\nneural (3.1.2)" in formula
+    assert defined.startswith("C is 0 at first")
+
+
+def test_the_explanation_says_what_differs_from_the_paper():
+    assert any("The paper also divides L_2 by its norm" in text for text in explanation(Row("attention/convolutional")))
+
+
+def test_formulas_between_paragraphs_stay_in_place():
+    texts = list(explanation(Row("attention/hard")))
+    drawn = next(index for index, text in enumerate(texts) if text.startswith("argmax_j (e_ij"))
+    assert texts[drawn - 1].startswith("```text\ny_i = ")
+
+
+@pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
+def test_the_explanation_leaves_out_shapes_and_measurements(row):
+    assert not any(text.startswith(("Shapes", "In our measurements")) for text in explanation(row))
 
 
 def test_what_cannot_translate_is_explained_but_not_trained():
@@ -240,7 +251,7 @@ def test_a_row_far_below_the_baseline_has_a_reason():
         )
     )
     assert f"- `attention/monotonic`, 10.0 below: {REASONS['attention/monotonic']}.\n" in text
-    assert "- `attention/multi_head`, 5.0 below: not known.\n" in text
+    assert "- `attention/multi_head`, 5.0 below: the cause is not known.\n" in text
     assert "`attention/hard`, " not in text
 
 

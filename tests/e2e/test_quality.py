@@ -223,7 +223,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     assert record["runs"][0]["validation"].keys() == record["ensemble"].keys()
     assert "test" not in record["runs"][0]
     page = "\n".join(distil.render(record))
-    assert f"nearest to the reference by chrF was paired with its source: {num_pairs} new pairs" in page
+    assert f"the nearest to the reference by chrF: {num_pairs} new pairs" in page
     assert "| ensemble of the teachers |" in page
     assert f"Students against teachers: {record['against']['gain']:+.2f} (p " in page
     assert "Test sets" not in page

@@ -12,7 +12,8 @@ The second model has the same settings and its own weights; `train/reverse.py` s
 trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
 trained as they would be alone. An update takes twice the time.
 
-In our measurements (docs/attention.md) the bonus makes the weights sharp, and BLEU falls.
+From the first update on, the bonus makes the weights sharp before they align, and BLEU falls. So the overlay starts it
+halfway through training; the authors' program, too, can start from two trained models.
 """
 
 from __future__ import annotations
