@@ -129,6 +129,12 @@ def _build_output(
             f"model.output.name={name!r}: reads attention weights over source positions, and "
             f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
         )
+    if output.needs_soft_weights and attention.is_one_hot:
+        raise UsageError(
+            f"model.output.name={name!r}: sums over source positions, and model.attention.name="
+            f"{config.attention.name!r} gives all weight to one that it draws; choose another attention, such as "
+            "additive"
+        )
     if not attention.is_learned and not any(True for _ in output.parameters()):
         raise UsageError(
             f"model.output.name={name!r}: has no parameters, and model.attention.name={config.attention.name!r} always "

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide
 
 
 class Bridge(nn.Module):
@@ -27,8 +28,7 @@ class Bridge(nn.Module):
 
     def forward(self, encoded: Encoded) -> Tensor:
         """`hidden_BH`, in float32 or wider: the recurrence keeps its dtype."""
-        hidden_BH = torch.tanh(self.projection(encoded.final_BM))
-        return hidden_BH.to(torch.promote_types(hidden_BH.dtype, torch.float32))
+        return wide(torch.tanh(self.projection(encoded.final_BM)))
 
 
 class Readout(nn.Module):

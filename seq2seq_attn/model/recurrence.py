@@ -12,6 +12,7 @@ from torch import Tensor
 
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.wide import wide_dtype
 
 
 def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -26,8 +27,8 @@ def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
-    wide = torch.promote_types(gates_SBP.dtype, torch.float32)
-    state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=wide))
+    dtype = wide_dtype(gates_SBP.dtype)
+    state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype))
     hiddens = []
     for gates_BP in gates_SBP:
         state = cell.step(gates_BP, state)

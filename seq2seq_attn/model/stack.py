@@ -4,7 +4,8 @@
 
 Every layer reads the output of the layer below, and the top layer's output is the hidden state that others see. With
 residual connections, each layer but the first adds its input to its output: o^l_t = h^l_t + o^{l-1}_t (Wu et al. 2016,
-section 3.1, eq. 6). Every layer starts from the same hidden state.
+section 3.1, eq. 6). In training, dropout acts on o^{l-1}_t, in the sum too. Every layer starts from the same hidden
+state.
 
 Shapes: B rows, H hidden size, P pre-activations of the first layer.
 """

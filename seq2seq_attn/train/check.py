@@ -37,6 +37,11 @@ def check_config(config: Config) -> None:
     """
     model = _check_model(config.model, config.data.sources)
     _check_objectives(config, model)
+    if config.search.coverage_penalty and not model.shows_weights:
+        raise UsageError(
+            f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
+            f"model.attention.name={config.model.attention.name} does not have; set search.coverage_penalty=0"
+        )
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     if config.train.cuda_graphs and (config.train.objectives or config.train.precision == "fp16"):
@@ -71,6 +76,7 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model, without memory or random numbers."""
     _check_cell(config)
     _check_normalizer(config)
+    _check_residual(config)
     vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
@@ -103,11 +109,20 @@ def _check_normalizer(config: ModelConfig) -> None:
         )
 
 
+def _check_residual(config: ModelConfig) -> None:
+    for name, settings in (("encoder", config.encoder), ("decoder", config.decoder)):
+        if settings.options.get("residual") and settings.num_layers == 1:
+            raise UsageError(
+                f"model.{name}.options.residual=true: no effect with a single layer; set model.{name}.num_layers=2, or "
+                "leave it out"
+            )
+
+
 def _check_objectives(config: Config, model: Seq2Seq) -> None:
     objectives, draws = build_objectives(config.train.objectives), model.decoder.attention.draws_positions
     if draws and not any(objective.needs_draws for objective in objectives.values()):
         raise UsageError(
-            "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce alone; add "
+            "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce; add "
             "-c objective/reinforce, or set estimator=straight_through"
         )
     for name, objective in objectives.items():

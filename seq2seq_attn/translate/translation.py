@@ -39,8 +39,8 @@ class Translation:
     """target tokens without EOS; with `unk="copy"`, UNKs are already replaced"""
     score: float
     """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in target tokens including
-    EOS, plus the coverage penalty; with `method="mbr"`, the expected chrF; for a line translated in segments, the sum
-    over segments"""
+    EOS; in a beam search, plus the coverage penalty; with `method="mbr"`, the expected chrF; for a line translated in
+    segments, the sum over segments"""
     log_prob: float
     """natural logarithm of the translation's probability, EOS included"""
     source_tokens: list[str]

@@ -233,7 +233,8 @@ class Translator:
         return collate_tokens(lines, self.source_tokenizer, self.source_vocab, surfaces).to(self.device)
 
     def _step_model(self) -> StepModel[Any]:
-        """The model with its weights prepared for search, again whenever they may have changed."""
+        """The model with its weights prepared for search, again after they have changed; a change through
+        `Parameter.data` goes unnoticed, as it does in autograd."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
         # tensors made in inference mode have no version, and cannot be changed in place

@@ -128,6 +128,13 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale, training):
         assert torch.isfinite(attended.weights_BS).all()
 
 
+def test_the_weights_of_bf16_values_are_float32(name, training):
+    attention, values, query, mask = case(name, torch.float32, training=training)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        attended = attend(attention, values.bfloat16(), query, mask)
+    assert attended.weights_BS.dtype == torch.float32
+
+
 def test_nothing_is_kept_between_calls(name):
     attention, values, query, mask = case(name)
     before = copy.deepcopy(attention.state_dict())

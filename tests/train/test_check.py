@@ -15,7 +15,7 @@ from seq2seq_attn.train.check import check_config
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
 BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
 WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "none", "slots")]
-WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "none")]
+WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "none", "uniform")]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
@@ -180,6 +180,22 @@ WRONG = [
     (
         ["train.objectives={entropy: {}}", "model.attention.name=fixed"],
         "train.objectives.entropy needs attention over source positions, which model.attention.name=fixed does not",
+    ),
+    (
+        ["search.coverage_penalty=0.2", "model.attention.name=fixed"],
+        "search.coverage_penalty=0.2: needs attention over source positions, which model.attention.name=fixed does not",
+    ),
+    (
+        ["model.output.name=marginal", "model.attention.name=hard"],
+        "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all weight to",
+    ),
+    (
+        ["model.attention.name=structural", "model.attention.options={radius: 9, markov: false, fertility: false}"],
+        "model.attention.options.radius=9: no effect without markov and fertility; leave it out",
+    ),
+    *(
+        ([f"model.{part}.options={{residual: true}}"], f"model.{part}.options.residual=true: no effect with a single")
+        for part in ("encoder", "decoder")
     ),
     (["data.corpus=multi30k", "data.links=gold"], "data.links=gold: data.corpus=multi30k has no gold links"),
     (["data.source_language=fr"], "the embedded corpus is German to English"),

@@ -27,6 +27,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
 MIN_SHARE = 1e-3
@@ -84,7 +85,7 @@ class Coverage(Attention):
         if self.fertility_projection is not None and self.max_fertility is not None:
             share_BS = torch.sigmoid(self.fertility_projection(values_BSM).squeeze(2))
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
-        dtype = torch.promote_types(values_BSM.dtype, torch.float32)
+        dtype = wide_dtype(values_BSM.dtype)
         coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size, dtype=dtype)
         memory = Memory(values_BSM, encoded.mask_BS, self.key_projection(values_BSM), fertility_BS)
         return memory, State(coverage_BSD)

@@ -15,6 +15,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide
 
 
 class Fixed(Attention):
@@ -33,7 +34,7 @@ class Fixed(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
-        return SameContext(context_BM, context_BM.new_ones(len(context_BM), 1)), Stateless()
+        return SameContext(context_BM, wide(context_BM.new_ones(len(context_BM), 1))), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The summary, whatever the query."""

@@ -38,6 +38,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide, wide_dtype
 
 Estimator = Literal["straight_through", "reinforce"]
 
@@ -60,6 +61,7 @@ class Hard(Attention):
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.temperature = temperature
+        self.is_one_hot = temperature is not None
         self.draws_positions = temperature is None
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
@@ -90,7 +92,7 @@ class Hard(Attention):
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed draw."""
         assert self.temperature is not None
-        wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+        wide_BS = wide(scores_BS)
         uniform_BS = torch.rand_like(wide_BS).clamp(min=torch.finfo(wide_BS.dtype).tiny)
         noisy_BS = wide_BS - torch.log(-torch.log(uniform_BS))
         relaxed_BS = self.normalizer(noisy_BS / self.temperature, mask_BS)
@@ -100,7 +102,7 @@ class Hard(Attention):
 def _best(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """1 at the position of the largest score, 0 elsewhere."""
     best_B1 = scores_BS.masked_fill(~mask_BS, -torch.inf).argmax(dim=1, keepdim=True)
-    zeros_BS = torch.zeros_like(scores_BS, dtype=torch.promote_types(scores_BS.dtype, torch.float32))
+    zeros_BS = torch.zeros_like(scores_BS, dtype=wide_dtype(scores_BS.dtype))
     return zeros_BS.scatter(1, best_B1, 1.0)
 
 

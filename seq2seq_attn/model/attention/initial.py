@@ -10,6 +10,7 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide
 
 
 class InitialOnly(Attention):
@@ -20,7 +21,7 @@ class InitialOnly(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
         context_BM = encoded.final_BM[:, :0]
-        return SameContext(context_BM, encoded.final_BM.new_ones(len(context_BM), 1)), Stateless()
+        return SameContext(context_BM, wide(context_BM.new_ones(len(context_BM), 1))), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The empty context, whatever the query."""

@@ -30,6 +30,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide
 
 
 class State(NamedTuple):
@@ -78,7 +79,7 @@ class Local(Attention):
         if self.position_projection is not None and self.position_weight_H is not None:
             hidden_BH = torch.tanh(self.position_projection(query_BH))
             share_B = torch.sigmoid((hidden_BH * self.position_weight_H).sum(dim=1))
-            center_B = last_B * share_B.to(torch.promote_types(share_B.dtype, torch.float32))
+            center_B = last_B * wide(share_B)
         distance_BS = torch.arange(scores_BS.shape[1], device=last_B.device) - center_B.unsqueeze(1)
         if self.position_projection is not None:
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)

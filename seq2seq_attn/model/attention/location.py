@@ -21,6 +21,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 
 class State(NamedTuple):
@@ -58,8 +59,7 @@ class Location(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
         values_BSM = encoded.values_BSM
-        wide = torch.promote_types(values_BSM.dtype, torch.float32)
-        weights_BS = torch.zeros(encoded.mask_BS.shape, dtype=wide, device=values_BSM.device)
+        weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(values_BSM.dtype))
         return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), State(weights_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:

@@ -31,6 +31,7 @@ from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 
 class State(NamedTuple):
@@ -61,7 +62,7 @@ class Monotonic(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once; reading begins at the first position."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
-        weights_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
+        weights_BS = torch.zeros_like(mask_BS, dtype=wide_dtype(values_BSM.dtype))
         weights_BS[:, 0] = 1.0
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(weights_BS)
 

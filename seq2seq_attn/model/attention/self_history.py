@@ -25,6 +25,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 
 class State(NamedTuple):
@@ -54,8 +55,8 @@ class SelfHistory(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once; the history begins with zeros."""
         values_BSM = encoded.values_BSM
-        wide = torch.promote_types(values_BSM.dtype, torch.float32)
-        history_B1H = values_BSM.new_zeros(len(values_BSM), 1, self.query_projection.in_features, dtype=wide)
+        dtype = wide_dtype(values_BSM.dtype)
+        history_B1H = values_BSM.new_zeros(len(values_BSM), 1, self.query_projection.in_features, dtype=dtype)
         keys = Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM))
         return keys, State(history_B1H, self.history_key_projection(history_B1H))
 

@@ -28,6 +28,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 
 class State(NamedTuple):
@@ -71,7 +72,7 @@ class Structural(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
-        none_BS = torch.zeros_like(mask_BS, dtype=torch.promote_types(values_BSM.dtype, torch.float32))
+        none_BS = torch.zeros_like(mask_BS, dtype=wide_dtype(values_BSM.dtype))
         keys = Keys(values_BSM, mask_BS, self.key_projection(values_BSM))
         return keys, State(none_BS.new_zeros(len(none_BS), dtype=torch.int64), none_BS, none_BS)
 
@@ -111,9 +112,15 @@ def build(
     position: bool = True,
     markov: bool = True,
     fertility: bool = True,
-    radius: Size = 1,
+    radius: Size | None = None,
 ) -> Structural:
-    """`attention_size` defaults to the query size. Raises UsageError where all three biases are switched off."""
+    """`attention_size` defaults to the query size, `radius`, which Markov and fertility features have, to 1. Raises
+    UsageError where all three biases are switched off, or a radius is given that none of them reads."""
+    if radius is not None and not (markov or fertility):
+        raise UsageError(
+            f"model.attention.options.radius={radius}: no effect without markov and fertility; leave it out, or set "
+            "one of them to true"
+        )
     if not (position or markov or fertility):
         raise UsageError(
             "model.attention.options: position, markov and fertility are all false; set one of them to true, or take "
@@ -123,7 +130,7 @@ def build(
         query_size,
         memory_size,
         attention_size or query_size,
-        radius,
+        radius or 1,
         has_position=position,
         has_markov=markov,
         has_fertility=fertility,

@@ -10,30 +10,28 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, SameContext, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.wide import wide_dtype
 
 
 class Uniform(Attention):
-    """Equal scores for all positions."""
+    """Equal weights for all positions."""
 
     is_learned = False
 
-    def __init__(self, memory_size: int, normalizer: Normalizer) -> None:
-        super().__init__(memory_size)
-        self.normalizer = normalizer
-
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The mean of the values, once."""
-        values_BSM = encoded.values_BSM
-        scores_BS = torch.zeros(encoded.mask_BS.shape, dtype=encoded.final_BM.dtype, device=values_BSM.device)
-        return SameContext(*attend(scores_BS, values_BSM, encoded.mask_BS, self.normalizer)), Stateless()
+        is_real_BS = encoded.mask_BS.to(wide_dtype(encoded.values_BSM.dtype))
+        weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
+        context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
+        return SameContext(context_BM, weights_BS), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The mean, whatever the query."""
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, memory_size: int, normalizer: Normalizer) -> Uniform:
+def build(*, memory_size: int) -> Uniform:
     """No options."""
-    return Uniform(memory_size, normalizer)
+    return Uniform(memory_size)

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from seq2seq_attn.model.wide import wide
+
 
 class Cell(nn.Module, ABC):
     """One step of a recurrence. The state is any batch-first named tuple."""
@@ -99,8 +101,8 @@ class NormalizedCell(GatedCell):
 
     def _normalize(self, projected: Tensor, gain_P: Tensor, bias_P: Tensor) -> Tensor:
         """[..., P], in float32 or wider."""
-        wide = projected.to(torch.promote_types(projected.dtype, torch.float32))
-        parts = [functional.layer_norm(part, part.shape[-1:]) for part in torch.split(wide, self.group_sizes, dim=-1)]
+        groups = torch.split(wide(projected), self.group_sizes, dim=-1)
+        parts = [functional.layer_norm(group, group.shape[-1:]) for group in groups]
         return torch.cat(parts, dim=-1) * gain_P + bias_P
 
 

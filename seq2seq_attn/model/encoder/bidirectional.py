@@ -32,7 +32,8 @@ class Bidirectional(Encoder):
     Args:
         hidden_size: H.
         dropout: rate of both dropouts.
-        is_residual: each layer but the first adds its input to its output; the summary is of the top cells alone.
+        is_residual: each layer but the first adds its input, after dropout, to its output; the summary is of the top
+            cells alone.
         is_forward_above: each layer but the first is one cell of size M that reads left to right.
     """
 

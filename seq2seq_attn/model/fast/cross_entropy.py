@@ -18,6 +18,7 @@ from seq2seq_attn.model.fast.gru import compute_dtype
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.speed import offer
+from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
@@ -133,7 +134,7 @@ def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor 
     """Loss sum and nll sum of some rows. With `grad_bias`, the logits are replaced by their gradient, whose sum is
     added to `grad_bias`."""
     num_ids = logits.shape[1]
-    wide_logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    wide_logits = wide(logits)
     targets_1 = targets.unsqueeze(1)
     is_real_1 = targets_1 != PAD
     largest_1 = wide_logits.amax(dim=1, keepdim=True)

@@ -14,13 +14,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from seq2seq_attn.model.wide import wide
+
 OUTSIDE = -2.0
 """more than 1 below the largest halved score, which is 0, so its weight is 0"""
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """`weights_BS`, exactly 0 on padding, in float32 or wider."""
-    wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+    wide_BS = wide(scores_BS)
     weights_BS: Tensor = _Entmax15.apply(wide_BS, mask_BS)  # type: ignore[no-untyped-call]
     return weights_BS
 

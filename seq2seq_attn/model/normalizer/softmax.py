@@ -10,8 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seq2seq_attn.model.wide import wide
+
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small weights)."""
-    wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+    wide_BS = wide(scores_BS)
     return torch.softmax(wide_BS.masked_fill(~mask_BS, -torch.inf), dim=-1)

@@ -11,13 +11,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seq2seq_attn.model.wide import wide
+
 OUTSIDE = -2.0
 """more than 1 below the largest score, which is 0, so its weight is 0"""
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """`weights_BS`, exactly 0 on padding, in float32 or wider."""
-    wide_BS = scores_BS.to(torch.promote_types(scores_BS.dtype, torch.float32))
+    wide_BS = wide(scores_BS)
     largest_B1 = wide_BS.masked_fill(~mask_BS, -torch.inf).amax(dim=-1, keepdim=True)
     z_BS = (wide_BS - largest_B1.detach()).masked_fill(~mask_BS, OUTSIDE).clamp(min=OUTSIDE)
     ordered_BS = z_BS.sort(dim=-1, descending=True).values

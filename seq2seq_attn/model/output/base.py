@@ -91,13 +91,15 @@ class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
     `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
-    `needs_weights` says whether it reads attention weights over source positions, `needs_embeddings` whether it reads
-    `Encoded.embedded_BSE`; a model that lacks them is refused before data is prepared. `needs_table` says whether
-    `set_table` is called before training starts, `needs_history` whether it reads `StepOutput.history`.
+    `needs_weights` says whether it reads attention weights over source positions, `needs_soft_weights` whether it
+    learns nothing from one-hot ones, `needs_embeddings` whether it reads `Encoded.embedded_BSE`; a model that lacks
+    them is refused before data is prepared. `needs_table` says whether `set_table` is called before training starts,
+    `needs_history` whether it reads `StepOutput.history`.
     """
 
     copies_source: bool = False
     needs_weights: bool = False
+    needs_soft_weights: bool = False
     needs_embeddings: bool = False
     needs_table: bool = False
     needs_history: bool = False
@@ -198,8 +200,3 @@ def surface_targets(outputs: Outputs, batch: Batch) -> Tensor:
     """int64 [N], the surface ids of the target tokens, for `Output.targets` of an output that copies."""
     surface_N = batch.tgt_surface_BT.t().flatten()[outputs.positions_N]
     return surface_N.masked_fill(outputs.targets_N == PAD, PAD)
-
-
-def wide(tensor: Tensor) -> Tensor:
-    """In float32 or wider."""
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

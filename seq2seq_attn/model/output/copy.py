@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import wide
+from seq2seq_attn.model.wide import wide
 
 
 class Copy(CopyingOutput):

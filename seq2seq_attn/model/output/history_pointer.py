@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from seq2seq_attn.model.copying import Copying
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import ScoredOutput, wide
+from seq2seq_attn.model.output.base import ScoredOutput
+from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import UNK
 
 

@@ -31,7 +31,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output.base import ScoredOutput, score_logits, wide
+from seq2seq_attn.model.output.base import ScoredOutput, score_logits
+from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
 from seq2seq_attn.text.vocab import EOS
 

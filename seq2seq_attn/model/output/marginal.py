@@ -33,8 +33,9 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
-from seq2seq_attn.model.output.base import ScoredOutput, wide
+from seq2seq_attn.model.output.base import ScoredOutput
 from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import PAD
 
 Readout = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -49,6 +50,7 @@ class Marginal(ScoredOutput):
     """
 
     needs_weights = True
+    needs_soft_weights = True
 
     def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
         super().__init__(feature_size, num_ids)

@@ -16,7 +16,8 @@ from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets, wide
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets
+from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import PAD
 
 LEAST_WEIGHT = 1e-20

@@ -13,7 +13,8 @@ from torch import Tensor
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Outputs, ScoredOutput, score_logits, wide
+from seq2seq_attn.model.output.base import BatchLoss, Outputs, ScoredOutput, score_logits
+from seq2seq_attn.model.wide import wide
 
 
 class Softmax(ScoredOutput):

@@ -16,9 +16,6 @@ from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
-SMALLEST = 1e-30
-"""weights are no smaller in the logarithm: at 0 its gradient is infinite"""
-
 
 class Entropy(Objective):
     """The entropy of each target token's weights."""
@@ -30,7 +27,8 @@ class Entropy(Objective):
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
         weights_BTS = target_weights(outputs, batch)
-        return -(weights_BTS * weights_BTS.clamp_min(SMALLEST).log()).sum()
+        positive_BTS = weights_BTS.where(weights_BTS > 0.0, 1.0)
+        return -(positive_BTS * positive_BTS.log()).sum()
 
 
 def build() -> Entropy:

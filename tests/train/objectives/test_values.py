@@ -77,6 +77,12 @@ def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Bat
     assert torch.isfinite(weights_TS.grad).all()
 
 
+def test_the_entropy_has_no_gradient_where_a_weight_is_0(pair: Batch) -> None:
+    weights_TS = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], requires_grad=True)
+    entropy.build().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair).backward()
+    assert torch.equal(weights_TS.grad, -weights_TS.detach())
+
+
 def test_agreement_by_hand(pair: Batch) -> None:
     # the trace bonus of 2 target and 3 source positions, EOS included
     reverse_ST = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
