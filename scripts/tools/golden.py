@@ -66,9 +66,9 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
             batch = reverse_batch(32, num_types=NUM_TYPES, max_length=6, seed=update).to(torch.device(device))
             optimizer.zero_grad()
             loss = batch_loss(model, batch, label_smoothing=0.1)
-            (loss.loss_sum / loss.num_tokens).backward()  # type: ignore[no-untyped-call]
+            (loss.loss_sum / batch.num_tokens).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            curve.append(loss.loss_sum.item() / loss.num_tokens)
+            curve.append(loss.loss_sum.item() / batch.num_tokens)
         return curve
     finally:
         torch.set_num_threads(threads)

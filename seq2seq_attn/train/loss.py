@@ -29,7 +29,6 @@ class Loss(NamedTuple):
     """0-d, over target tokens, label-smoothed, with its graph"""
     nll_sum: Tensor
     """0-d, over target tokens, not smoothed, detached"""
-    num_tokens: int
     terms: Sequence[Tensor]
     """0-d, of each objective, then the loss sum of the reverse model, if there is one; with their graphs"""
 
@@ -80,12 +79,7 @@ def batch_loss(
         for objective in objectives
     ]
     terms += of_reverse
-    return Loss(
-        loss.loss_sum / num_passes,
-        loss.nll_sum / num_passes,
-        loss.num_tokens // num_passes,
-        [term / num_passes for term in terms],
-    )
+    return Loss(loss.loss_sum / num_passes, loss.nll_sum / num_passes, [term / num_passes for term in terms])
 
 
 def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:

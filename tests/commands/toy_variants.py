@@ -137,7 +137,7 @@ class Tempered(Output):
     def loss(self, outputs, batch, *, label_smoothing):
         log_probs_NV = self.log_probs(*outputs.rows(slice(None)))
         loss = functional.nll_loss(log_probs_NV, outputs.targets_N, ignore_index=PAD, reduction="sum")
-        return BatchLoss(loss, loss.detach(), batch.num_tokens)
+        return BatchLoss(loss, loss.detach())
 
 
 def output(*, feature_size, num_ids):

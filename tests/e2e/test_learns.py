@@ -47,8 +47,7 @@ def train(num_updates, max_length, **settings):
     for update in range(num_updates):
         batch = reverse_batch(64, num_types=NUM_TYPES, max_length=max_length, seed=update)
         optimizer.zero_grad()
-        loss = batch_loss(model, batch)
-        (loss.loss_sum / loss.num_tokens).backward()
+        (batch_loss(model, batch).loss_sum / batch.num_tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     return model.eval()

@@ -84,7 +84,6 @@ class BatchLoss(NamedTuple):
     """0-d, label-smoothed, carries the graph"""
     nll_sum: Tensor
     """0-d, not smoothed, detached"""
-    num_tokens: int
 
 
 class Output(nn.Module, ABC):
@@ -168,7 +167,7 @@ class ScoredOutput(Output):
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """See `Output.loss`."""
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
-        return smoothed_loss(log_probs_N, means_N, outputs, batch, label_smoothing)
+        return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
     def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         targets_N = self.targets(outputs, batch)
@@ -179,14 +178,12 @@ class ScoredOutput(Output):
             yield self.score(*outputs.rows(chosen), targets_N[chosen])
 
 
-def smoothed_loss(
-    log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, batch: Batch, label_smoothing: float
-) -> BatchLoss:
+def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, label_smoothing: float) -> BatchLoss:
     """The loss of `ScoredOutput`, from log p of the target tokens and m."""
     is_real_N = outputs.targets_N != PAD
     smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
     loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
-    return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+    return BatchLoss(loss_sum, nll_sum)
 
 
 def score_logits(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor]:

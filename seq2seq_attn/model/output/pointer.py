@@ -54,7 +54,7 @@ class Pointer(Output):
         log_probs_N = (least_N + (weights_NS * (surface_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
         is_source_NS = surface_NS != PAD
         means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
-        return smoothed_loss(log_probs_N, means_N, outputs, batch, label_smoothing)
+        return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:

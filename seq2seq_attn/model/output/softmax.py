@@ -31,8 +31,7 @@ class Softmax(ScoredOutput):
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """See `Output.loss`."""
         if fast := speed.find("cross_entropy", self):
-            loss_sum, nll_sum = fast(outputs, label_smoothing)
-            return BatchLoss(loss_sum, nll_sum, batch.num_tokens)
+            return BatchLoss(*fast(outputs, label_smoothing))
         return super().loss(outputs, batch, label_smoothing=label_smoothing)
 
 

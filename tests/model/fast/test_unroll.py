@@ -220,7 +220,7 @@ def test_fifty_updates_give_the_same_loss_curve(make_model, batch, name):
             with speed.without(off):
                 loss, _ = loss_and_gradients(model, batch, 1.0, seed=update)
             optimizer.step()
-            curve.append(loss.loss_sum.item() / loss.num_tokens)
+            curve.append(loss.loss_sum.item() / batch.num_tokens)
         curves.append(curve)
     assert curves[0] == pytest.approx(curves[1], rel=1e-7)
     assert curves[0][-1] < curves[0][0]
