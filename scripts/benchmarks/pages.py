@@ -60,7 +60,7 @@ def render_block(records: dict[str, Record]) -> str:
             for precision in ("bf16", "fp32"):
                 if row := by_precision.get(precision):
                     ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in row["ratios"].items())
-                    task = what.replace("14 steps forced", "exactly 14 words per sentence")
+                    task = what.replace("14 steps forced", "exactly 14 tokens per sentence")
                     lines.append(f"- {task}, ours in {precision}, one core: {ratios}, which compute in fp32")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")

@@ -43,8 +43,8 @@ TRAINED_ON = {"A": "29,000 pairs", "B": "29,000 pairs and captions of task 2"}
 """by track"""
 PAGE_INTRODUCTION = f"""\
 Written by `scripts/results` from the records in `docs/records`: first evaluations, then measurements of single
-features. Brackets are 95 % bootstrap intervals over sentences. *Thin*: fewer than
-{MIN_PAIRS} pairs, too few to trust the score. *Retention*: BLEU divided by that of the first run."""
+features. Brackets are 95 % bootstrap intervals over sentences. *Thin*: fewer than {MIN_PAIRS} pairs, too few to trust
+the score. *Retention*: BLEU divided by that of the first run."""
 Records = dict[str, Record]
 
 

@@ -15,5 +15,4 @@ from seq2seq_attn.model.wide import wide
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small weights)."""
-    wide_BS = wide(scores_BS)
-    return torch.softmax(wide_BS.masked_fill(~mask_BS, -torch.inf), dim=-1)
+    return torch.softmax(wide(scores_BS).masked_fill(~mask_BS, -torch.inf), dim=-1)
