@@ -195,11 +195,12 @@ REASONS = {
     "attention/dot": "its scores are not scaled, and the weights become sharp: see the entropy, and `scaled_dot`",
     "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
     "`bilinear-scaled`",
-    "attention/local": "its scores are those of `bilinear`, which does no better without a window",
+    "attention/local": "its scores are those of `bilinear`, which loses too; one seed of three fails on long sentences, "
+    "as two of `local-scaled` do",
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
-    "objective/guided": "the links of IBM model 1 have errors; gold links lose BLEU too, though less",
+    "objective/guided": "the links of IBM model 1 have errors; but a run with gold links loses BLEU too, though less",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "encoder/bilstm": "the cause is not known; `cell/lstm` loses too",

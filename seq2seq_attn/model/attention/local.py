@@ -14,9 +14,9 @@ query h_t is the decoder's choice: its previous state in `bahdanau`, the current
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) local-p does no better than `bilinear`, which has the same scores. With scaled
-scores the result depends on the seed: one run of three comes close to `additive`; the other two fail on long sentences,
-because the predicted center is off and hides the right word.
+In our measurements (docs/attention.md) the result of local-p depends on the seed: two runs of three do as well as
+`bilinear`, which has the same scores, or, with scaled scores, one comes close to `additive`. The others fail on long
+sentences, because the predicted center is off and hides the right word.
 """
 
 from __future__ import annotations
