@@ -195,8 +195,8 @@ REASONS = {
     "attention/dot": "its scores are not scaled, and the weights become sharp: see the entropy, and `scaled_dot`",
     "attention/bilinear": "its scores are not scaled: the weights soon choose a single word, often a wrong one; see "
     "`bilinear-scaled`",
-    "attention/local": "its scores are those of `bilinear`, which loses too; one seed of three fails on long sentences, "
-    "as two of `local-scaled` do",
+    "attention/local": "its scores are those of `bilinear`, which loses too; one seed of three fails on long "
+    "sentences, as two of `local-scaled` do",
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
