@@ -93,9 +93,11 @@ def _headline(groups: dict[str, dict[str, Record]]) -> Iterator[str]:
     titles = dict(COLUMNS)
     for key, goal in GOALS:
         low, high = (100 * end for end in interval(row[key], row["n"]))
+        share = 100 * row[key] / row["n"]
+        missed = ", missed" if share < goal else ""
         yield (
-            f"- {titles[key]}: {100 * row[key] / row['n']:.1f} % [{low:.1f}, {high:.1f}] of {row['n']:,} words of five "
-            f"letters and more (goal: {goal} %)"
+            f"- {titles[key]}: {share:.1f} % [{low:.1f}, {high:.1f}] of {row['n']:,} words of five letters and more "
+            f"(goal: {goal} %{missed})"
         )
 
 
