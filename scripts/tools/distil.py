@@ -136,9 +136,9 @@ def check_options(options: argparse.Namespace) -> SearchOptions:
         UsageError: an option is out of range, or teachers and student do not read the same corpus.
         UserError: a teacher is not a run.
     """
-    for name in ("seeds", "students", "jobs", "keep"):
-        if (value := getattr(options, name)) < 1:
-            raise UsageError(f"--{name} {value}: expected at least 1")
+    for name, least in (("seeds", 1), ("students", 0), ("jobs", 1), ("keep", 1)):
+        if (value := getattr(options, name)) < least:
+            raise UsageError(f"--{name} {value}: expected at least {least}")
     if options.keep > options.n_best:
         raise UsageError(f"--keep {options.keep}: expected at most --n-best {options.n_best}")
     teacher = options.teachers[0].config() if options.teachers else load_config([options.config], options.set)
@@ -157,8 +157,8 @@ def record_path(options: argparse.Namespace) -> Path:
     return found
 
 
-def distil(options: argparse.Namespace) -> Record:
-    """All steps. Returns the record.
+def distil(options: argparse.Namespace) -> Record | None:
+    """All steps. Returns the record, or None without a student.
 
     Raises:
         UsageError: inconsistent options or settings.
@@ -178,6 +178,8 @@ def distil(options: argparse.Namespace) -> Record:
     pairs, dropped = select(sources, references, candidates, **chosen)
     prefix = options.dir / "distilled"
     write_pairs(prefix, (config.data.source_language, config.data.target_language), pairs)
+    if not options.students:
+        return None
     students = train_seeds(
         options.dir / "student",
         [options.student],
@@ -262,7 +264,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--student", default="multi30k-distilled", help="configuration of the student; default: %(default)s"
     )
-    parser.add_argument("--students", type=int, default=1, metavar="N", help="number of students; default: 1")
+    parser.add_argument(
+        "--students", type=int, default=1, metavar="N", help="number of students; 0: stop at the pairs; default: 1"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--dir", type=Path, default=Path("runs/distil"), help="runs and text; default: %(default)s")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs trained in parallel; default: 1")
@@ -289,7 +293,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run what is missing, and print the scores."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    print("\n".join(render(distil(build_parser().parse_args()))))
+    if record := distil(build_parser().parse_args()):
+        print("\n".join(render(record)))
 
 
 if __name__ == "__main__":

@@ -207,7 +207,11 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     own = ["--set", f"data.data_dir={runs[0].path.parent}", *(word for one in TINY for word in ("--set", one))]
     where = ["--dir", str(tmp_path / "distil"), "--record", str(tmp_path / "record.json"), "--device", "cpu"]
     teachers = ["--teachers", *(str(run.path) for run in runs), "--student", "quickstart"]
-    options = distil.build_parser().parse_args([*teachers, "--beam-size", "2", "--n-best", "2", *own, *where])
+    words = [*teachers, "--beam-size", "2", "--n-best", "2", *own, *where]
+    assert distil.distil(distil.build_parser().parse_args([*words, "--students", "0"])) is None
+    assert (tmp_path / "distil" / "distilled.en").exists()
+    assert not list((tmp_path / "distil").glob("student*"))
+    options = distil.build_parser().parse_args(words)
     record = distil.distil(options)
     before = stamps(options.dir)
     assert distil.distil(options)["runs"] == record["runs"]
@@ -238,7 +242,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     ("words", "message"),
     [
         (["--seeds", "0"], "--seeds 0: expected at least 1"),
-        (["--students", "0"], "--students 0: expected at least 1"),
+        (["--students", "-1"], "--students -1: expected at least 0"),
         (["--keep", "0"], "--keep 0: expected at least 1"),
         (["--keep", "6"], "--keep 6: expected at most --n-best 5"),
         (
