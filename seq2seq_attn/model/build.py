@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.cell.base import Cell, GatedCell
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
@@ -70,7 +71,7 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
             name,
             settings.options,
             embedding=of_text if size is None else _build_vector_embedding(config, size),
-            build_cell=partial(build_variant, "cell", cell, {}),
+            build_cell=partial(_build_cell, cell, config.dropout.recurrent),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,
             dropout=config.dropout.encoder,
@@ -78,6 +79,15 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
         for size in vector_sizes
     ]
     return encoders[0] if len(encoders) == 1 else SeveralSources(encoders)
+
+
+def _build_cell(name: str, dropout: float, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
+    cell: Cell = build_variant("cell", name, {}, input_sizes=input_sizes, hidden_size=hidden_size)
+    if isinstance(cell, GatedCell):
+        cell.recurrent_dropout = dropout
+    elif dropout:
+        raise UsageError(f"model.dropout.recurrent={dropout}: the cell {name!r} has no such dropout; set it to 0")
+    return cell
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
@@ -95,7 +105,7 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
         "decoder",
         config.decoder.name,
         config.decoder.options,
-        build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
+        build_cell=partial(_build_cell, config.decoder.cell, config.dropout.recurrent),
         build_attention=build_attention,
         embedding_size=config.embedding_size,
         hidden_size=hidden_size,

@@ -52,7 +52,7 @@ def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
         for enabled in (False, dtype == torch.float32):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
                 states = run(cell, inputs, hidden)
-            assert {tensor.dtype for state in states for tensor in state} == {dtype}
+            assert {tensor.dtype for state in states for tensor in state if tensor is not None} == {dtype}
             assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
 
 
@@ -62,7 +62,8 @@ def test_rows_do_not_see_each_other_and_can_be_reordered(name):
     alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
     torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
     moved = cell.step(cell.project_inputs(*(tensor[2, order] for tensor in inputs)), select_rows(states[1], order))
-    torch.testing.assert_close(tuple(moved), tuple(select_rows(states[2], order)))
+    for found, expected in zip(moved, select_rows(states[2], order), strict=True):
+        torch.testing.assert_close(found, expected)
 
 
 def test_gradcheck(name):
@@ -99,3 +100,23 @@ def test_the_first_state_of_a_fresh_cell_still_shows_after_a_few_steps(name):
     initialize(cell)
     first, second = (cell.hidden(run(cell, inputs, start)[-1]) for start in (hidden, -hidden))
     assert not torch.allclose(first, second)
+
+
+def test_recurrent_dropout_drops_the_same_numbers_at_every_step_in_training_only(name):
+    """By a cell whose recurrent weights of dropped units are 0, row by row."""
+    cell, (inputs, hidden) = build(name), tensors()
+    cell.recurrent_dropout = 0.5
+    started = cell.start(hidden)
+    assert torch.equal(cell.hidden(started), hidden)
+    assert set(started.dropout_BH.unique().tolist()) == {0.0, 2.0}
+    for row, factors in enumerate(started.dropout_BH):
+        mine = [tensor[:, row : row + 1] for tensor in inputs]
+        state = select_rows(started, torch.tensor([row]))
+        other = build(name)
+        with torch.no_grad():
+            other.recurrent_weight_PH.mul_(factors)
+        expected = run(other, mine, hidden[row : row + 1])
+        for step, projected in enumerate(cell.project_inputs(*mine)):
+            state = cell.step(projected, state)
+            torch.testing.assert_close(cell.hidden(state), other.hidden(expected[step]))
+    assert cell.eval().start(hidden).dropout_BH is None

@@ -27,15 +27,16 @@ class LayerNormLSTM(NormalizedCell):
 
     def start(self, hidden_BH: Tensor) -> State:
         """The hidden state as given, an empty memory."""
-        return State(hidden_BH, torch.zeros_like(hidden_BH))
+        return State(hidden_BH, torch.zeros_like(hidden_BH), self.draw_dropout(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
-        wide_BP = (inputs_BP + self.project_state(state.hidden_BH)).to(state.hidden_BH.dtype)
+        projected_BP = self.project_state(state.hidden_BH, state.dropout_BH)
+        wide_BP = (inputs_BP + projected_BP).to(state.hidden_BH.dtype)
         i, f, g, o = wide_BP.chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
-        return State(hidden_BH, memory_BH)
+        return State(hidden_BH, memory_BH, state.dropout_BH)
 
     def hidden(self, state: State) -> Tensor:
         """h, without the memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 from seq2seq_attn.model.cell.gru import GRU
@@ -25,3 +26,8 @@ def first_cell(decoder: Bahdanau | Conditional) -> GRU | None:
 def second_cell(decoder: Bahdanau | Conditional) -> GRU:
     """The cell that reads the context."""
     return cast(GRU, decoder.second_cell if isinstance(decoder, Conditional) else decoder.cell)
+
+
+def drops_states(cells: Iterable[GRU | None]) -> bool:
+    """Whether a cell drops numbers of its state now, which only the plain code does."""
+    return any(cell is not None and cell.training and cell.recurrent_dropout for cell in cells)
