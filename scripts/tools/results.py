@@ -22,7 +22,7 @@ from scripts.bottleneck_experiment import pages as bottleneck_pages
 from scripts.harness.pages import p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
-from scripts.tools import distil, levers, levers_page, search_quality, typos_page
+from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
 from scripts.tools.other_records import other_records
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
@@ -306,6 +306,8 @@ def render_quality() -> str:
         "",
     ]
     lines += levers_page.render(load_records(levers.FOLDER))
+    if first_look.RECORD.exists():
+        lines += first_look.render(read_json(first_look.RECORD))
     for found in distil.records():
         lines += distil.render(found)
     return "\n".join([*lines, search_quality.render(read_json(search_quality.RECORD))])

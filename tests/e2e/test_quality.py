@@ -12,11 +12,12 @@ from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import translate_to
 from scripts.harness.settings import difference, settings_of
-from scripts.tools import distil, extra_pairs, levers, levers_page, results, search_quality
+from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, results, search_quality
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_json
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
@@ -261,6 +262,50 @@ def test_what_cannot_be_distilled_is_refused_at_once(tmp_path, monkeypatch, caps
 def test_the_record_of_a_distillation_lies_beside_its_runs(tmp_path):
     options = distil.build_parser().parse_args(["--dir", str(tmp_path)])
     assert distil.record_path(options) == tmp_path / "record.json"
+
+
+def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, capsys):
+    Lever, recipe = first_look.Lever, first_look.BASELINE
+    tiny = (*TINY, f"data.data_dir={tmp_path}")
+    trials = [
+        Lever(recipe, tiny),
+        Lever("token dropout", (*tiny, "model.dropout.token=0.1")),
+        Lever("one epoch more", tiny, start_from="token dropout"),
+        Lever("self-distillation", tiny, pairs=(first_look.SELF_DISTILLED,)),
+    ]
+    monkeypatch.setattr(first_look, "BY_NAME", {lever.name: lever for lever in trials})
+    monkeypatch.setattr(first_look, "CONFIG", "quickstart")
+    words = ["first_look", "--dir", str(tmp_path / "runs"), "--record", str(tmp_path / "record.json"), "--jobs", "2"]
+    monkeypatch.setattr("sys.argv", [*words, "--only", "one epoch more", "self-distillation"])
+    assert exit_code(first_look.main) == 0
+    page = capsys.readouterr().out
+    rows = json.loads((tmp_path / "record.json").read_text())["rows"]
+    assert set(rows) == {lever.name for lever in trials}
+    assert "against" not in rows[recipe]
+    first_row = page.partition("| change | ")[2].split("\n")[2]
+    assert first_row.startswith(f"| {recipe} | {rows[recipe]['validation']['bleu']:.2f} |  | ")
+    assert f"| {rows['token dropout']['against']['gain']:+.2f} (" in page
+    more = RunDir(tmp_path / "runs" / "one-epoch-more").config()
+    assert more.train.start_from == tmp_path / "runs" / "token-dropout"
+    student = RunDir(tmp_path / "runs" / "self-distillation").config()
+    assert student.data.extra == [[f"{tmp_path}/runs/pairs/self-distilled.{side}" for side in ("de", "en")]]
+    before = stamps(tmp_path / "runs")
+    monkeypatch.setattr("sys.argv", [*words, "--only", "token dropout"])
+    assert exit_code(first_look.main) == 0  # trains nothing again, and keeps the other rows
+    assert stamps(tmp_path / "runs") == before
+    assert set(json.loads((tmp_path / "record.json").read_text())["rows"]) == set(rows)
+    monkeypatch.setattr("sys.argv", [*words, "--only", "dropout"])
+    assert exit_code(first_look.main) == 2
+    assert "--only 'dropout': expected some of 'the recipe'" in capsys.readouterr().err
+
+
+def test_every_lever_of_the_first_look_can_be_trained(tmp_path):
+    for lever in first_look.LEVERS:
+        config = lever.planned(tmp_path).config
+        build_model(config.model, num_source_ids=9, num_target_ids=9)
+        assert config.train.max_epochs <= first_look.EPOCHS
+        assert set(lever.pairs) <= set(first_look._SIDES)
+        assert not lever.start_from or lever.start_from in first_look.BY_NAME
 
 
 def test_task_2_gives_new_captions_only(multi30k_dir, tmp_path, monkeypatch, capsys):
