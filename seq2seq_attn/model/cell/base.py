@@ -78,7 +78,7 @@ class GatedCell(Cell):
             return None
         return dropout_mask(hidden_BH.shape, self.recurrent_dropout, hidden_BH.device, hidden_BH.dtype)
 
-    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None) -> Tensor:
+    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None = None) -> Tensor:
         """Project the previous hidden state to pre-activations, recurrent bias included."""
         return functional.linear(dropped(hidden_BH, dropout_BH), self.recurrent_weight_PH, self.recurrent_bias_P)
 
@@ -104,7 +104,7 @@ class NormalizedCell(GatedCell):
         projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs]).sum(dim=0)
         return self._normalize(projected, self.input_norm_P, self.input_bias_P)
 
-    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None) -> Tensor:
+    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None = None) -> Tensor:
         """Project the previous hidden state to normalized pre-activations."""
         projected_BP = functional.linear(dropped(hidden_BH, dropout_BH), self.recurrent_weight_PH)
         return self._normalize(projected_BP, self.recurrent_norm_P, self.recurrent_bias_P)
