@@ -153,7 +153,7 @@ def first_look(folder: Path, chosen: Sequence[Lever], jobs: int, record: Path) -
     """Train what is missing, score it on the validation set, and add it to the record.
 
     Raises:
-        UserError: a training failed.
+        UserError: training failed.
     """
     needed = {lever.name: lever for lever in (BY_NAME[BASELINE], *chosen)}
     for lever in chosen:
