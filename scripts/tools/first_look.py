@@ -35,7 +35,7 @@ CONFIG = "multi30k"
 BASELINE = "the recipe"
 EPOCHS = 6
 NUM_UPDATES = 2_724
-"""of the recipe in so many epochs"""
+"""that the recipe makes in these epochs"""
 SELF_DISTILLED = "self-distilled"
 _SIDES = {
     **{language: (language, extra_pairs.TARGET) for language in extra_pairs.OTHERS},
@@ -62,7 +62,7 @@ class Lever:
 
     @property
     def stem(self) -> str:
-        """The name as that of a run."""
+        """The name of its run's folder."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     @property
@@ -203,10 +203,11 @@ def render(record: Record) -> list[str]:
             f"{row['parameters']:,}",
             row["hardware"],
             row["commit"],
+            ", ".join(f"`{word}`" for word in (*row["overlays"], *row["settings"])),
         ]
         for name, row in ordered
     ]
-    header = ["change", "BLEU", "gain (p)", "updates", "minutes", "parameters", "hardware", "commit"]
+    header = ["change", "BLEU", "gain (p)", "updates", "minutes", "parameters", "hardware", "commit", "settings"]
     return [*lines, *table(header, cells), ""]
 
 

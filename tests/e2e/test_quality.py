@@ -285,6 +285,7 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     first_row = page.partition("| change | ")[2].split("\n")[2]
     assert first_row.startswith(f"| {recipe} | {rows[recipe]['validation']['bleu']:.2f} |  | ")
     assert f"| {rows['token dropout']['against']['gain']:+.2f} (" in page
+    assert "`model.dropout.token=0.1` |" in page
     more = RunDir(tmp_path / "runs" / "one-epoch-more").config()
     assert more.train.start_from == tmp_path / "runs" / "token-dropout"
     student = RunDir(tmp_path / "runs" / "self-distillation").config()

@@ -15,8 +15,8 @@ Here the Gaussian's logarithm is added to the scores, so that the weights sum to
 their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
 In our measurements (docs/attention.md) the result of local-p depends on the seed: two runs of three do as well as
-`bilinear`, which has the same scores, or, with scaled scores, one comes close to `additive`. The others fail on long
-sentences, because the predicted center is off and hides the right word.
+`bilinear`, which has the same scores; with scaled scores, one of three comes close to `additive`. The others fail on
+long sentences, because the predicted center is off and hides the right word.
 """
 
 from __future__ import annotations
