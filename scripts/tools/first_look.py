@@ -17,6 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import stdev
 
 from scripts.harness.pages import p_value, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code
@@ -100,8 +101,11 @@ _VOCABULARIES = [
     for batch in (32, 64, 128)
     if (size, batch) != (8_000, 64)
 ]
+_SEEDS = {f"{BASELINE}, seed {seed}": (f"seed={seed}",) for seed in (2, 3)}
+"""the recipe again, to show the noise"""
 LEVERS = [
     Lever(BASELINE),
+    *(Lever(name, settings) for name, settings in _SEEDS.items()),
     *_VOCABULARIES,
     Lever("BPE", ("data.tokenizer.model_type=bpe",)),
     Lever("BPE-dropout", ("data.tokenizer.model_type=bpe", "data.subword_sampling=0.1")),
@@ -183,11 +187,13 @@ def render(record: Record) -> list[str]:
     """The section of docs/quality.md."""
     rows: Mapping[str, Record] = record["rows"]
     score = rows[BASELINE][VALIDATION]
+    of_seeds = [rows[name][VALIDATION]["bleu"] for name in (BASELINE, *_SEEDS) if name in rows]
+    spread = f"; SD of {BASELINE} over {len(of_seeds)} seeds: {stdev(of_seeds):.2f}" if len(of_seeds) > 1 else ""
     lines = [
         "## First look",
         "",
         f"`multi30k` with one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} updates where there are extra "
-        f"pairs; one seed. BLEU on {score['num_pairs']:,} validation pairs, beam {record['beam_size']}, "
+        f"pairs; one seed{spread}. BLEU on {score['num_pairs']:,} validation pairs, beam {record['beam_size']}, "
         f"`{score['signature']}`; the gain is over {BASELINE}, with p by the paired bootstrap. So few epochs are "
         "unfair to what regularizes and to what adds parameters: a loss here is no verdict. `scripts/first_look`.",
         "",

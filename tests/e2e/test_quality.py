@@ -5,6 +5,7 @@ import gzip
 import json
 from functools import partial
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 
@@ -269,6 +270,7 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     tiny = (*TINY, f"data.data_dir={tmp_path}")
     trials = [
         Lever(recipe, tiny),
+        Lever(f"{recipe}, seed 2", (*tiny, "seed=2")),
         Lever("token dropout", (*tiny, "model.dropout.token=0.1")),
         Lever("one epoch more", tiny, start_from="token dropout"),
         Lever("self-distillation", tiny, pairs=(first_look.SELF_DISTILLED,)),
@@ -276,12 +278,14 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     monkeypatch.setattr(first_look, "BY_NAME", {lever.name: lever for lever in trials})
     monkeypatch.setattr(first_look, "CONFIG", "quickstart")
     words = ["first_look", "--dir", str(tmp_path / "runs"), "--record", str(tmp_path / "record.json"), "--jobs", "2"]
-    monkeypatch.setattr("sys.argv", [*words, "--only", "one epoch more", "self-distillation"])
+    monkeypatch.setattr("sys.argv", [*words, "--only", "one epoch more", "self-distillation", f"{recipe}, seed 2"])
     assert exit_code(first_look.main) == 0
     page = capsys.readouterr().out
     rows = json.loads((tmp_path / "record.json").read_text())["rows"]
     assert set(rows) == {lever.name for lever in trials}
     assert "against" not in rows[recipe]
+    spread = stdev(rows[name]["validation"]["bleu"] for name in (recipe, f"{recipe}, seed 2"))
+    assert f"one seed; SD of the recipe over 2 seeds: {spread:.2f}. BLEU" in page
     first_row = page.partition("| change | ")[2].split("\n")[2]
     assert first_row.startswith(f"| {recipe} | {rows[recipe]['validation']['bleu']:.2f} |  | ")
     assert f"| {rows['token dropout']['against']['gain']:+.2f} (" in page
