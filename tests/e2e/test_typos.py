@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scripts.tools import typos
+from scripts.tools import typos, typos_page
 from scripts.tools.typos_corpus import (
     KINDS,
     SPLITS,
@@ -110,3 +110,13 @@ def test_a_list_without_words_is_refused(tmp_path):
     (tmp_path / "words").write_text("A1\nxx\n", encoding="utf-8")
     with pytest.raises(UserError, match="no words of 3 to 24 letters"):
         typos.main(["--dir", str(tmp_path), "--words", str(tmp_path / "words"), "--corpus"])
+
+
+def test_the_page_says_which_goals_are_missed():
+    row = {"n": 200, "found": 180, "corrected": 189, "attended": 161}
+    found, corrected, attended = typos_page._headline({"words": {"all": {}, "5 letters and more": row}})
+    assert "finder right: 90.0 %" in found
+    assert found.endswith("(goal: 90 %)")
+    assert "corrector right: 94.5 %" in corrected
+    assert corrected.endswith("(goal: 95 %, missed)")
+    assert attended.endswith("(goal: 80 %)")
