@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import TRAIN_TEXT
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer
@@ -106,7 +107,7 @@ def evaluate(request: EvaluationRequest) -> Report:
         [{"name": name, **run.describe()} for name, run in systems.items()],
         languages=languages,
         settings=settings,
-        arms=_arms(names, configs, list(systems)),
+        arms=_arms(run_dirs, names, configs, list(systems)),
         analyses=_analyze(sets, of_runs, languages) if request.analyze_attention else None,
         counts=[run.counts for run in evaluated],
         device=str(resolve_device(decoding.device)),
@@ -214,10 +215,12 @@ def _systems(
     return systems
 
 
-def _arms(names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
-    """The runs grouped by configuration; an ensemble, which comes after the runs, is an arm of its own."""
+def _arms(runs: Sequence[RunDir], names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
+    """The runs grouped by configuration and training text; an ensemble, which comes after the runs, is an arm of its
+    own."""
+    texts = [run.best_metadata().get(TRAIN_TEXT) for run in runs]
     ensembles = [Arm(name, (index,), ()) for index, name in enumerate(systems) if index >= len(names)]
-    return [*find_arms(names, configs), *ensembles]
+    return [*find_arms(names, configs, texts), *ensembles]
 
 
 def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[RunDir]) -> list[Path | None]:

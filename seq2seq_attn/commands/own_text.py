@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,8 @@ from itertools import islice
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import Spec, check_suffixes, find_languages, find_text
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.text.parallel import KINDS, Spec, check_suffixes, find_languages, find_text
 from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
@@ -19,6 +21,9 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
+
+_TOKENIZERS = ("data.tokenizer=", "data.tokenizer.name=")
+"""beginnings of settings that choose a tokenizer"""
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +39,12 @@ class OwnText:
     target_language: str | None = None
 
 
-def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+def with_own_text(
+    text: OwnText, config_names: Sequence[str], overrides: Sequence[str], *, is_resumed: bool = False
+) -> tuple[list[str], list[str]]:
     """Add the options to the `config_names` and `overrides` of `load_config`: corpus, languages, a name such as
-    `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size.
+    `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size. A resumed run
+    has name and settings already.
 
     Raises:
         UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell or
@@ -61,26 +69,34 @@ def with_own_text(text: OwnText, config_names: Sequence[str], overrides: Sequenc
     for spec in specs.values():
         check_suffixes(spec, *source_languages, target)
     texts = [find_text(spec, *source_languages, target) for spec in specs.values()]
-    config_names = list(config_names)
-    fallback: list[str] = []
-    if not any("name" in read_config(name) for name in config_names):
-        config_names.insert(0, _suitable_config(texts[0]))
-        fallback = _settings(_tokenizer_for(load_config(config_names), texts[0], *source_languages, target))
-    head, *overlays = load_config(config_names).name.split("+")
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
     tests = {"data.test.test": specs["test"]} if "test" in specs else {}
     source = "+".join(source_languages)
     languages = {"data.target_language": target}
     languages |= {"data.source_language": source} if not config.data.source_languages else {}
-    name = _settings({"name": "+".join([f"{head}-{source}-{target}", *overlays])})
-    return config_names, [*name, *fallback, *overrides, *_settings({**corpus, **tests, **languages})]
+    config_names, overrides = list(config_names), [*overrides, *_settings({**corpus, **tests, **languages})]
+    if is_resumed:
+        return config_names, overrides
+    fallback: dict[str, object] = {}
+    if not any("name" in read_config(name) for name in config_names):
+        config_names.insert(0, _suitable_config(texts[0]))
+        targets = [target for _, target in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
+        fallback = _metric_for(targets)
+        if not any(setting.startswith(_TOKENIZERS) for setting in overrides):
+            fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
+    head, *overlays = load_config(config_names).name.split("+")
+    name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
+    return config_names, [*_settings(name | fallback), *overrides]
 
 
 def _spec(option: str, values: Sequence[str], num_sources: int) -> Spec:
     if len(values) > num_sources + 1:
         files = "twice: source, target" if num_sources == 1 else f"{num_sources + 1} times: the sources, the target"
         raise UsageError(f"{option}: {len(values)} values; give one prefix or table, or the option {files}")
-    return values[0] if len(values) == 1 else list(values)
+    if not all(values):
+        raise UsageError(f"{option} '': an empty name; expected {KINDS}")
+    names = [os.path.expanduser(value) for value in values]
+    return names[0] if len(names) == 1 else names
 
 
 def _languages(train: Spec, text: OwnText, config: Config) -> tuple[str, ...]:
@@ -111,11 +127,19 @@ def _suitable_config(text: Text) -> str:
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
     name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")
-    log.info("settings: %s, for %s sentence pairs; change them with -c and --set", name, f"{num_pairs:,}")
+    log.info("settings: %s, for %s lines of text; change them with -c and --set", name, f"{num_pairs:,}")
     return name
 
 
-def _tokenizer_for(config: Config, train: Text, *languages: str) -> dict[str, object]:
+def _metric_for(targets: Sequence[str]) -> dict[str, object]:
+    """Choose the best model by chrF where BLEU of perfect translations is 0: no target has four words."""
+    if not targets or not Measure("bleu", targets).statistics(targets).is_too_short:
+        return {}
+    log.info("validation: chrF chooses the best model, because no target has four words separated by spaces")
+    return {"train.validation.metric": "chrf"}
+
+
+def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> dict[str, object]:
     """Use subwords instead of words for languages without a spaCy tokenizer, and for a target whose words could not be
     joined to text again."""
     if config.data.tokenizer.name != "spacy":
@@ -126,7 +150,6 @@ def _tokenizer_for(config: Config, train: Text, *languages: str) -> dict[str, ob
     if unknown:
         log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))
     else:
-        targets = [target for _, target in islice(train.pairs(), NUM_LINES_TO_TRY)]
         if (share := breaks_words(languages[-1], targets)) <= MAX_BROKEN:
             return {}
         text = "tokenizer: sentencepiece, because words would get spaces inside in %.0f %% of the target lines"

@@ -7,12 +7,14 @@ from typing import ClassVar, Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
+    FilePath,
     LanguageCode,
-    LengthRatio,
     NumCaptions,
     PositiveInt,
     Probability,
+    RatioOfLengths,
     Seed,
+    TextName,
     VocabSize,
     Weight,
 )
@@ -68,26 +70,26 @@ class DataConfig(Section):
     source_language: str = "de"
     source_languages: list[LanguageCode] = []
     target_language: str = "en"
-    data_dir: Path = Path("data")
-    source_dir: Path | None = None
-    train: str | list[str] | None = None
-    valid: str | list[str] | None = None
-    test: dict[str, str | list[str]] = {}
-    extra: list[str | list[str]] = []
+    data_dir: FilePath = Path("data")
+    source_dir: FilePath | None = None
+    train: TextName | list[TextName] | None = None
+    valid: TextName | list[TextName] | None = None
+    test: dict[str, TextName | list[TextName]] = {}
+    extra: list[TextName | list[TextName]] = []
     """Texts, named like `train`, whose pairs are training pairs besides those of the corpus, for example translations
     of its sources by other runs. Pairs with a sentence of its validation or test sets are dropped and counted."""
     extra_in_vocab: bool = False
     """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
     otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
     max_length: PositiveInt = 100
-    max_length_ratio: LengthRatio = 9.0
+    max_length_ratio: RatioOfLengths = 9.0
     concatenate: dict[PositiveInt, Weight] = {}
     """Concatenate training pairs: maps K to the share of examples that are K pairs. Empty: no concatenation."""
     subword_sampling: Probability | None = None
     """Draw the subwords of the training pairs anew in each epoch, with this alpha. For a unigram model it is the
     exponent of a segmentation's probability (Kudo 2018; the smaller, the more varied), for BPE the probability that a
     merge is skipped (Provilkov et al. 2020). None: always the most probable subwords."""
-    links: str | None = None
+    links: TextName | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
     corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one
     line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""

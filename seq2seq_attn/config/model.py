@@ -10,6 +10,7 @@ from pydantic import model_validator
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     DropoutRate,
+    FilePath,
     NumLayers,
     Options,
     Size,
@@ -21,8 +22,8 @@ class EmbeddingConfig(Section):
     read when training starts. `freeze`: embeddings with vectors are not trained, and types without a vector keep their
     random initialization."""
 
-    source_vectors: Path | None = None
-    target_vectors: Path | None = None
+    source_vectors: FilePath | None = None
+    target_vectors: FilePath | None = None
     freeze: bool = False
 
     def files(self) -> dict[Literal["source", "target"], Path]:

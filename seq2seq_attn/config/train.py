@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     BeamSize,
+    FilePath,
     Fraction,
     LearningRate,
     NonNegativeFloat,
@@ -69,7 +69,7 @@ class ValidationConfig(Section):
 
     every_updates: PositiveInt | None = None
     """None: once per epoch."""
-    metric: Literal["bleu", "perplexity", "exact", "cer", "wer"] = "bleu"
+    metric: Literal["bleu", "perplexity", "chrf", "exact", "cer", "wer"] = "bleu"
     patience: PositiveInt | None = None
     """Validations without a better score after which training stops; None: never."""
     beam_size: BeamSize = 1
@@ -93,7 +93,7 @@ class TrainConfig(Section):
 
     FORMER_KEYS: ClassVar = {"max_bad_steps": "max_bad_updates"}
 
-    start_from: Path | None = None
+    start_from: FilePath | None = None
     """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
     first stage of training. It has the same model, tokenizers and vocabularies."""
     max_epochs: PositiveInt | None = 10

@@ -5,6 +5,8 @@ Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) i
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -14,16 +16,16 @@ from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RA
 
 MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
-"""of a layer; a GRU's recurrent matrix of this size has 13 billion weights"""
+"""Maximum width of a layer; a GRU's recurrent matrix of this size has 13 billion weights."""
 MAX_LAYERS = 100
 MAX_VOCAB = 1_000_000
-"""of SentencePiece; with billions it would run for hours"""
+"""Maximum vocabulary of SentencePiece, which would run for hours with billions."""
 MAX_THREADS = 1_024
 MAX_CAPTIONS = 1_000_000
-"""pairs of a split; this many are generated in minutes"""
+"""Maximum pairs of a split; this many are generated in minutes."""
 MAX_SEED = 2**63 - 1
 LEAST_LENGTH_RATIO = 2.0
-"""lower bound of the length limit that training chooses for translations"""
+"""Lower bound of the length limit that training chooses for translations."""
 
 
 def _whole(value: Any) -> Any:
@@ -48,6 +50,14 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _of_home(value: Any) -> Any:
+    return os.path.expanduser(value) if isinstance(value, str) else value
+
+
+FilePath = Annotated[Path, BeforeValidator(_of_home)]
+"""A path; ~ is the home folder."""
+TextName = Annotated[str, Field(min_length=1), BeforeValidator(_of_home)]
+"""The prefix, the file or the table of a text; ~ is the home folder."""
 Whole = Annotated[int, BeforeValidator(_whole)]
 Real = Annotated[float, BeforeValidator(_real), Field(allow_inf_nan=False)]
 
@@ -56,11 +66,11 @@ NonNegativeInt = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]
 PositiveFloat = Annotated[Real, Field(gt=0.0)]
 NonNegativeFloat = Annotated[Real, Field(ge=0.0)]
 Temperature = Annotated[Real, Field(ge=0.01, le=100.0)]
-"""of a softmax; scores are divided by it"""
+"""Temperature of a softmax; scores are divided by it."""
 Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
-"""of a layer"""
+"""Width of a layer."""
 LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
-"""names files too"""
+"""Also used in file names."""
 NumCaptions = Annotated[Whole, Field(ge=1, le=MAX_CAPTIONS)]
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
@@ -72,10 +82,12 @@ CoveragePenalty = Annotated[Real, Field(ge=0.0, le=MAX_LENGTH_PENALTY)]
 Probability = Annotated[Real, Field(ge=0.0, le=1.0)]
 Fraction = Annotated[Real, Field(ge=0.0, lt=1.0)]
 DropoutRate = Annotated[Real, Field(ge=0.0, le=0.99)]
-"""at most 0.99, since the CPU rounds rates to multiples of 1/65,536"""
+"""At most 0.99, since the CPU rounds rates to multiples of 1/65,536."""
 LearningRate = Annotated[Real, Field(gt=0.0, le=100.0)]
 LengthRatio = Annotated[Real, Field(gt=0.0, le=MAX_LENGTH_RATIO)]
-"""tokens of one side per token of the other"""
+"""Target tokens per source token."""
+RatioOfLengths = Annotated[Real, Field(ge=1.0, le=MAX_LENGTH_RATIO)]
+"""Tokens of the longer side per token of the shorter one."""
 Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 
 _Scalar: TypeAlias = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None

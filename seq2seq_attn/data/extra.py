@@ -18,7 +18,7 @@ from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import real_name
 
-_DENIED = "equal letters and digits, case ignored"
+_DENIED = "equal letters, digits and marks, case ignored"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
 _DENIED_VECTORS = "equal real paths"
 """the same for files of vectors"""
@@ -91,8 +91,8 @@ def write_extra(
                 else:
                     num_dropped += 1
             notes.append(
-                f"extra: {', '.join(map(str, text.paths))}: {num_kept:,} pairs; {num_dropped:,} dropped, as a side is "
-                "a sentence of a validation or test set"
+                f"extra: {', '.join(map(str, text.paths))}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
+                "contain a sentence of a validation or test set"
             )
     return written, notes
 

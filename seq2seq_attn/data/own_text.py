@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -18,7 +19,7 @@ from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.parallel import KINDS, Spec, find_text
-from seq2seq_attn.text.parallel_files import Text
+from seq2seq_attn.text.parallel_files import Text, ends_in_cr
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
 
@@ -46,7 +47,7 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
         if split in ("train", "valid"):
             raise UsageError(f"data.test.{split}: this name is taken; call the test set something else")
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
-            raise UsageError(f"data.test: {split!r} names a file, so letters, digits, '_', '-' and '.' only")
+            raise UsageError(f"data.test: {split!r} is not a valid name; use letters, digits, '_', '-' and '.'")
         specs[split] = spec
     for split, named in specs.items():
         if not isinstance(named, str) and len(named) != len(data.sources) + 1:
@@ -69,14 +70,19 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
 
 
 def check_texts(texts: Mapping[str, Text]) -> None:
-    """Raises UserError if no training pair has text on both sides, or another split has no pairs."""
+    """Raises UserError if no pair of a split has text on both sides, or if lines end in CR alone."""
     for split, text in texts.items():
-        names = " and ".join(map(str, text.paths))
-        if split != "train" and next(text.pairs(), None) is None:
-            purpose = "validate" if split == "valid" else "evaluate"
-            raise UserError(f"{names}: no sentence pair to {purpose} on; the file is empty")
-        if split == "train" and not any(source.strip() and target.strip() for source, target in text.pairs()):
-            raise UserError(f"{names}: no sentence pairs, only blank lines; name files with text")
+        first = list(islice(text.pairs(), 2))
+        for path, side in zip(text.paths, first[0] if len(first) == 1 else (), strict=False):
+            if "\r" in side:
+                raise UserError(f"{path}: {ends_in_cr(path)}")
+        if not any(source.strip() and target.strip() for source, target in text.pairs()):
+            names = " and ".join(map(str, text.paths))
+            purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
+            raise UserError(
+                f"{names}: no sentence pair to {purpose} on: empty, or a side of every line is blank; name files with "
+                "text"
+            )
 
 
 def write_splits(
@@ -116,8 +122,8 @@ def _choose(train: Text) -> set[bytes]:
 def _write_parts(directory: Path, train: Text, chosen: set[bytes]) -> str:
     counts = _write(directory, assign(train.pairs(), chosen), ["train", "valid"])
     note = (
-        f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside, chosen by a hash of "
-        "their sources, because --valid was not given"
+        f"validation: {counts['valid']:,} of {sum(counts.values()):,} training pairs set aside (chosen by a hash of "
+        "their sources), because no --valid was given"
     )
     if counts[None]:
         note += f"; {counts[None]:,} more with the same sources removed from the training pairs"

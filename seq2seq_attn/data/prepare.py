@@ -191,10 +191,14 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             if extra:
                 _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
             if not builder.splits["train"].pairs_kept:
-                raise UserError(
-                    f"train: all {num_pairs['train']} pairs are blank, over-long or ratio outliers; look at the files, "
-                    f"or raise data.max_length={data.max_length}"
-                )
+                dropped = builder.splits["train"].dropped
+                reasons = {
+                    "blank": "blank",
+                    "over_long": f"longer than data.max_length={data.max_length}",
+                    "ratio_outliers": f"beyond data.max_length_ratio={data.max_length_ratio:g}",
+                }
+                counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
+                raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
             counts = builder.counts("train") if data.extra_in_vocab else counts
             vocabs = _vocabs(data, counts, subwords_to_draw(data, tokenizers))
             builder.finish(vocabs)

@@ -35,6 +35,7 @@ TOKENS_VERSION = 1
 SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
+TRAIN_TEXT = "train_text_sha256"
 """A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
 _AGAIN = "prepare the data again"
 
@@ -208,6 +209,12 @@ class PreparedCorpus:
         """Whether a run that saved this hash was trained on the same corpus. Runs of earlier versions saved the hash of
         the folder, which depends on what the corpus was made from."""
         return digest in (self.content_hash, self.meta["hash"])
+
+    @property
+    def train_sha256(self) -> str:
+        """The hash of the lines of the training pairs, whatever tokenizes them."""
+        hashes = [self.meta["hashes"][f"train.{side}.txt"] for side in SIDES]
+        return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
 
     def valid_sha256(self, side: Side) -> str:
         """The hash of the lines of one side of the validation set, whatever tokenizes them."""

@@ -28,13 +28,14 @@ class Arm:
         return {"name": self.name, "runs": [names[run] for run in self.runs], "seeds": list(self.seeds)}
 
 
-def find_arms(names: Sequence[str], configs: Sequence[Config]) -> list[Arm]:
-    """The runs grouped by configuration, in the order of their first runs. A run that repeats another's seed adds
-    nothing to the spread over seeds: it begins an arm of its own."""
+def find_arms(names: Sequence[str], configs: Sequence[Config], texts: Sequence[str | None] = ()) -> list[Arm]:
+    """The runs grouped by configuration and by the hash of their training text, if `texts` has them, in the order of
+    their first runs. A run that repeats another's seed adds nothing to the spread over seeds: it begins an arm of its
+    own."""
     groups: dict[tuple[str, int], list[int]] = {}
     times_seen: Counter[tuple[str, int]] = Counter()
     for run, config in enumerate(configs):
-        identity = _identity(config)
+        identity = json.dumps([trained_settings(config), *texts[run : run + 1]], sort_keys=True)
         groups.setdefault((identity, times_seen[identity, config.seed]), []).append(run)
         times_seen[identity, config.seed] += 1
     members = list(groups.values())
@@ -51,10 +52,6 @@ def named_arms(arms: Sequence[str]) -> list[Arm]:
     for run, name in enumerate(arms):
         members.setdefault(name, []).append(run)
     return [Arm(name, tuple(runs), tuple(range(1, len(runs) + 1))) for name, runs in members.items()]
-
-
-def _identity(config: Config) -> str:
-    return json.dumps(trained_settings(config), sort_keys=True)
 
 
 def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]) -> list[str]:

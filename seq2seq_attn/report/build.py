@@ -333,8 +333,8 @@ def _too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
     if not where:
         return []
     return [
-        f"no reference has four tokens in {'; '.join(where)}: BLEU is 0 there, however good the translations; see "
-        "--metric exact or --metric chrf"
+        f"no reference has four tokens in {'; '.join(where)}: even perfect translations have a BLEU of 0 there; "
+        "see --metric exact or --metric chrf"
     ]
 
 

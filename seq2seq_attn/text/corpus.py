@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -91,9 +91,11 @@ def _decode(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
+        is_utf16 = number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        found = "UTF-16" if is_utf16 else f"not UTF-8 (byte {line[error.start]:#04x})"
         raise UserError(
-            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}); convert the file, "
-            "for example with iconv -t UTF-8"
+            f"{path}, line {number}: {found}; convert the file, for example with "
+            f"iconv -f {'UTF-16' if is_utf16 else 'LATIN1'} -t UTF-8"
         ) from None
 
 

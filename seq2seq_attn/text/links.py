@@ -105,13 +105,14 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
     np.add.at(shares, (token_of_character, word_of_character), 1.0)
     shares /= np.maximum(token_sizes, 1)[:, None]
     for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
-        if size == 0 and start < len(word_of_character) and tokens[row] != SOURCE_END:
-            shares[row, word_of_character[start]] = 1.0
+        if size == 0 and len(word_of_character) and tokens[row] != SOURCE_END:
+            shares[row, word_of_character[min(start, len(word_of_character) - 1)]] = 1.0
     return shares
 
 
 def _num_characters(text: str) -> int:
-    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Spaces and characters without
-    # width do not count.
-    normal = unicodedata.normalize("NFKC", text.lower().replace(SPACE, ""))
-    return sum(unicodedata.category(character) not in _UNSEEN for character in normal)
+    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Decomposed and without
+    # combining marks, so that the numbers of the parts of a text add up. Spaces and characters without width do not
+    # count.
+    letters = unicodedata.normalize("NFKD", text.lower().replace(SPACE, ""))
+    return sum(unicodedata.category(letter) not in _UNSEEN and not unicodedata.combining(letter) for letter in letters)

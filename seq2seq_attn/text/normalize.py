@@ -48,6 +48,14 @@ def one_line(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """The letters and digits of a text, case folded: equal for texts that differ in case, spaces and punctuation
-    only."""
-    return _NEITHER_LETTER_NOR_DIGIT.sub("", unicodedata.normalize("NFKC", text).casefold())
+    """The letters, digits and combining marks of a text, case folded: equal for texts that differ in case, spaces and
+    punctuation only. A text without letters and digits keeps its symbols."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if not any(map(str.isalnum, folded)):
+        return "".join(folded.split())
+    return _NEITHER_LETTER_NOR_DIGIT.sub(_marks, folded)
+
+
+def _marks(run: re.Match[str]) -> str:
+    """Vowel signs are combining marks, in Hindi and Thai for example: words differ in them alone."""
+    return "".join(character for character in run[0] if unicodedata.category(character).startswith("M"))

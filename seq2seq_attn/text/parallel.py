@@ -22,7 +22,7 @@ def find_text(spec: Spec, *languages: str) -> Text:
 
     Raises:
         UsageError: a list does not name a file per language, a name is nearly right (the message suggests the right
-            one), or the languages do not tell the sides apart.
+            one), or the two sides have the same language.
         UserError: a file does not exist.
     """
     *source_languages, target_language = languages
@@ -60,7 +60,7 @@ def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[
     """The source and target language: as given, otherwise read from the file names or a table's first line.
 
     Raises:
-        UsageError: the files do not tell.
+        UsageError: the languages cannot be read from the file names.
         UserError: a file cannot be read.
     """
     if source is not None and target is not None:
@@ -80,8 +80,8 @@ def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[
     missing = " and ".join(
         option for option, known in (("--source-language", source), ("--target-language", target)) if known is None
     )
-    candidates = f" (found {', '.join(codes)})" if codes else ""
-    raise UsageError(f"{named}: its languages are not clear{candidates}; add {missing}")
+    found = f" (found {', '.join(codes)})" if codes else ""
+    raise UsageError(f"{named}: its languages are not clear{found}; add {missing}")
 
 
 def check_suffixes(spec: Spec, *languages: str) -> None:
@@ -92,8 +92,8 @@ def check_suffixes(spec: Spec, *languages: str) -> None:
     is_clear = all(map(CODE.fullmatch, (*codes, *languages)))
     if is_clear and [code[:2] for code in codes] != [language[:2] for language in languages]:
         raise UsageError(
-            f"{', '.join(spec)}: these names say {', '.join(codes)}, not {', '.join(languages)}; put the files in the "
-            "order source, target, or change --source-language and --target-language"
+            f"{', '.join(spec)}: the file names suggest {', '.join(codes)}; expected {', '.join(languages)}; put the "
+            "files in the order source, target, or change --source-language and --target-language"
         )
 
 

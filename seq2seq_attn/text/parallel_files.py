@@ -18,7 +18,7 @@ from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
-"""a language's"""
+"""A language code, such as en or pt-BR."""
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,17 @@ def json_texts(path: Path, number: int, line: str) -> dict[str, str]:
     return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
+def ends_in_cr(path: Path) -> str:
+    """The advice for a file whose lines end in CR alone."""
+    convert = f"zcat {path} | tr '\\r' '\\n'" if path.suffix == ".gz" else f"tr '\\r' '\\n' < {path}"
+    return f"lines end in CR alone, as on old Macs; convert them: {convert} > new.{path.name.removesuffix('.gz')}"
+
+
 def _wrong_columns(path: Path, number: int, line: str, expected: int) -> str:
     num_columns = line.count("\t") + 1
     is_gzipped = path.suffix == ".gz"
     if "\r" in line:
-        convert = f"zcat {path} | tr '\\r' '\\n'" if is_gzipped else f"tr '\\r' '\\n' < {path}"
-        return f"{path}, line {number}: lines end in CR alone, as on old Macs; convert them: {convert} > lines.tsv"
+        return f"{path}, line {number}: {ends_in_cr(path)}"
     if expected > 2:
         return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
     if num_columns < 2:

@@ -19,7 +19,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import VALID_SOURCES, PairStore, PreparedCorpus
+from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PairStore, PreparedCorpus
 from seq2seq_attn.data.subword_sampling import describe_draw, draw_pairs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
@@ -257,10 +257,11 @@ class Trainer:
             if is_best and self._group.is_first:
                 about = {"update": str(state.update), "epoch": str(state.epoch)}
                 scores = {key: str(value) for key, value in validation.scores.items()}
-                of_data = {VALID_SOURCES: self._prepared.valid_sha256("source")}
+                of_data = {TRAIN_TEXT: self._prepared.train_sha256}
+                of_data[VALID_SOURCES] = self._prepared.valid_sha256("source")
                 self.run.save_best(self._model.state_dict(), about | scores | of_data)
                 if self._reverse is not None:
-                    of_data = {VALID_SOURCES: self._prepared.valid_sha256("target")}  # the reverse model's sources
+                    of_data[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
                     self.run.reverse.save_best(self._reverse.state_dict(), about | of_data)
         state.plateau.see(is_best, self._config.train.schedule)
         self._session.memory.around_validation()

@@ -392,7 +392,7 @@ def test_references_too_short_for_bleu_are_told(tmp_path, lines, where):
     files = ReportFiles(page=tmp_path / "r.md")
     report = score_files([tmp_path / "ref"], tmp_path / "ref", settings=Settings("5", resampling=QUICK), files=files)
     told = (
-        f"no reference has four tokens in {where}: BLEU is 0 there, however good the translations; see --metric exact"
+        f"no reference has four tokens in {where}: even perfect translations have a BLEU of 0 there; see --metric exact"
     )
     for text in (report.summary, report.text, (tmp_path / "r.md").read_text(encoding="utf-8")):
         assert (told in text) == (where is not None)

@@ -70,7 +70,7 @@ def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> N
     )
     assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
     assert "languages: de -> en, from the training text" in err
-    assert "settings: own-tiny, for 160 sentence pairs" in err
+    assert "settings: own-tiny, for 160 lines of text" in err
     assert "set aside" not in err
     config = own.config()
     assert (config.data.train, config.data.valid, config.data.test) == (
@@ -171,6 +171,52 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pyte
     assert "tokenizer: sentencepiece, because words would get spaces inside in 100 % of the target lines" in err
 
 
+def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8")
+    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
+    assert run(["train", *of_chinese, "--dump-config"]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["train"]["validation"]["metric"] == "chrf"
+    assert "validation: chrF chooses the best model, because no target has four words separated by spaces" in err
+    assert dumped(capsys, *of_chinese, "--set=train.validation.metric=cer")["train"]["validation"]["metric"] == "cer"
+    of_words = dumped(capsys, "--train=corpus/train", *LANGUAGES)
+    assert of_words["train"]["validation"]["metric"] == "bleu"
+    own, _ = train(capsys, *of_chinese)
+    assert "chrf" in own.best_metadata()
+
+
+def test_a_tokenizer_that_is_named_gets_no_settings_of_another(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.tsv").write_text("".join(f"ein Satz {n}\ta\u200dsentence\u200dhere {n}\n" for n in range(40)))
+    for name in ("characters", "spacy"):
+        command = ["--train=broken.tsv", "--source-language=de", "--target-language=zh"]
+        assert run(["train", *command, f"--set=data.tokenizer.name={name}", "--dump-config"]) == 0
+        out, err = capsys.readouterr()
+        data = yaml.safe_load(out)["data"]
+        assert data["tokenizer"]["name"] == name
+        assert data["tokenizer"]["vocab_size"] == 8_000  # that of own.yaml
+        assert "tokenizer: sentencepiece" not in err
+
+
+def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sizes.yaml").write_text("train: {optimizer: {learning_rate: 1.0e-4}}\nmodel: {hidden_size: 12}\n")
+    command = ["--train=corpus/train", *LANGUAGES, "--run-dir=own"]
+    assert run(["train", *command, "-c", "sizes.yaml", *(o for o in TINY_OPTIONS if "model.hidden_size" not in o)]) == 0
+    capsys.readouterr()
+    config = dumped(capsys, *command, "--resume")
+    assert config["train"]["optimizer"]["learning_rate"] == 1e-4
+    assert config["model"]["hidden_size"] == 12
+    assert config["name"] == "own-de-en+sizes"
+
+
+def test_the_home_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Path("mine.yaml").write_text("data: {data_dir: ~/data, corpus: files, train: ~/corpus/train, valid: [~/a, ~/b]}\n")
+    data = dumped(capsys, "-c", "mine.yaml")["data"]
+    assert (data["data_dir"], data["train"]) == (f"{tmp_path}/data", f"{tmp_path}/corpus/train")
+    assert data["valid"] == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    assert dumped(capsys, "--train=~/corpus/train", *LANGUAGES)["data"]["train"] == f"{tmp_path}/corpus/train"
+
+
 def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
     own, _ = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own")
     again, err = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own", "--resume")
@@ -208,12 +254,12 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
         (
             ["--train=corpus/train.en", "--train=corpus/train.de", *LANGUAGES],
             2,
-            "corpus/train.en, corpus/train.de: these names say en, de, not de, en; put the files in the order",
+            "corpus/train.en, corpus/train.de: the file names suggest en, de; expected de, en; put the",
         ),
         (
             ["--train=corpus/train", "--valid=corpus/valid.en", "--valid=corpus/valid.de", *LANGUAGES],
             2,
-            "corpus/valid.en, corpus/valid.de: these names say en, de, not de, en",
+            "corpus/valid.en, corpus/valid.de: the file names suggest en, de; expected de, en",
         ),
         (
             ["--train=named.tsv", "--source-language=de", "--target-language=en"],
@@ -235,7 +281,16 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
         (
             ["--train=cr.tsv", *LANGUAGES],
             1,
-            "cr.tsv, line 1: lines end in CR alone, as on old Macs; convert them: tr '\\r' '\\n' < cr.tsv > lines",
+            "cr.tsv, line 1: lines end in CR alone, as on old Macs; convert them: tr '\\r' '\\n' < cr.tsv > new.cr.tsv",
+        ),
+        (["--train=cr", *LANGUAGES], 1, "cr.de: lines end in CR alone, as on old Macs; convert them: tr"),
+        (["--train=", *LANGUAGES], 2, "--train '': an empty name; expected a prefix"),
+        (["--train=corpus/train", "--valid=", *LANGUAGES], 2, "--valid '': an empty name; expected a prefix"),
+        (["--train=corpus/train", "--valid=blank", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair to valid"),
+        (
+            ["--train=utf16", *LANGUAGES],
+            1,
+            "utf16.de, line 1: UTF-16; convert the file, for example with iconv -f UTF-16 -t",
         ),
         (["--train=empty", "--valid=corpus/valid", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
         (["--train=blank", "--valid=corpus/valid", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
@@ -249,6 +304,9 @@ def test_mistakes_are_one_line(
 ) -> None:
     Path("three.tsv").write_text("a\tb\tc\n")
     Path("cr.tsv").write_bytes(b"a\tb\rc\td\r")
+    for language in ("de", "en"):
+        Path(f"cr.{language}").write_bytes(b"ein\rzwei\r")
+        Path(f"utf16.{language}").write_text("eins\nzwei\n", encoding="utf-16")
     Path("one.tsv").write_text("a\tb\n")
     Path("named.tsv").write_text("en\tfr\nHello.\tBonjour.\nYes.\tOui.\n")
     for name, text in (("empty", ""), ("blank", "\n \n\n")):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data.extra import find_extra, write_extra
+from seq2seq_attn.data.extra import find_extra, sentence_keys, write_extra
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -108,8 +108,14 @@ def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_confi
     assert pairs_of(prepared) == [*TRAIN, *EXTRA]
     [note] = [notice for notice in caplog.messages if notice.startswith("extra: ")]
     assert "extra.de, " in note
-    assert note.endswith(": 2 pairs; 2 dropped, as a side is a sentence of a validation or test set")
+    assert note.endswith(": 2 pairs; 2 dropped, because they contain a sentence of a validation or test set")
     assert note in audit_report(prepared)
+
+
+def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
+    words = ["क्या?", "क्यों?", "ไม่", "ไม้", "😀", "😀 😀", "!"]
+    assert len(set.union(*(sentence_keys([word]) for word in words))) == len(words)
+    assert sentence_keys([" ", "", "क्या", "«क्या»"]) == sentence_keys(["क्या"])
 
 
 def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, tmp_path):

@@ -391,7 +391,7 @@ def test_what_a_configuration_must_say(make_config, tmp_path):
         prepare_corpus(make_config(train=None))
     with pytest.raises(UsageError, match=r"data\.test\.train: this name is taken"):
         prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))
-    with pytest.raises(UsageError, match=r"data\.test: 'a/b' names a file"):
+    with pytest.raises(UsageError, match=r"data\.test: 'a/b' is not a valid name"):
         prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
     with pytest.raises(UserError, match=r"nothing\.de: no such file"):
         prepare_corpus(make_config(train=str(tmp_path / "nothing")))
@@ -422,6 +422,8 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
     for language in ("de", "en"):
         (tmp_path / f"none.{language}").write_bytes(b"")
     named = {str(table): "none.tsv"} | ({} if text else {str(tmp_path / "none"): "none.de and .*none.en"})
+    (tmp_path / "blank.tsv").write_text("\n\tA target alone.\n")
+    named[str(tmp_path / "blank.tsv")] = "blank.tsv"
     for spec, name in named.items():
         of_split = {"test": {"one": spec}} if split == "test" else {"valid": spec}
         with pytest.raises(UserError, match=f"{name}: no sentence pair to {'evaluate' if split == 'test' else 'vali'}"):
@@ -429,9 +431,17 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
     assert not list((tmp_path / "data").rglob("*.npy"))
 
 
-def test_nothing_left_to_train_on(make_config):
-    with pytest.raises(UserError, match=r"train: all 8 pairs are blank, .* raise data\.max_length=1"):
-        prepare_corpus(make_config(max_length=1))
+def test_nothing_left_to_train_on(make_config, tmp_path):
+    (tmp_path / "uneven.tsv").write_text("a b c\tx\nd e f\ty\n")
+    for settings, reasons in (
+        ({"max_length": 1}, "2 blank, 6 longer than data.max_length=1"),
+        ({"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2}, "2 beyond data.max_length_ratio=2"),
+    ):
+        with pytest.raises(UserError) as error:
+            prepare_corpus(make_config(**settings))
+        assert str(error.value) == f"train: no pair is left: {reasons}; look at the files, or raise a limit"
+    with pytest.raises(UsageError, match=r"data\.max_length_ratio=0\.9: .*at least 1"):
+        make_config(max_length_ratio=0.9)
 
 
 def test_bars_only_on_request(make_config, capsys):

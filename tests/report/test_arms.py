@@ -59,6 +59,13 @@ def test_how_a_run_was_computed_makes_no_arm():
     assert arm.seeds == (1, 2)
 
 
+def test_runs_of_different_training_text_are_no_arm():
+    configs = [config(f"seed={seed}") for seed in (1, 2, 3)]
+    arms = find_arms(["a-s1", "a-s2", "a-s3"], configs, ["one", "other", "one"])
+    assert arms == [Arm("a-s1", (0, 2), (1, 3)), Arm("a-s2", (1,), (2,))]
+    assert len(find_arms(["a-s1", "a-s2", "a-s3"], configs, [None] * 3)) == 1  # of earlier versions
+
+
 def test_the_same_seed_twice_is_no_spread():
     configs = [config("seed=1"), config("seed=1"), config("seed=2")]
     assert find_arms(["a-s1", "b-s1"], configs[:2]) == [Arm("a-s1", (0,), (1,)), Arm("b-s1", (1,), (1,))]

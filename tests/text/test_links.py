@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, words_of
+from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, shares_of_words, words_of
 
 
 def test_pharaoh_lines_are_read():
@@ -44,3 +46,9 @@ def test_links_between_words_become_links_between_tokens():
 
 def test_a_token_over_several_words_has_the_links_of_all():
     assert links_between_tokens([(0, 1), (1, 0)], ["a", "."], ["x", "y"], ["a."], ["x", "y"]) == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("tokens", [["ｶ", "ﾞ"], ["ㅋ", "ㅠ"], ["u", "\u0308", "ber"], ["ﬁ", "x"], ["İ"]])
+def test_tokens_are_matched_to_words_whatever_they_would_be_joined(tokens):
+    word = unicodedata.normalize("NFC", "".join(tokens))
+    assert shares_of_words(tokens, [word]).tolist() == [[1.0]] * len(tokens)

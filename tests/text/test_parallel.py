@@ -201,7 +201,9 @@ def test_file_names_that_contradict_the_languages_are_refused() -> None:
         (["train.cs.gz", "train.fr"], ("de", "en")),
         (["a.fr", "a.de", "a.en"], ("de", "fr", "en")),
     ):
-        with pytest.raises(UsageError, match=rf"^{', '.join(spec)}: .* not {', '.join(languages)}; put the files in"):
+        with pytest.raises(
+            UsageError, match=rf"^{', '.join(spec)}: .* expected {', '.join(languages)}; put the files in"
+        ):
             check_suffixes(spec, *languages)
     for spec, languages in (
         (["train.de", "train.en"], ("de", "en")),

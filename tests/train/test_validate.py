@@ -79,4 +79,7 @@ def test_a_bleu_that_is_always_0_is_told(
     sources, _ = prepared.text("valid")
     monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
     validator(prepared, config)
-    assert ("BLEU is 0, whatever the translations; set train.validation.metric=cer" in caplog.text) == is_told
+    assert (
+        "BLEU of perfect translations is 0, so it cannot choose the best model; set train.validation.metric=chrf"
+        in caplog.text
+    ) == is_told

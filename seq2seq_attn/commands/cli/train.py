@@ -65,12 +65,14 @@ def train(
     """
     from seq2seq_attn.commands.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump
+    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.start import check_start, load_settings
 
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(given(named))]
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
-    config_names, overrides = with_own_text(text, config or [], overrides)
+    is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
+    config_names, overrides = with_own_text(text, config or [], overrides, is_resumed=is_resumed)
     resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if dump_config:
         check_start(resolved, run_dir, resume=resume, overwrite=overwrite)

@@ -81,7 +81,7 @@ class SplitBuilder:
         self.pairs_read = 0
         self.pairs_kept = 0
         self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
-        self._first_faults = Counter(blank=0, over_long=0, ratio_outliers=0)
+        self.dropped = Counter(blank=0, over_long=0, ratio_outliers=0)  # by the pair's first fault
         self._digests_path = draft_dir / f"{split}.digests"
         self._keep_path = draft_dir / f"{split}.keep"
         for path in (self._digests_path, self._keep_path):
@@ -96,7 +96,7 @@ class SplitBuilder:
         self.pairs_read += chunk.num_pairs
         self.pairs_kept += int(tokenized.keep.sum())
         self._faults.update(tokenized.faults)
-        self._first_faults.update(tokenized.first_faults)
+        self.dropped.update(tokenized.first_faults)
 
     def kept(self) -> Iterator[bool]:
         """For each pair that was read, whether it is kept."""
@@ -112,7 +112,7 @@ class SplitBuilder:
             pairs_kept=self.pairs_kept,
             **self._faults,
             duplicates=count_duplicates(self._digests_path),
-            dropped=dict(self._first_faults) if train is None else dict.fromkeys(self._first_faults, 0),
+            dropped=dict(self.dropped) if train is None else dict.fromkeys(self.dropped, 0),
             overlap_pairs=overlap[0],
             overlap_sources=overlap[1],
             source=source,
