@@ -148,7 +148,7 @@ def _findings(record: Record) -> Iterator[str]:
 
 
 def _bounds(record: Record) -> Iterator[str]:
-    """What nobody could exceed on that machine, against the tutorial's better loop, where it took part."""
+    """The upper bound on that machine, from the peak of its matrix products, against the tutorial's better loop."""
     bucketed = {row["name"]: row["tokens_per_s"] for row in record["rows"]}.get("tutorial, bucketed batches")
     if bucketed is None:
         return

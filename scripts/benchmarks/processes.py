@@ -77,7 +77,7 @@ def count_products(num_processes: int) -> int:
 
 
 def train(num_processes: int, num_threads: int, options: argparse.Namespace) -> Record:
-    """The first updates of a configuration: tokens per second, memory, the loss of the last window."""
+    """The first updates of a configuration: tokens per second and peak memory."""
     launcher = [*TORCHRUN, str(num_processes)] if num_processes > 1 else [sys.executable]
     settings = {
         "train.max_updates": options.updates,

@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bottleneck", description="The bottleneck experiment.")
     parser.add_argument("--corpus", choices=("captions", "multi30k"), required=True)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2, help="trainings at a time, one thread each")
+    parser.add_argument("--jobs", type=int, default=2, help="runs trained in parallel, one thread each")
     parser.add_argument("--arms", help="names, separated by commas; default: all")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--parameters", action="store_true", help="print the arms' numbers of parameters and stop")

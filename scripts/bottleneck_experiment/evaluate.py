@@ -164,8 +164,8 @@ def _mean(values: list[Record]) -> Record:
     for key, first in values[0].items():
         if key == "gold":
             found["gold"] = [
-                {**_mean([one["gold"][place] for one in values]), "shift": shifted["shift"]}
-                for place, shifted in enumerate(first)
+                {**_mean([one["gold"][index] for one in values]), "shift": shifted["shift"]}
+                for index, shifted in enumerate(first)
             ]
         else:
             found[key] = None if first is None else fmean(one[key] for one in values)

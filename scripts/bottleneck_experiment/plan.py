@@ -134,7 +134,7 @@ def captions_trainings(arms: Iterable[Arm], seeds: int) -> list[Training]:
 
 
 def multi30k_tuning(arm: Arm) -> list[Training]:
-    """The trainings of the first seed that decide on an arm's dropout: first `DROPOUTS`, then the neighbours of the
+    """The runs of the first seed that decide on an arm's dropout: first `DROPOUTS`, then the neighbors of the
     rate that validated best, until both are there. While they are not all finished, the search ends with them."""
     tuning = [Training("multi30k", arm, 1, rate) for rate in DROPOUTS]
     while all(one.run.is_finished() for one in tuning):

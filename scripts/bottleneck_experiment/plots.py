@@ -45,7 +45,7 @@ def plot(name: str, record: Record, path: Path) -> None:
 
 
 def plot_vectors(vectors: Record, path: Path) -> None:
-    """The two principal components of sentence vectors, coloured by length."""
+    """The two principal components of sentence vectors, colored by length."""
     figure = Figure(figsize=(6.0, 4.4), layout="constrained")
     axes = figure.subplots()
     points = np.array(vectors["points"])

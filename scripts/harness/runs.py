@@ -46,10 +46,10 @@ def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
 def describe_run(run: RunDir) -> Record:
     """How a run was trained, where, and how well its best model validated."""
     environment = run.environment() or {}
-    git, trained = environment.get("git") or {}, read_training(run.path)
+    git, trained, best = environment.get("git") or {}, read_training(run.path), run.best_metadata()
     return {
-        "validation_bleu": round(trained["best_score"], 2),
-        "validation_perplexity": round(float(run.best_metadata()["perplexity"]), 3),
+        "validation_bleu": round(float(best["bleu"]), 2),
+        "validation_perplexity": round(float(best["perplexity"]), 3),
         "parameters": read_log(run.path / "train.log")["num_parameters"],
         "precision": read_log(run.path / "train.log")["precision"],
         "updates": trained["update"],

@@ -133,8 +133,8 @@ def show_scores(report: Report) -> None:
     [scores] = report.sets
     header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
     rows = [
-        [name, *(f"{row.scores['bleu'][place].interval.value:.1f}" for row in scores.buckets)]
-        for place, name in enumerate(("attention", "fixed vector"))
+        [name, *(f"{row.scores['bleu'][index].interval.value:.1f}" for row in scores.buckets)]
+        for index, name in enumerate(("attention", "fixed vector"))
     ]
     print(Table(header, rows).to_text())
     print(textwrap.fill(report.page.conclusion, width(), break_on_hyphens=False))

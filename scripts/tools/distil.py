@@ -2,7 +2,7 @@
 
 1. Teachers: several seeds of a configuration, trained here, or finished runs (--teachers RUN...).
 2. The ensemble translates the sources of the training pairs: the --n-best best hypotheses of a beam search.
-3. Of these, the --keep closest to the reference by sentence chrF or BLEU become pairs (Kim and Rush, section 3.3; with
+3. Of these, the --keep closest to the reference by sentence chrF become pairs (Kim and Rush, section 3.3; with
    --n-best 1 the ensemble's best). --min-score drops pairs far from the reference, like the filter of Freitag et al.
    2017. Pairs that repeat an original pair or one another are dropped.
 4. The student learns from its teachers' training pairs and these, given to it as `data.extra`. Its subword model and
@@ -33,13 +33,12 @@ from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json, write_json, write_text
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, MeasureName
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 
 Pairs = list[tuple[str, str]]
-_SHOWN = {"chrf": "chrF", "bleu": "BLEU"}
 
 
 def records() -> list[Record]:
@@ -71,7 +70,6 @@ def select(
     references: Sequence[str],
     candidates: Sequence[Sequence[str]],
     *,
-    by: MeasureName = "chrf",
     keep: int = 1,
     min_score: float = 0.0,
 ) -> tuple[Pairs, Record]:
@@ -81,12 +79,11 @@ def select(
         sources: of the training pairs.
         references: their targets.
         candidates: translations of each source, best first.
-        by: the measure, `chrf` or `bleu`, of a candidate against the reference.
-        keep: candidates per source, the closest to the reference first.
-        min_score: candidates below this score are dropped.
+        keep: candidates per source, the closest to the reference by chrF first.
+        min_score: candidates below this chrF are dropped.
     """
     flat = [(n, text) for n, texts in enumerate(candidates) for text in texts]
-    statistics = Measure(by, [references[n] for n, _ in flat]).statistics([text for _, text in flat])
+    statistics = Measure("chrf", [references[n] for n, _ in flat]).statistics([text for _, text in flat])
     of_source: list[list[tuple[float, str]]] = [[] for _ in sources]
     for (n, text), score in zip(flat, statistics.scores_of_sums(statistics.rows_ND).tolist(), strict=True):
         of_source[n].append((score, text))
@@ -174,7 +171,7 @@ def distil(options: argparse.Namespace) -> Record | None:
     sources, references = prepare_corpus(without_extra(config)).text("train")
     path = options.dir / "translations.jsonl"
     candidates = translate_to(path, teachers, sources, search, device=options.device)
-    chosen = {"by": options.by, "keep": options.keep, "min_score": options.min_score}
+    chosen = {"keep": options.keep, "min_score": options.min_score}
     pairs, dropped = select(sources, references, candidates, **chosen)
     prefix = options.dir / "distilled"
     write_pairs(prefix, (config.data.source_language, config.data.target_language), pairs)
@@ -212,7 +209,7 @@ def render(record: Record) -> list[str]:
         "",
         f"The ensemble translated the {pairs['original']:,} sources of the training pairs with beam "
         f"{translation['beam_size']}. It kept, of {translation['n_best']} hypotheses, the {nearest} to the reference "
-        f"by {_SHOWN[translation['by']]}: {pairs['distilled']:,} new pairs; dropped: "
+        f"by chrF: {pairs['distilled']:,} new pairs; dropped: "
         + ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in pairs["dropped"].items())
         + f". Validation BLEU with beam {record['beam_size']}, `{record['ensemble']['signature']}`. "
         + provenance(record, "distil"),
@@ -278,10 +275,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--keep", type=int, default=1, metavar="N", help="pairs per source; default: %(default)s")
     parser.add_argument(
-        "--by", choices=("chrf", "bleu"), default="chrf", help="measure that ranks the hypotheses; default: %(default)s"
-    )
-    parser.add_argument(
-        "--min-score", type=float, default=0.0, metavar="X", help="drop pairs below this score (0 to 100); default: 0"
+        "--min-score", type=float, default=0.0, metavar="X", help="drop pairs below this chrF (0 to 100); default: 0"
     )
     parser.add_argument("--test", action="store_true", help="also score the students on the test sets")
     parser.add_argument("--chosen-on", choices=levers.CHOSEN_ON, help="what the settings were chosen on")

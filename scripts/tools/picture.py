@@ -21,7 +21,7 @@ from seq2seq_attn.translate.translator import load
 
 PICTURE = ROOT / "docs" / "plots" / "readme.png"
 ARMS = (("with attention", "#0a3c7a", "o", (0, -16)), ("with one fixed vector", "#d55e00", "s", (0, 10)))
-"""label, colour, marker, and where the label is, in points from the middle of the curve"""
+"""label, color, marker, and where the label is, in points from the middle of the curve"""
 
 
 def main(run: Path = ROOT / ATTENTION, picture: Path = PICTURE) -> None:

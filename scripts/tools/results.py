@@ -57,6 +57,8 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
     if chosen_on and chosen_on not in levers.CHOSEN_ON:
         raise UsageError(f"{chosen_on!r}: expected {' or '.join(levers.CHOSEN_ON)}")
     report = read_json(report_path)
+    if ensembles := [run["name"] for run in report["runs"] if "training_environment" not in run]:
+        raise UsageError(f"{report_path}: {ensembles[0]} is an ensemble; a record is of single runs")
     runs = []
     for run in report["runs"]:
         environment = run["training_environment"] or {}
@@ -223,7 +225,8 @@ def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
         p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs[1:]]
         thin = " (thin)" if bucket["is_thin"] else ""
         rows.append([f"{bucket['label']}{thin}", str(bucket["num_pairs"]), *map(interval, runs), *p_values])
-    header = [f"{value['length']['of']} tokens", "n", *names, *(f"p ({name})" for name in names[1:])]
+    length = value["length"]
+    header = [f"{length['of']} {length.get('in', 'tokens')}", "n", *names, *(f"p ({name})" for name in names[1:])]
     return table(header, rows, align="---")
 
 

@@ -57,8 +57,8 @@ def make_corpus(directory: Path, overrides: Sequence[str]) -> tuple[set[str], Pa
     held_out = set(names[::ONE_IN])
     for split in ("train", "valid"):
         kept = [pair for pair in splits[split] if not any(name in " ".join(pair) for name in held_out)]
-        for place, language in enumerate(LANGUAGES):
-            lines = "".join(f"{pair[place]}\n" for pair in kept)
+        for index, language in enumerate(LANGUAGES):
+            lines = "".join(f"{pair[index]}\n" for pair in kept)
             (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
     return held_out, [pair for pair in splits["test"] if names_of(pair, held_out)]
 

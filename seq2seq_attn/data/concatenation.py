@@ -38,6 +38,10 @@ class ConcatenatedPairs:
         """The groups at these indices, padded. `indices_B` holds the first pair of each group."""
         return self._pairs.concatenated_batch([self._groups[index] for index in indices])
 
+    def members(self, indices: Sequence[int]) -> list[int]:
+        """The pairs of the groups at these indices."""
+        return [pair for index in indices for pair in self._groups[index]]
+
     def _summed(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         flat = np.fromiter(chain.from_iterable(self._groups), dtype=np.int64)
         sizes = np.fromiter(map(len, self._groups), dtype=np.int64, count=len(self._groups))

@@ -89,25 +89,17 @@ def check_sources(data: DataConfig) -> None:
             "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
         )
     if data.sources == [VECTORS]:
-        given, named, of = f"data.source_language={VECTORS}", "has no words", "a text"
+        need = f"needs a source of text; set data.source_language, which is {VECTORS}"
     elif len(data.sources) > 1:
-        given, named, of = f"data.source_languages={given}", "names several", "one source"
+        need = f"needs a single source, and data.source_languages={given} names several"
     else:
         return
     if data.links is not None:
-        raise UsageError(
-            f"data.links={shorten(data.links)}: alignments are with {of}, and {given} {named}; set data.links=null"
-        )
+        raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
     if data.tokenizer.sentences:
-        raise UsageError(
-            f"data.tokenizer.sentences=true: marks the sentences of {of}, and {given} {named}; set "
-            "data.tokenizer.sentences=false"
-        )
+        raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
     if data.concatenate:
-        raise UsageError(
-            f"data.concatenate={shorten(data.concatenate)}: concatenates pairs of {of}, and {given} {named}; set "
-            "data.concatenate={}"
-        )
+        raise UsageError(f"data.concatenate={shorten(data.concatenate)}: {need}, or set data.concatenate={{}}")
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:

@@ -132,8 +132,7 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     """The arg-max links and the weights themselves against gold links, after `shift_weights(..., shift)`.
 
     `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
-    positions that have no step `shift` later are left out, so that attention
-    that is late throughout scores as if it were on time.
+    positions that have no step `shift` later are left out, so a constant delay costs nothing.
     """
     shifted, gold = [], []
     for weights_TS, links in zip(weights, sure, strict=True):

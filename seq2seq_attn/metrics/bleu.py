@@ -102,7 +102,7 @@ class Measure:
     """One measure against one list of references; the references are prepared once for any number of systems.
 
     Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several spellings of one text,
-    and a model writes but one.
+    and a model writes only one.
     """
 
     def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
@@ -111,7 +111,7 @@ class Measure:
         self.name = name
         self._num_pairs = len(references)
         self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else _normalized
-        # sacreBLEU takes a list of reference *streams*, and takes the transposed list in silence: wrapped here, once.
+        # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
         self._metric = _build_metric(name, [self._prepare(references)])
         self._suffix = f"|spacy.blank:{target_language}:{version('spacy')}" if name == "bleu_tutorial" else ""
 

@@ -307,11 +307,14 @@ def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]
 def _search_lines(description: Mapping[str, Any]) -> list[str]:
     if not (search := description.get("search")):
         return []
-    precision = description.get("precision", "fp32")
-    return [
-        f"{description['name']}: beam size {search['beam_size']}, length penalty {search['length_penalty']:g}"
-        + (f", {precision}" if precision != "fp32" else "")
-    ]
+    settings = [f"beam size {search['beam_size']}", f"length penalty {search['length_penalty']:g}"]
+    if penalty := search.get("coverage_penalty"):
+        settings.append(f"coverage penalty {penalty:g}")
+    if size := search.get("no_repeat_ngram"):
+        settings.append(f"no repeated {size}-gram")
+    if (precision := description.get("precision", "fp32")) != "fp32":
+        settings.append(precision)
+    return [f"{description['name']}: {', '.join(settings)}"]
 
 
 def _caution_lines(description: Mapping[str, Any]) -> list[str]:

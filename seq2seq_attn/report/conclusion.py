@@ -14,7 +14,10 @@ from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
 
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
-CLEAR_NOTE = f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test)"
+CLEAR_NOTE = (
+    f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test), and if the scores of the seeds, where "
+    "there are several, do not overlap"
+)
 _FIXED = ("fixed", "initial")
 """attention variants that give the decoder one vector"""
 
@@ -37,7 +40,7 @@ class _Part:
         test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
         if test is None or test.p_value >= CLEAR_P or not _is_visible(self.difference(arm)):
             return False
-        have_seeds = first.min < first.max and other.min < other.max
+        have_seeds = first.min < first.max or other.min < other.max
         return not have_seeds or other.min > first.max or other.max < first.min
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.report.tables import Table
 
 COLUMNS = (
@@ -59,7 +60,7 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     writer.writeheader()
     for scores in sets:
         about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
-        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": False}
+        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": scores.num_pairs < MIN_PAIRS}
         for row in _rows(scores, scores):
             writer.writerow(about | whole | row)
         for part in scores.buckets:

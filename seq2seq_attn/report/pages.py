@@ -81,7 +81,7 @@ def terminal_summary(page: Page) -> str:
 
 
 def terminal_page(page: Page) -> str:
-    """Scores and BLEU by length of each test set; the attention analysis; the conclusion; then how all was made."""
+    """Scores and BLEU by length of each test set; the attention analysis; the conclusion; settings and signatures."""
     blocks = []
     for scores in page.sets:
         blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]

@@ -46,7 +46,7 @@ def plot_by_length(
     for position, arm in enumerate(scores.arms):
         of_arm = [row.scores[measure][position] for row in scores.buckets]
         _draw_band(axes, position, arm.name, [_point(x, score.interval, score) for x, score in enumerate(of_arm)])
-    axes.set_ylabel(f"{TITLES[measure]} (sacreBLEU, 95 % bootstrap band{_bars_note(scores)})")
+    axes.set_ylabel(f"{TITLES[measure]} (95 % bootstrap band{_bars_note(scores)})")
     axes.set_ylim(bottom=0)
     _finish(axes, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
     save_figure(figure, path)

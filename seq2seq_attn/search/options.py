@@ -25,7 +25,12 @@ Method = Literal["beam", "sample", "mbr"]
 """`beam` search; `sample`: draws from the model's distribution; `mbr`: of many such samples the one that the others
 resemble most (minimum Bayes risk)"""
 TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
-_OF_BEAM = ("beam_size", "coverage_penalty")
+_UNREAD: dict[Method, tuple[str, ...]] = {
+    "beam": (),
+    "sample": ("beam_size", "coverage_penalty"),
+    "mbr": ("beam_size", "coverage_penalty", "length_penalty"),
+}
+"""options that a method does not read; `sample` reports its samples with a score"""
 _OF_SAMPLES = ("temperature", "top_k", "top_p", "seed", "num_samples")
 
 
@@ -67,10 +72,10 @@ class SearchOptions(SearchConfig):
             given = cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
             raise UsageError(explain(error)) from None
-        for name in _OF_BEAM if given.method != "beam" else ():  # here only, as a run has settings for both
+        for name in _UNREAD[given.method]:  # here only, as a run has settings for both
             if name in given.model_fields_set:
                 value = getattr(given, name)
-                raise UsageError(f"{name}={value}: for a beam search; leave it out, or choose method 'beam'")
+                raise UsageError(f"{name}={value}: not read by method {given.method!r}; leave it out")
         return given
 
     def over(self, search: SearchConfig) -> SearchOptions:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
-from seq2seq_attn.data.concatenation import concatenate_pairs
+from seq2seq_attn.data.concatenation import ConcatenatedPairs, concatenate_pairs
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.distributed import ALONE, Group
@@ -33,7 +33,7 @@ class UpdateBatches(NamedTuple):
     batches: list[Batch]
     """this rank's share of each micro-batch's rows, if it has any"""
     indices: list[list[int]]
-    """the pairs of each micro-batch, over all ranks"""
+    """the training pairs of each micro-batch, over all ranks"""
     num_tokens: int
     """target tokens of all ranks, including EOS"""
 
@@ -91,7 +91,10 @@ class EpochBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
-        return UpdateBatches([self._prepare(self._pairs.batch(share)) for share in shares if share], whole, num_tokens)
+        batches = [self._prepare(self._pairs.batch(share)) for share in shares if share]
+        if isinstance(self._pairs, ConcatenatedPairs):
+            whole = [self._pairs.members(groups) for groups in whole]
+        return UpdateBatches(batches, whole, num_tokens)
 
 
 def built_ahead(

@@ -45,7 +45,7 @@ class Group:
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether `torchrun` was killed, so that nobody would stop the ranks."""
+        """Whether `torchrun` is gone and can no longer stop the ranks."""
         return self.launcher is not None and os.getppid() != self.launcher
 
     def rank_seed(self, seed: int) -> int:

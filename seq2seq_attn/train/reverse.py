@@ -88,7 +88,7 @@ def reverse_config(config: Config) -> Config:
         update={
             "name": f"{config.name}-reverse",
             "data": data.model_copy(update=exchanged),
-            "train": config.train.model_copy(update={"objectives": {}}),
+            "train": config.train.model_copy(update={"objectives": {}, "start_from": None}),
         }
     )
 

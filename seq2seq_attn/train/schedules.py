@@ -73,7 +73,9 @@ class Schedules:
                 f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the training "
                 "run, whose end is not set; set train.max_epochs or train.max_updates"
             )
-        return objective.start * self.total_updates <= update < objective.end * self.total_updates
+        # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
+        is_over = objective.end < 1.0 and update >= objective.end * self.total_updates
+        return objective.start * self.total_updates <= update and not is_over
 
 
 def always_forces(config: TrainConfig) -> bool:

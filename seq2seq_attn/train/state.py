@@ -32,8 +32,8 @@ class Window:
 
 @dataclass
 class TrainState:
-    """The counters of a training run. `update` and `epoch` count complete ones: `update` 7 means that seven were
-    made."""
+    """The counters of a training run. `update` and `epoch` count complete ones: `update` 7: seven updates are
+    complete."""
 
     update: int = 0
     epoch: int = 0
@@ -132,5 +132,5 @@ class TrainState:
             return f"train.max_minutes={config.max_minutes:g} reached"
         patience = config.validation.patience
         if patience is not None and self.num_without_better >= patience:
-            return f"{patience} validations without a better {config.validation.metric}"
+            return f"train.validation.patience={patience} reached: no better {config.validation.metric} since"
         return None

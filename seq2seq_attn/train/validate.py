@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):
-    """Training was asked to stop during a validation, which a resume makes again."""
+    """A signal interrupted the validation; a resume repeats it."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class _Grid(NamedTuple):
     boxes: Sequence[_Box]
 
     def columns(self) -> list[list[_Box]]:
-        return [list(self.boxes[place :: self.num_columns]) for place in range(min(self.num_columns, len(self.boxes)))]
+        return [list(self.boxes[index :: self.num_columns]) for index in range(min(self.num_columns, len(self.boxes)))]
 
     def rows(self) -> list[list[_Box]]:
         starts = range(0, len(self.boxes), self.num_columns)

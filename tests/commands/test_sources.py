@@ -183,9 +183,9 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
             ["data.source_languages=[de,../x]"],
             "data.source_languages='../x': expected a list of language codes, for example [de,fr,cs]",
         ),
-        (["data.links=ibm1"], "data.links='ibm1': alignments are with one source"),
-        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: concatenates pairs of one source"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: marks the sentences of one source"),
+        (["data.links=ibm1"], "data.links='ibm1': needs a single source, and data.source_languages="),
+        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: needs a single source"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
         (
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],

@@ -231,9 +231,12 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["data.links=ibm1"], "data.links='ibm1': alignments are with a text, and data.source_language=vectors has no"),
-        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: concatenates pairs of a text"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: marks the sentences of a text"),
+        (
+            ["data.links=ibm1"],
+            "data.links='ibm1': needs a source of text; set data.source_language, which is vectors, or set data.links=",
+        ),
+        (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: needs a source of text"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a source of text"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with a source of vectors"),
         (["model.output.name=lexical"], "reads the embeddings of source tokens, and a source of vectors has none"),
         (

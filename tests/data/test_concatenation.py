@@ -26,6 +26,7 @@ def test_a_group_reads_as_one_pair(pairs):
     assert batch.source.ids_BS.tolist() == [[7, 8, 4, 5, 2], [6, 2, 0, 0, 0]]
     assert batch.tgt_out_BT.tolist() == [[17, 14, 2], [15, 2, 0]]
     assert batch.indices_B.tolist() == [3, 1]
+    assert concatenated.members([2, 0]) == [2, 3, 0]
 
 
 def test_without_probabilities_pairs_stay_as_they_are(pairs):

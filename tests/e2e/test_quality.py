@@ -11,7 +11,7 @@ import pytest
 
 from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
-from scripts.harness.runs import translate_to
+from scripts.harness.runs import describe_run, translate_to
 from scripts.harness.settings import difference, settings_of
 from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, results, search_quality
 from seq2seq_attn.config import load_config
@@ -176,6 +176,20 @@ def test_the_records_of_the_project_say_what_their_settings_were_chosen_on():
     assert not list(levers.refusals(levers.load_records(levers.RECORDS) | levers.load_records(levers.FOLDER)))
 
 
+def test_an_ensemble_gives_no_record(tmp_path):
+    write_json(tmp_path / "report.json", {"runs": [{"name": "s1+s2", "members": ["s1", "s2"]}]})
+    with pytest.raises(UsageError, match=r"report\.json: s1\+s2 is an ensemble; a record is of single runs"):
+        results.record("both", tmp_path / "report.json", "")
+
+
+def test_the_bleu_of_a_run_is_not_its_other_metric(tmp_path):
+    run = train_tiny(tmp_path / "run", "train.validation.metric=perplexity")
+    best = run.best_metadata()
+    described = describe_run(run)
+    assert described["validation_bleu"] == round(float(best["bleu"]), 2)
+    assert described["validation_perplexity"] == round(float(best["perplexity"]), 3)
+
+
 def test_an_unfinished_run_gives_no_record(tmp_path):
     with pytest.raises(UserError, match=r"nothing: not a run directory"):
         levers.adopt([RunDir(tmp_path / "nothing")], folder=tmp_path)
@@ -187,7 +201,7 @@ def test_the_closest_hypotheses_become_pairs():
     pairs, dropped = distil.select(sources, references, candidates)
     assert pairs == [("eins", "one dogs"), ("drei", "")][:1]
     assert dropped == {"blank": 1, "far_from_reference": 0, "repeated": 1}
-    pairs, dropped = distil.select(sources, references, candidates, keep=2, min_score=50.0, by="bleu")
+    pairs, dropped = distil.select(sources, references, candidates, keep=2, min_score=50.0)
     assert dropped["far_from_reference"] > 0
     pairs, _ = distil.select(sources, references, candidates, keep=2)
     assert pairs == [("eins", "one dogs"), ("eins", "a cat"), ("zwei", "two dog"), ("drei", "xyz")]
@@ -290,6 +304,8 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     assert first_row.startswith(f"| {recipe} | {rows[recipe]['validation']['bleu']:.2f} |  | ")
     assert f"| {rows['token dropout']['against']['gain']:+.2f} (" in page
     assert "`model.dropout.token=0.1` |" in page
+    assert "extra pairs: self-distilled |" in page
+    assert "starts from: token dropout |" in page
     more = RunDir(tmp_path / "runs" / "one-epoch-more").config()
     assert more.train.start_from == tmp_path / "runs" / "token-dropout"
     student = RunDir(tmp_path / "runs" / "self-distillation").config()

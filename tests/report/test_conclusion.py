@@ -132,17 +132,26 @@ def test_many_runs_and_measures_of_which_less_is_better():
     assert chrf == "a scores 50.0 chrF2 [48.0, 52.0] on all 1,000 sentence pairs."
 
 
-@pytest.mark.parametrize(("second", "is_clear"), [((28.0, 29.0, 30.0), True), ((28.0, 29.0, 36.0), False)])
-def test_arms_differ_only_if_their_seeds_do(second, is_clear):
-    first = (35.0, 36.0)
-
+@pytest.mark.parametrize(
+    ("first", "second", "is_clear"),
+    [
+        ((35.0, 36.0), (28.0, 29.0, 30.0), True),
+        ((35.0, 36.0), (28.0, 29.0, 36.0), False),
+        ((35.0, 36.0), (30.0,), True),
+        ((29.0, 42.0), (30.0,), False),  # inside the range of the others
+        ((35.5,), (28.0, 29.0, 36.0), False),
+    ],
+)
+def test_arms_differ_only_if_their_seeds_do(first, second, is_clear):
     def arm_score(values, test=None):
         mean = sum(values) / len(values)
         return ArmScore(spread(values), Interval(mean, mean - 1, mean + 1), test)
 
-    arms = [Arm("attention=additive", (0, 1), (1, 2)), Arm("attention=fixed", (2, 3, 4), (1, 2, 3))]
+    runs = [*range(len(first) + len(second))]
+    members = [tuple(runs[: len(first)]), tuple(runs[len(first) :])]
+    arms = [Arm(f"attention={name}", of, of) for name, of in zip(("additive", "fixed"), members, strict=True)]
     of_arms = [arm_score(first), arm_score(second, PairedTest("bootstrap", -5.0, 0.001, 1000, 1))]
-    scores = SetScores("test", 1000, list("abcde"), arms, {}, {"bleu": of_arms}, {}, {}, [])
-    found = conclude(scores, attentions=["additive", "additive", "fixed", "fixed", "fixed"])
+    scores = SetScores("test", 1000, list(map(str, runs)), arms, {}, {"bleu": of_arms}, {}, {}, [])
+    found = conclude(scores, attentions=["additive"] * len(first) + ["fixed"] * len(second))
     assert found.startswith("On all" if is_clear else "No clear difference: on all")
     assert "the attention model (attention=additive) scores 35.5 BLEU [34.5, 36.5], the fixed vector" in found

@@ -7,9 +7,11 @@ import io
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.report.exports import COLUMNS, csv_text, escape_latex, latex_text
 from seq2seq_attn.report.pages import latex_page
 from seq2seq_attn.report.tables import Table
@@ -38,6 +40,9 @@ def test_a_row_for_each_score(two_systems):
     assert float(row["kept_high"]) == score.retention.high
     [first] = [row for row in rows if (row["length"], row["measure"], row["name"]) == ("all", "bleu", "additive")]
     assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == ("run", "", "", "1")
+    assert first["is_thin"] == str(two_systems.num_pairs < MIN_PAIRS)
+    few = replace(two_systems, num_pairs=20)
+    assert {row["is_thin"] for row in read(csv_text([few])) if row["length"] == "all"} == {"True"}
 
 
 def test_arms_have_rows_of_their_own(grouped):  # noqa: F811

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from seq2seq_attn.config import SearchConfig
@@ -55,10 +57,12 @@ def test_a_temperature_that_no_number_can_be_divided_by_is_refused(temperature: 
         SearchOptions.given(temperature=temperature, method="sample")
 
 
-@pytest.mark.parametrize("method", ["sample", "mbr"])
-@pytest.mark.parametrize("option", ["beam_size", "coverage_penalty"])
+@pytest.mark.parametrize(
+    ("option", "method"),
+    [*product(["beam_size", "coverage_penalty"], ["sample", "mbr"]), ("length_penalty", "mbr")],
+)
 def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str, method: str) -> None:
-    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: for a beam search; leave it out, or .* method 'beam'"):
+    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: not read by method '{method}'; leave it out"):
         SearchOptions.given(**{option: 1}, method=method)
     configured = SearchConfig(beam_size=7, coverage_penalty=0.2)
     assert (
