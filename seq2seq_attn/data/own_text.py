@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -72,11 +72,12 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
 def check_texts(texts: Mapping[str, Text]) -> None:
     """Raises UserError if no pair of a split has text on both sides, or if lines end in CR alone."""
     for split, text in texts.items():
-        first = list(islice(text.pairs(), 2))
+        pairs = text.pairs()
+        first = list(islice(pairs, 2))
         for path, side in zip(text.paths, first[0] if len(first) == 1 else (), strict=False):
             if "\r" in side:
                 raise UserError(f"{path}: {ends_in_cr(path)}")
-        if not any(source.strip() and target.strip() for source, target in text.pairs()):
+        if not any(source.strip() and target.strip() for source, target in chain(first, pairs)):
             names = " and ".join(map(str, text.paths))
             purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
             raise UserError(
