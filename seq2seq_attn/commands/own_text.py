@@ -80,7 +80,7 @@ def with_own_text(
     fallback: dict[str, object] = {}
     if not any("name" in read_config(name) for name in config_names):
         config_names.insert(0, _suitable_config(texts[0]))
-        targets = [target for _, target in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
+        targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
         fallback = _metric_for(targets)
         if not any(setting.startswith(_TOKENIZERS) for setting in overrides):
             fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)

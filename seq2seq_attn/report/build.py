@@ -12,7 +12,7 @@ import numpy as np
 
 from seq2seq_attn.evaluation.arms import Arm
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
-from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, BucketScores, Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
 from seq2seq_attn.evaluation.sets import (
     GERMAN_TO_ENGLISH,
     EvaluationSet,
@@ -33,6 +33,7 @@ from seq2seq_attn.metrics.by_length import (
 )
 from seq2seq_attn.report.conclusion import conclude
 from seq2seq_attn.report.exports import csv_text
+from seq2seq_attn.report.notes import caution_lines, provenance, search_lines, too_short_lines
 from seq2seq_attn.report.pages import Page, drawn_sets, latex_page, markdown_page, terminal_page, terminal_summary
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
@@ -230,12 +231,12 @@ def _page(
         unit=unit,
         length_tokenizer=tokenizer,
         resampling=settings.resampling,
-        notes=[line for description in descriptions for line in _search_lines(description)],
+        notes=[line for description in descriptions for line in search_lines(description)],
         cautions=[
-            *(line for description in descriptions for line in _caution_lines(description)),
-            *_too_short_lines(scored, unit),
+            *(line for description in descriptions for line in caution_lines(description)),
+            *too_short_lines(scored, unit),
         ],
-        provenance=_provenance(environment),
+        provenance=provenance(environment),
     )
 
 
@@ -302,50 +303,3 @@ def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]
         return conclude(drawn[0], unit=unit, attentions=attentions)
     ends = (drawn[0], drawn[-1])
     return " ".join(f"{scores.name}: {conclude(scores, unit=unit, attentions=attentions)}" for scores in ends)
-
-
-def _search_lines(description: Mapping[str, Any]) -> list[str]:
-    if not (search := description.get("search")):
-        return []
-    settings = [f"beam size {search['beam_size']}", f"length penalty {search['length_penalty']:g}"]
-    if penalty := search.get("coverage_penalty"):
-        settings.append(f"coverage penalty {penalty:g}")
-    if size := search.get("no_repeat_ngram"):
-        settings.append(f"no repeated {size}-gram")
-    if (precision := description.get("precision", "fp32")) != "fp32":
-        settings.append(precision)
-    return [f"{description['name']}: {', '.join(settings)}"]
-
-
-def _caution_lines(description: Mapping[str, Any]) -> list[str]:
-    if not description.get("lowercases"):
-        return []
-    return [f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"]
-
-
-def _too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
-    """Where BLEU is 0 even for perfect translations."""
-
-    def is_too_short(part: SetScores | BucketScores) -> bool:
-        return any(of_arms[0].is_too_short for of_arms in part.scores.values())
-
-    where = []
-    for scores in scored:
-        short = [row.bucket.label for row in scores.buckets if is_too_short(row)]
-        where += [scores.name] if is_too_short(scores) else [f"{scores.name}, {unit} {label}" for label in short]
-    if not where:
-        return []
-    return [
-        f"no reference has four tokens in {'; '.join(where)}: even perfect translations have a BLEU of 0 there; "
-        "see --metric exact or --metric chrf"
-    ]
-
-
-def _provenance(environment: Mapping[str, Any]) -> str:
-    git = environment.get("git")
-    commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
-    packages = environment["packages"]
-    return (
-        f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
-        f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
-    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from seq2seq_attn.evaluation.texts import LineCounts
-from seq2seq_attn.report.build import _search_lines
+from seq2seq_attn.report.notes import search_lines
 from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
 from tests.report.conftest import score_systems
 from tests.report.test_arms import grouped  # noqa: F401
@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>|a](javascript:b) `c`\nd"
 
 def test_the_settings_of_a_search_are_told():
     search = {"beam_size": 5, "length_penalty": 0.5, "coverage_penalty": 0.3, "no_repeat_ngram": 2}
-    [line] = _search_lines({"name": "a", "search": search, "precision": "int8"})
+    [line] = search_lines({"name": "a", "search": search, "precision": "int8"})
     assert line == "a: beam size 5, length penalty 0.5, coverage penalty 0.3, no repeated 2-gram, int8"
 
 

@@ -1,0 +1,58 @@
+"""The lines of a report that say how it was made, and which of its scores mean little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seq2seq_attn.evaluation.scores import BucketScores, SetScores
+
+
+def search_lines(description: Mapping[str, Any]) -> list[str]:
+    """How a system searched; none of saved hypotheses."""
+    if not (search := description.get("search")):
+        return []
+    settings = [f"beam size {search['beam_size']}", f"length penalty {search['length_penalty']:g}"]
+    if penalty := search.get("coverage_penalty"):
+        settings.append(f"coverage penalty {penalty:g}")
+    if size := search.get("no_repeat_ngram"):
+        settings.append(f"no repeated {size}-gram")
+    if (precision := description.get("precision", "fp32")) != "fp32":
+        settings.append(precision)
+    return [f"{description['name']}: {', '.join(settings)}"]
+
+
+def caution_lines(description: Mapping[str, Any]) -> list[str]:
+    """Whether a system's cased scores mean little."""
+    if not description.get("lowercases"):
+        return []
+    return [f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"]
+
+
+def too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
+    """Where BLEU is 0 even for perfect translations."""
+
+    def is_too_short(part: SetScores | BucketScores) -> bool:
+        return any(of_arms[0].is_too_short for of_arms in part.scores.values())
+
+    where = []
+    for scores in scored:
+        short = [row.bucket.label for row in scores.buckets if is_too_short(row)]
+        where += [scores.name] if is_too_short(scores) else [f"{scores.name}, {unit} {label}" for label in short]
+    if not where:
+        return []
+    return [
+        f"no reference has four tokens in {'; '.join(where)}: even perfect translations have a BLEU of 0 there; "
+        "see --metric exact or --metric chrf"
+    ]
+
+
+def provenance(environment: Mapping[str, Any]) -> str:
+    """Versions, commit, machine and date."""
+    git = environment.get("git")
+    commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
+    packages = environment["packages"]
+    return (
+        f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
+        f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
+    )
