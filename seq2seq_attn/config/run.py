@@ -27,8 +27,8 @@ class SearchConfig(Section):
     length_penalty: LengthPenalty = 0.0
     coverage_penalty: CoveragePenalty = 0.0
     no_repeat_ngram: NonNegativeInt = 0
-    """No sequence of this many tokens occurs twice in a translation; if the source was so long that it was translated
-    in parts, in none of the parts. 0: any may."""
+    """Length of the n-grams that must not occur twice in a translation, or in a segment of it if the source is so long
+    that it is split. 0: no such rule."""
     max_length_ratio: LengthRatio | None = None
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64

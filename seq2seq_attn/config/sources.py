@@ -39,7 +39,7 @@ def packaged_config_names() -> list[str]:
 
 
 def with_default(config_names: Sequence[str]) -> list[str]:
-    """`config_names`, after the configuration `multi30k` if they are packaged overlays alone, or none.
+    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays.
 
     Raises:
         UsageError: as `read_config`.

@@ -22,7 +22,8 @@ from seq2seq_attn.config.types import (
 
 
 class BatchConfig(Section):
-    """A micro-batch: at most `size` sentence pairs or target tokens. An update sums the gradients of `accumulate`."""
+    """A micro-batch: at most `size` sentence pairs or target tokens. An update sums the gradients of `accumulate`
+    micro-batches."""
 
     size: PositiveInt = 128
     unit: Literal["sentences", "tokens"] = "sentences"
@@ -110,7 +111,8 @@ class TrainConfig(Section):
     """CPU threads; None: torch's default. Recorded because the last bits of a sum depend on it."""
     cuda_graphs: bool = False
     """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small kernels at once. Not
-    with fp16 or objectives, and of no use where the teacher forcing ratio changes at every update."""
+    with fp16, objectives, several sources or a source of vectors; of no use where the teacher forcing ratio changes at
+    every update."""
     objectives: dict[str, ObjectiveConfig] = {}
     """Extra losses by name, added to the translation's."""
     batch: BatchConfig = BatchConfig()

@@ -98,8 +98,8 @@ def write_extra(
 
 
 def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ()) -> set[str]:
-    """The sentences of these lines, of each source in a line of several, as `bare` leaves them; without blank ones.
-    `languages`: of the sources; for one of vectors, the key is the real path."""
+    """The sentences of these lines as `bare` leaves them, without blank ones; a line of several sources has a sentence
+    per source. `languages` are those of the sources. The key of a file of vectors is its real path."""
     keys = set()
     for line in lines:
         for number, sentence in enumerate(line.split(SOURCE_END)):

@@ -134,7 +134,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     target = tokenizer.pop("target")
     if data.tokenizer.name != "sentencepiece":
         tokenizer = {key: tokenizer[key] for key in ("name", "lowercase", "sentences")}
-    if not data.tokenizer.sentences:  # as before there was this setting
+    if not data.tokenizer.sentences:  # so that corpora prepared before this setting existed keep their hash
         del tokenizer["sentences"]
     if target is not None:
         tokenizer["target"] = target

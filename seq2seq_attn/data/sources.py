@@ -71,9 +71,9 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if a text is named that the corpus does not read, if several sources are not distinct, if
-    several or one of vectors are combined with settings for a single text, or if pairs whose targets are positions are
-    to be joined."""
+    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, several
+    sources or a source of vectors are combined with settings for a single text, or pairs whose targets are positions
+    would be concatenated."""
     for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if named and data.corpus != "files":
             raise UsageError(

@@ -35,8 +35,9 @@ TOKENS_VERSION = 1
 SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
-TRAIN_TEXT = "train_text_sha256"
 """A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
+TRAIN_TEXT = "train_text_sha256"
+"""The same for the training pairs, so that `evaluate` groups runs of the same text only."""
 _AGAIN = "prepare the data again"
 
 
@@ -157,11 +158,11 @@ class PreparedCorpus:
         except UserError as error:
             raise UserError(f"{error}; {_AGAIN}") from None
         if meta.get("format") != FORMAT_VERSION:
-            raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; prepare the data again")
+            raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; {_AGAIN}")
         self.meta: dict[str, Any] = meta
         files = meta.get("files")
         if not (isinstance(files, dict) and {"config", "splits", "audit", "hashes"} <= meta.keys()):
-            raise UserError(f"{directory / META_NAME}: damaged; prepare the data again")
+            raise UserError(f"{directory / META_NAME}: damaged; {_AGAIN}")
         for name, size in files.items():
             path = directory / name
             actual = path.stat().st_size if path.is_file() else None

@@ -76,7 +76,7 @@ def source_of_vectors(tokenizer: Tokenizer) -> tuple[int, int]:
 
 
 def hashes_of_vectors(sources: Sequence[str], text: Text) -> list[str]:
-    """The hash of the files that a source of vectors names, if one of these sources is.
+    """The hash of the files that the source of vectors names; none if all sources are texts.
 
     Raises:
         UserError: a file cannot be read.

@@ -49,7 +49,7 @@ class PairedTest:
     """bootstrap or randomization"""
     difference: float
     p_value: float
-    """sacreBLEU's. Of a randomization it is two-sided; of a bootstrap, about half of that: see `bootstrap_test`"""
+    """as in sacreBLEU: two-sided for randomization, about half of a two-sided p for bootstrap (`bootstrap_test`)"""
     num_samples: int
     seed: int
 

@@ -1,1 +1,1 @@
-"""The network: encoders, attention variants, the decoder, and the two ways of unrolling it."""
+"""The model: a folder of variants for each axis, how they are built into one, and how it is unrolled."""

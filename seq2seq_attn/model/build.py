@@ -142,7 +142,7 @@ def _build_output(
     if output.needs_soft_weights and attention.is_one_hot:
         raise UsageError(
             f"model.output.name={name!r}: sums over source positions, and model.attention.name="
-            f"{config.attention.name!r} gives all weight to one that it draws; choose another attention, such as "
+            f"{config.attention.name!r} gives all weight to one position; choose another attention, such as "
             "additive"
         )
     if not attention.is_learned and not any(True for _ in output.parameters()):

@@ -23,14 +23,14 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets
 
 LEAST_WEIGHT = 1e-20
-"""of a source position: weights that are exactly 0 would make the loss of a copied token infinite"""
+"""lower bound on the weight of a source position: with 0, the loss of a copied token would be infinite"""
 
 
 class Copying(NamedTuple):
     """The parts of the mixture."""
 
     logits_NV: Tensor
-    """of P_vocab"""
+    """logits of P_vocab"""
     log_generate_N1: Tensor
     """log p_gen"""
     log_copy_N1: Tensor

@@ -103,7 +103,7 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
     if module_name in _imported:
         build = _function_of(key, _imported[module_name], named or function)
         if named and not _is_own(build, module_name, axis):
-            raise UsageError(f"{key}: {module_name} imports {named}; name what it defines")
+            raise UsageError(f"{key}: {module_name} only imports {named}; name a function or class that it defines")
         return build
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
@@ -122,7 +122,7 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     build = find_build(axis, name)
     given = {size: value for size, value in sizes.items() if size in _parameters(build)}
     if sizes and not given and name not in packaged_variants(axis):
-        raise UsageError(f"{axis.key.format(name=name)}: takes none of {', '.join(sizes)}")
+        raise UsageError(f"{axis.key.format(name=name)}: takes none of {', '.join(sizes)}; add one to its parameters")
     built = build(**given, **checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):

@@ -1,4 +1,4 @@
-"""Float32 or wider: what states, weights and losses keep where autocast computes in fewer bits."""
+"""Float32 or wider: the precision of states, weights and losses, also under autocast."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Step(NamedTuple):
     sentences_B: Tensor
     """int64, the indices of these sentences"""
     parents_BK: Tensor
-    """int64, the slot before this step of the hypothesis that is now in a slot"""
+    """int64, for each slot, the slot that its hypothesis was in before this step"""
     ids_BK: Tensor
     """int64, its new token"""
     log_probs_BK: Tensor

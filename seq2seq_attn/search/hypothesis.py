@@ -51,8 +51,8 @@ class StepModel(Protocol[StateT]):
         ...
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
-        """The state whose row i is the old row `index_R[i]`. Whole sentences may be removed. A sentence keeps all K
-        rows, each from the same sentence."""
+        """The state whose row i is the old row `index_R[i]`. Whole sentences may be removed. A sentence
+        that stays has K rows, each selected from its own old rows."""
         ...
 
 
@@ -69,7 +69,7 @@ class Hypothesis:
     is_finished: bool
     """it ended with EOS"""
     is_cut: bool
-    """the length limit cut this hypothesis, or cut one with a higher score"""
+    """the length limit cut this hypothesis, or another hypothesis with a higher score"""
     weights_TS: npt.NDArray[np.float32] | None
     """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the sentence's source
     positions (EOS included, no padding); rows sum to 1"""

@@ -50,12 +50,13 @@ class SearchOptions(SearchConfig):
     num_samples: PositiveInt = 32
     """samples per sentence, from which `mbr` chooses"""
     temperature: Temperature = 1.0
-    """of `sample` and `mbr`, as the next two: below 1 the distribution is sharper"""
+    """temperature of `sample` and `mbr`; below 1 it sharpens the distribution"""
     top_k: NonNegativeInt = 0
-    """0: all tokens"""
+    """number of most probable tokens that `sample` and `mbr` draw from; 0: all tokens"""
     top_p: TopP = 1.0
+    """total probability of the tokens that `sample` and `mbr` draw from (`sample.py`)"""
     seed: Seed = 1
-    """of the samples"""
+    """seed of the samples"""
 
     @classmethod
     def given(cls, **options: object) -> SearchOptions:

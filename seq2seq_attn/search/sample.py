@@ -60,8 +60,8 @@ def _draws(source: SourceBatch, seed: int, numbers_B: Sequence[int], num_steps: 
 
 
 def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Tensor:
-    """`ids_R1`: where the cumulative probability of the tokens passes the draw; of the best ones, in their order, if
-    there is a `top_k` or a `top_p`, otherwise of all in the order of their ids, which needs no sorting."""
+    """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or `top_p`, tokens are
+    taken best first; otherwise by id, which needs no sorting."""
     if not options.top_k and options.top_p == 1.0:
         cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
         limit_R1 = draws_R.unsqueeze(1) * cumulative_RV[:, -1:]  # a draw is at most 1 - 2^-53, so this stays below

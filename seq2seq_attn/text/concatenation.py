@@ -27,7 +27,7 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
         raise ValueError(f"{k} pairs concatenated: expected at least 1")
     order = list(range(num_pairs))
     if k > 1:
-        random.Random(f"stitch {k} {seed}").shuffle(order)
+        random.Random(f"stitch {k} {seed}").shuffle(order)  # another word would change every draw
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
 
 
@@ -52,7 +52,7 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
     mean_size = sum(size * probability for size, probability in probabilities.items()) / total
     num_groups = num_pairs / mean_size
     order = list(range(num_pairs))
-    random.Random(f"stitch {seed}").shuffle(order)
+    random.Random(f"stitch {seed}").shuffle(order)  # as above
     groups: list[Group] = []
     start = 0
     for size, probability in sorted(probabilities.items()):

@@ -1,6 +1,6 @@
 """Count duplicate pairs within a split and overlap with the training split, by 128-bit digests (BLAKE2b).
 
-The digests are kept on disk, 32 bytes per pair, and read in blocks, so memory does not grow with the corpus. A
+The digests are kept on disk, 32 bytes per pair, and read in blocks, so memory does not grow with the training pairs. A
 collision would give a wrong count; for 10^9 pairs its probability is 2^-69.
 """
 

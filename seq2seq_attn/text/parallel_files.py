@@ -135,7 +135,7 @@ class Table:
             found, languages = ", ".join(header), ", ".join(self.languages)
             raise UsageError(
                 f"{self.path}: its first line names the languages {found}, not {languages}; name those with "
-                f"--source-language and --target-language, or, if that line is text, put one with {languages} before it"
+                f"--source-language and --target-language, or, if that line is text, put a header of {languages} first"
             )
         return None
 

@@ -21,11 +21,11 @@ class WordVectors(NamedTuple):
     """The vectors of those tokens that have one in a file."""
 
     indices: npt.NDArray[np.int64]
-    """of the tokens, ascending"""
+    """indices of these tokens, ascending"""
     vectors: npt.NDArray[np.float32]
     """[len(indices), size]"""
     num_by_case: int
-    """how many of them were found in other case only"""
+    """number of tokens found only in a different case"""
 
 
 def vector_size(path: Path) -> int:

@@ -30,7 +30,7 @@ class Loss(NamedTuple):
     nll_sum: Tensor
     """0-d, over target tokens, not smoothed, detached"""
     terms: Sequence[Tensor]
-    """0-d, of each objective, then the loss sum of the reverse model, if there is one; with their graphs"""
+    """0-d, the term of each objective, then the loss sum of the reverse model, if there is one; with graphs"""
 
 
 def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objective]:

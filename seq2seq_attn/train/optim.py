@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UsageError
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight decay does not apply
-    to vectors (biases), which do not overfit by growing.
+    to vectors, such as biases.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [

@@ -25,9 +25,9 @@ def check_pretrained(config: Config) -> None:
     same shapes.
 
     Raises:
-        UsageError: the run's settings of the model, the tokenizer or the vocabulary differ from this run's, or it has
-            no such word vectors.
-        UserError: there is no run, or it is damaged.
+        UsageError: the two runs differ in the settings of the model, the tokenizer or the vocabulary, or in their word
+            vectors.
+        UserError: the run to start from does not exist, or it is damaged.
     """
     if config.train.start_from is None:
         return
@@ -41,7 +41,7 @@ def check_pretrained(config: Config) -> None:
     try:
         run.load_model(config.model)
     except UserError:
-        run.load_model(before.model)  # or the run is damaged
+        run.load_model(before.model)  # raises if the run is damaged
         raise _other_settings(run, "model") from None
     for key, (old, new) in before.model.changes_to(config.model).items():
         if not key.startswith(_MAY_DIFFER):
@@ -49,11 +49,11 @@ def check_pretrained(config: Config) -> None:
 
 
 def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Put the best weights of that run into a new model; lines for the log.
+    """Load the best weights of `train.start_from` into a new model. Returns lines for the log.
 
     Raises:
-        UsageError: its vocabularies are others, or its vectors have another size.
-        UserError: it is damaged.
+        UsageError: the run has other vocabularies, or vectors of another size.
+        UserError: the run is damaged.
     """
     if config.train.start_from is None:
         return []

@@ -2,8 +2,8 @@
 (`Objective.needs_reverse`).
 
 It has the settings of the first model, with source and target exchanged. `RUN/reverse` is a run directory of its own:
-it translates, scores and evaluates. Its weights are those of the update that is best for the first direction. What a
-resume needs of it is in the state of the first run.
+it can translate, score and be evaluated. Its weights are those of the update that is best for the first direction. The
+saved state of the first run includes the reverse model.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 class RunLog:
     """The log of one run, as a context manager. Each line of `metrics.jsonl` is a JSON object with `event` (`train`,
     `validation`, `bad_update`, `end`), `update`, the number of complete updates, and `epoch`, the number of complete
-    epochs; in a training line, that before its update. (The log and the bar show the current epoch, from 1.) Numbers
-    that are not finite are null.
+    epochs; in a `train` line, `epoch` is counted before the update. (The log and the bar show the current epoch, from
+    1.) Numbers that are not finite are null.
 
     `position` is None for a new run. For a resumed run it is the length of `metrics.jsonl` in bytes that belongs to the
     saved state; later lines are removed, because their updates are made again.

@@ -13,7 +13,7 @@ from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.translate.batching import eval_mode
 
 MAX_RATIO, MAX_EXTRA = 2, 10
-"""a sample has at most this many times the tokens of its reference, and some more"""
+"""a sample has at most `MAX_RATIO` times the tokens of its reference, plus `MAX_EXTRA`"""
 
 
 def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
@@ -24,7 +24,7 @@ def with_samples(model: Seq2Seq, batch: Batch, num_samples: int) -> Batch:
     limits = [MAX_RATIO * len(reference) + MAX_EXTRA for reference in references for _ in range(num_samples)]
     options = SearchOptions(method="sample", seed=int(torch.randint(2**31, ())), keep_attention=False)
     is_bf16 = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
-    # nothing is cached, as inference tensors must not reach the autocast of the update around
+    # no autocast cache: inference tensors must not reach the autocast of the surrounding update
     without_cache = torch.autocast(device.type, enabled=False, cache_enabled=False)
     with torch.inference_mode(), eval_mode(model), without_cache:
         samples = sample_search(

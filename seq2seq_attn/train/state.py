@@ -32,8 +32,7 @@ class Window:
 
 @dataclass
 class TrainState:
-    """The counters of a training run. `update` and `epoch` count complete ones: `update` 7: seven updates are
-    complete."""
+    """The counters of a training run. `update` and `epoch` are numbers of complete updates and epochs."""
 
     update: int = 0
     epoch: int = 0

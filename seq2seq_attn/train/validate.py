@@ -53,11 +53,11 @@ class Validation:
     """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
     bleu: float
     signature: str
-    """of BLEU"""
+    """signature of BLEU"""
     num_pairs: int
-    """pairs in BLEU"""
+    """number of pairs that BLEU is computed on"""
     num_cut: int
-    """hypotheses of these cut at the length limit"""
+    """number of hypotheses that the length limit cut"""
     samples: list[Sample]
     other: dict[str, float] = field(default_factory=dict)
     """the configured metric, if it is neither perplexity nor BLEU"""

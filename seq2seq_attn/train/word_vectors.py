@@ -44,7 +44,7 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
         if not len(word_vectors.indices):
             raise UserError(
                 f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "
-                "language and of tokens cut alike, or set data.tokenizer.name=spacy for vectors of words"
+                "language and tokenization, or set data.tokenizer.name=spacy for vectors of words"
             )
         weight = embedding_of(model, side).weight
         rows = torch.from_numpy(word_vectors.indices + len(SPECIALS)).to(weight.device)

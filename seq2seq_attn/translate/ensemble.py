@@ -34,7 +34,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
             raise UsageError(
                 f"{runs[0].path} and {run.path}: only one of their outputs, {configs[0].model.output.name!r} and "
                 f"{run.config().model.output.name!r}, copies source tokens, so their probabilities are over different "
-                "tokens; an ensemble needs runs of which all copy or none does"
+                "tokens; in an ensemble, either all runs must copy or none"
             )
     with torch.inference_mode():
         return Ensemble([step_model(model, precision) for model in models])

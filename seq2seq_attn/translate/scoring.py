@@ -46,7 +46,7 @@ class _Pair(NamedTuple):
     source: list[str]
     target: list[str]
     text: str
-    """of the target, as given"""
+    """text of the target, as given"""
 
 
 def force_decode(

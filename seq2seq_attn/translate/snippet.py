@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_CELLS = 10_000
-"""per table; larger tables make a notebook slow"""
+"""maximum number of cells in a table; larger tables make a notebook slow"""
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
-"""of weight 0 and 1 in all pictures of attention, with linear interpolation"""
+"""colors of weights 0 and 1 in all attention maps; interpolated linearly in between"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 

@@ -54,7 +54,7 @@ class Translation:
     """argmax of the attention: the source position with the highest weight for each of `tokens`; None without
     attention"""
     is_cut: bool = False
-    """the length limit cut this translation, or cut one with a higher score"""
+    """the length limit cut this translation, or another hypothesis with a higher score"""
     unknown: tuple[int, ...] = ()
     """positions of the source tokens outside the run's vocabulary"""
 

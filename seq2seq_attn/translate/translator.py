@@ -5,8 +5,8 @@
 'A dog runs.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
-translated separately and joined by spaces, so lines of any length need no more memory than a batch. Only where the
-target is numbers of source positions is a line translated whole.
+translated separately and joined by spaces, so lines of any length need no more memory than a batch. A line is
+never split if its target consists of source positions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Segment(NamedTuple):
     """The part of a line that is translated at once."""
 
     number: int
-    """of the line"""
+    """index of the line"""
     source: list[str]
     prefix: Sequence[str]
     """tokens that its translation begins with"""

@@ -98,11 +98,15 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
     for name in ("mine:os.system", "mine:os"):
         with pytest.raises(UsageError, match="has no function or class"):
             attention(name)
-    with pytest.raises(UsageError, match=r"mine:run'?: mine imports run; name what it defines"):
+    with pytest.raises(
+        UsageError, match=r"mine:run'?: mine only imports run; name a function or class that it defines"
+    ):
         attention("mine:run")
-    with pytest.raises(UsageError, match=r"mine:run'?: mine imports run; name what it defines"):
+    with pytest.raises(
+        UsageError, match=r"mine:run'?: mine only imports run; name a function or class that it defines"
+    ):
         build_objectives({"mine:run": ObjectiveConfig(options={"args": ["true"]})})
-    with pytest.raises(UsageError, match=r"mine:write_json'?: mine imports write_json"):
+    with pytest.raises(UsageError, match=r"mine:write_json'?: mine only imports write_json"):
         build_objectives({"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
     with pytest.raises(UsageError, match=r"mine:Bag': takes none of query_size, memory_size, normalizer"):
         attention("mine:Bag")

@@ -5,11 +5,12 @@ A variant is a file in this folder with one final class and a function `build(*,
 once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state are any
 batch-first named tuples.
 
-A variant may draw random numbers, or relax a hard choice, in training mode only; in evaluation mode, which is that of
-search, the same query, memory and state give the same result. In both the weights are a distribution.
+A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
+the same query, memory and state give the same result. In both modes, the weights are a distribution.
 
 The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`. Under autocast, keys have
-autocast's dtype, values that or float32, as the encoder gives them; query, state and weights stay in float32.
+autocast's dtype, and values have that dtype or float32, depending on the encoder; query, state and weights stay in
+float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
@@ -35,9 +36,9 @@ class Attended(NamedTuple):
 
     context_BM: Tensor
     weights_BS: Tensor
-    """over the memory's positions, in float32 or wider"""
+    """weights over the memory's positions, in float32 or wider"""
     state: Any
-    """for the next step"""
+    """state of the attention for the next step"""
     extra: Any = None
     """a batch-first named tuple of whatever else objectives read, such as `Heads`"""
 
@@ -74,7 +75,7 @@ class Draw(NamedTuple):
     """A source position that a step drew, for the objective `reinforce`."""
 
     log_prob_B: Tensor
-    """of the position, in float32 or wider, with its graph"""
+    """log-probability of the position, in float32 or wider, with its graph"""
     baseline_B: Tensor
     """expected mean log-probability of the target tokens from this step on, in nats"""
 
@@ -84,7 +85,7 @@ class Attention(nn.Module, ABC):
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
     to source position j; false for the vectors of `fixed`, `initial` and `slots`. `is_learned` is false if the weights
-    are the same whatever the model learns. `is_random` is true if it draws random numbers in training.
+    are the same whatever the model learns. `is_random` is true if its weights are drawn in training.
     `is_one_hot` is true if the weights of training are 1 at one position and 0 elsewhere. `draws_positions` is true if
     it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
     then learn from the objective `reinforce`, and from an output that reads them. `is_capturable` is false if a size is

@@ -4,9 +4,9 @@ Helcl 2017, section 3.3; for sentences Yang et al. 2016, section 2.2).
     e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j         c_k = sum_j alpha_kj h_kj
     e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
 
-An EOS ends a part: the parts are the sources of a line with several (`model/sources.py`), or with
-`data.tokenizer.sentences` its sentences; where the last sentence has its own mark, the EOS of the line is one more
-part. A line without either is one part, and the variant is then additive attention. The weight of position j of part k
+Each EOS ends a part. The parts of a line are its sources, if there are several (`model/sources.py`), or its sentences,
+with `data.tokenizer.sentences`; if the last sentence has its own end mark, the EOS of the line is one more part. A line
+without either is one part, and the variant is then additive attention. The weight of position j of part k
 is beta_k alpha_kj. W is `query_projection`, U is `key_projection`; W' and U' are `part_query_projection` and
 `part_key_projection`.
 

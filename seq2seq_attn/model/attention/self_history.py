@@ -5,7 +5,7 @@
     f_ik = v' . tanh(W' q_i + U' q_k + b')    d_i = sum_{k < i} softmax(f_i)_k q_k        context = [c_i ; d_i]
 
 q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and later steps that
-need nothing of the past can look there, as at the sentinel of Merity et al. 2017 (section 2.3). W, U and v are
+need nothing from the past can attend to q_0, like the sentinel of Merity et al. 2017 (section 2.3). W, U and v are
 `query_projection`, `key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are
 those over the source.
 

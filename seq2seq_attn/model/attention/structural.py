@@ -114,8 +114,8 @@ def build(
     fertility: bool = True,
     radius: Size | None = None,
 ) -> Structural:
-    """`attention_size` defaults to the query size, `radius`, which Markov and fertility features have, to 1. Raises
-    UsageError where all three biases are switched off, or a radius is given that none of them reads."""
+    """`attention_size` defaults to the query size; `radius`, for the Markov and fertility features, to 1. Raises
+    UsageError if all three biases are switched off, or if a radius is given that none of them reads."""
     if radius is not None and not (markov or fertility):
         raise UsageError(
             f"model.attention.options.radius={radius}: no effect without markov and fertility; leave it out, or set "

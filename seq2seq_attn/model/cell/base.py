@@ -73,7 +73,7 @@ class GatedCell(Cell):
 
     def draw_dropout(self, hidden_BH: Tensor) -> Tensor | None:
         """A dropout mask [B, H] for the hidden state that `project_state` reads, the same at all steps of a sequence
-        (Gal and Ghahramani 2016, section 4); None: no dropout. What else a step reads of the state is not dropped."""
+        (Gal and Ghahramani 2016, section 4); None: no dropout. Other uses of the state have no dropout."""
         if not self.training or self.recurrent_dropout == 0.0:
             return None
         return dropout_mask(hidden_BH.shape, self.recurrent_dropout, hidden_BH.device, hidden_BH.dtype)

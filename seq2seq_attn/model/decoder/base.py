@@ -42,7 +42,7 @@ class History(NamedTuple):
     ids_BK: Tensor
     """int64, the token that each step has read, BOS at first; PAD where there is no step"""
     hidden_BKH: Tensor
-    """the state after it"""
+    """the decoder's state after each step"""
 
 
 class StepOutput(NamedTuple):
@@ -58,7 +58,7 @@ class StepOutput(NamedTuple):
     weights_BS: Tensor
     """attention, in float32 or wider"""
     state: Any
-    """for the next step"""
+    """state of the decoder for the next step"""
     history: History | None = None
     """None: the output does not ask for it (`Output.needs_history`)"""
     extra: Any = None

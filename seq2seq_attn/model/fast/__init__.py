@@ -1,6 +1,7 @@
 """Fast paths: quicker versions of plain functions of `model/` for some combinations of variants.
 
-Each file registers its own with `model/speed.py`. Without this folder, everything works more slowly.
+Each file registers its own with `model/speed.py`. Without this folder, everything but int8
+works, more slowly.
 """
 
 from seq2seq_attn.model.fast import cross_entropy, recurrence, step, unroll

@@ -94,7 +94,7 @@ def _score(
 
 
 class FirstGRU(NamedTuple):
-    """The GRU that reads the previous token, where the one that reads the context is another."""
+    """The GRU that reads the previous token, if a second GRU reads the context."""
 
     gates_TBP: Tensor
     """the projected inputs of all steps"""
@@ -103,7 +103,7 @@ class FirstGRU(NamedTuple):
 
 
 class _First:
-    """The steps of a `FirstGRU`, which start from the states that the second one leaves."""
+    """The steps of a `FirstGRU`, each from the second GRU's state after the previous step."""
 
     def __init__(self, gru: FirstGRU, states: Tensor, num_kept: int) -> None:
         low = compute_dtype(gru.recurrent_weight_PH)

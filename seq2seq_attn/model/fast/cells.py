@@ -29,5 +29,5 @@ def second_cell(decoder: Bahdanau | Conditional) -> GRU:
 
 
 def drops_states(cells: Iterable[GRU | None]) -> bool:
-    """Whether a cell drops numbers of its state now, which only the plain code does."""
+    """Whether recurrent dropout is active in a cell; only the plain code supports it."""
     return any(cell is not None and cell.training and cell.recurrent_dropout for cell in cells)

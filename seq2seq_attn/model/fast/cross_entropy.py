@@ -24,9 +24,9 @@ from seq2seq_attn.text.vocab import PAD
 CHUNK_CELLS = 8 * 1024 * 1024
 """logits in memory at once on a CPU: 32 MB in float32; smaller products are slower"""
 BLOCK_CELLS = 128 * 1024
-"""of these, logits that are normalized and differentiated at once: 512 KB, which fit into a core's cache"""
+"""logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into a core's cache"""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
-"""on a GPU: 256 MB, for fewer, larger products"""
+"""logits in memory at once on a GPU: 256 MB, for fewer, larger products"""
 COLUMN_MULTIPLE = 64
 
 

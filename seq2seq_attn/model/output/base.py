@@ -45,7 +45,7 @@ class Outputs(NamedTuple):
     extra: Any = None
     """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
     target_log_probs_N: Tensor | None = None
-    """of the target tokens, for objectives that need them; with gradient for those that draw samples"""
+    """log-probabilities of the target tokens, for objectives that need them; with gradient if one draws samples"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
     """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
     read_ids_TB: Tensor | None = None

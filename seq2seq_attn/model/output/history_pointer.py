@@ -11,8 +11,8 @@ first word comes from P_vocab alone. W and b are `query_projection`, s is `senti
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
 The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100 words, as sentences are
-shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). It works with any decoder and any
-attention; with the attention `self_history` the past is both in the context and in the output.
+shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). This output works with any decoder
+and any attention; with the attention `self_history` the past is both in the context and in the output.
 
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """
@@ -49,7 +49,7 @@ class HistoryPointer(ScoredOutput):
         return self._mixture(step).score(targets_N)
 
     def _mixture(self, step: StepOutput) -> Copying:
-        """The weights a add up to 1 - g, so there is no other share of copies."""
+        """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is 1."""
         if step.history is None:
             raise ValueError("history_pointer: a step without history")
         ids_NK, hidden_NKH = step.history

@@ -35,8 +35,8 @@ def build_tokenizers(
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
     the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
-    source languages, a source line holds a text in each, separated by tabs; the language `vectors` is a name of a file
-    in place of a text. With `sentences`, the source's tokenizer marks the end of each sentence.
+    source languages, a source line holds a text in each, separated by tabs; for the language `vectors`, it holds the
+    name of a file instead. With `sentences`, the source's tokenizer marks the end of each sentence.
 
     Raises:
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
@@ -67,7 +67,7 @@ def build_tokenizers(
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
-    """The texts of lines without the source of this number, which names files; and the first of these.
+    """The lines without source `number`, which names files of vectors, and the first of these file names.
 
     Raises:
         UserError: all lines are blank there.

@@ -32,7 +32,7 @@ class SubwordDraws:
     """Draws the subwords of lines."""
 
     def __init__(self, processor: Any, alpha: float) -> None:
-        """Take a model of SentencePiece, and what `UnigramWords` or `BPEWords` does with `alpha`."""
+        """Take a SentencePiece model, and the `alpha` of `UnigramWords` or `BPEWords`."""
         self._processor = processor
         numbers = range(1, processor.get_piece_size())  # 0 is the unknown subword
         self._scores = {processor.id_to_piece(number): float(processor.get_score(number)) for number in numbers}

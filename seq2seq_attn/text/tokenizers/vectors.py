@@ -28,7 +28,7 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 
 FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
-"""of a vector"""
+"""maximum dimension of a vector"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
 _DAMAGED = (
     *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
@@ -42,9 +42,9 @@ class VectorToken(str):
     """A vector as a token: its label, and where its numbers are."""
 
     file: str
-    """as `read_vectors` takes it"""
+    """name of the file, as `read_vectors` takes it"""
     number: int
-    """from 0"""
+    """index of the vector in the file, from 0"""
 
     def __new__(cls, file: str, number: int) -> VectorToken:
         """The vector of this number in a file."""

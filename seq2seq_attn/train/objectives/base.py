@@ -30,8 +30,8 @@ class Objective(ABC):
     the data cannot meet is refused before data is prepared. `needs_log_probs` says whether it reads
     `Outputs.target_log_probs_N`.
 
-    `num_passes`: forward passes per pair, each with its own dropout. `term` then gets the batch so many times over
-    (`data.batch.repeated`), and loss and terms are the mean of the passes.
+    `num_passes`: forward passes per pair, each with its own dropout. `term` then gets each pair that many
+    times in a row (`data.batch.repeated`), and loss and terms are averaged over the passes.
 
     `num_samples` says how many translations of each source are drawn from the model. `term` then gets a batch of its
     own, in which each pair is followed by its source with these translations, and log-probabilities with their graph.

@@ -23,7 +23,7 @@ from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective
 
 SMALLEST = 1e-30
-"""weights are no smaller in the logarithm: their losses and gradients stay finite in float32"""
+"""lower bound on a weight in the logarithm, so that loss and gradient stay finite in float32"""
 
 
 class Guided(Objective):
