@@ -141,7 +141,7 @@ def _findings(record: Record) -> Iterator[str]:
     yield from _bounds(record)
     for precision, ratio in record.get("fed_back", {}).items():
         forcing = record["options"]["teacher_forcing"]
-        yield f"- {precision}: training with teacher forcing {forcing:g} has {100 * ratio:.0f} % of the speed with 1"
+        yield f"- {precision}: teacher forcing {forcing:g} trains at {100 * ratio:.0f} % of the speed of 1"
     for precision, found in record["differences"].items():
         loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
         yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
@@ -155,7 +155,7 @@ def _bounds(record: Record) -> Iterator[str]:
     for precision, peak in record["gemm_peak"].items():
         speed = peak / record["flops_per_token"]
         yield (
-            f"- {precision}, upper bound, if only matrix products at their peak took time: {speed:,.0f} tokens/s, "
+            f"- {precision}, upper bound, with matrix products at peak and all else free: {speed:,.0f} tokens/s, "
             f"{speed / bucketed:.1f} times the tutorial's bucketed loop"
         )
 
@@ -222,7 +222,7 @@ def _search(record: Record) -> Iterator[str]:
     yield ""
     for precision, found in record["differences"].items():
         yield (
-            f"- {precision} at the tutorial's function: log-probabilities to {found['log_prob']:.1e}, "
+            f"- {precision} against the tutorial: log-probabilities within {found['log_prob']:.1e}, "
             f"{100 * found['same_tokens']:.1f} % of tokens the same"
         )
     if found := record.get("run"):

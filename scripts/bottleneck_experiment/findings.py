@@ -29,7 +29,7 @@ def render_findings(records: dict[str, Record]) -> str:
     parts = [table(["expected beforehand", "measured"], rows, align="---")] if rows else []
     for name, trained_on in (("joined", "one to six captions"), ("single", "single captions")):
         if name in records:
-            title = f"Trained on {trained_on}, source tokens up to which half of the quality is kept"
+            title = f"Trained on {trained_on}, source length up to which half of the BLEU is kept"
             parts.append([f"{title} (expected to rise with the number of slots):"])
             parts.append(_half_table(records[name]))
     return "\n\n".join("\n".join(part) for part in parts)

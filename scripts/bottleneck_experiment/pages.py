@@ -19,15 +19,15 @@ TITLES = {
     "multi30k": "Multi30k, all test sets pooled",
 }
 INTRODUCTIONS = {
-    "joined": "Captions of 4 to 10 tokens, one to six of them side by side, in training as in the test: no length is "
-    "unfamiliar, so a loss from one caption to six is due to a lack of capacity. All lengths share the updates: "
-    "on one caption the fixed arms stay far below what they reach when trained on single ones (next section). Learning "
-    "rate, dropout and updates are those of `quickstart` for all arms but `fixed-wide` and tuned for none; the model "
-    "kept is the best on 200 single validation captions.",
+    "joined": "Captions of 4 to 10 tokens, one to six concatenated, in training as in the test: no length is "
+    "unfamiliar, so a loss from one caption to six is due to a lack of capacity. All lengths share the updates: on "
+    "one caption the fixed arms stay far below what they reach when trained on single ones (next section). All arms "
+    "but `fixed-wide` use `quickstart`'s learning rate, dropout and updates; none is tuned; the model kept is the "
+    "best on 200 single validation captions.",
     "single": "The same test, but no joined input in training: limited capacity and unfamiliar length act together, "
     "for attention too.",
-    "multi30k": "Natural sentences. Each arm has the rate of dropout that validated best with its first seed; the "
-    "learning rate is the translator's for both.",
+    "multi30k": "Natural sentences. Each arm has the dropout rate that validated best with its first seed; the "
+    "learning rate is that of `multi30k` for both.",
 }
 GOLD_ROWS = {
     "error rate": (0, "error_rate"),
@@ -60,10 +60,10 @@ def render_page(records: dict[str, Record]) -> str:
     parts = [
         "# The bottleneck, measured",
         "Written by `scripts/bottleneck` from the records beside this page. Arms have the same data, vocabulary and "
-        "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; `additive`, the first "
-        "one, is what the others are compared with. BLEU is sacreBLEU's, of all sentences of a point together; "
-        "± is the standard deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean "
-        "over seeds; p is that of sacreBLEU's paired bootstrap.",
+        "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; all are compared "
+        "with the first, `additive`. BLEU is sacreBLEU's corpus BLEU of all sentences of a column; ± is the standard "
+        "deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean over seeds; p is "
+        "that of sacreBLEU's paired bootstrap.",
     ]
     for name, record in records.items():
         parts += _section(name, record)
@@ -114,7 +114,7 @@ def _section(name: str, record: Record) -> list[str]:
             "**Attention against gold links**, in forced decoding of references (shift +1: weights of the next step)",
             _table(_header(record), gold),
         ]
-    parts += ["**Share of the reference's words that hypotheses lack**", _missing_table(record)]
+    parts += ["**Share of reference words missing from hypotheses**", _missing_table(record)]
     if attended := _attention_rows(record):
         parts += ["**Attention in forced decoding of the hypotheses**", _table(_header(record), attended)]
     if vectors := record.get("vectors"):
@@ -230,7 +230,7 @@ def _vectors(name: str, vectors: Record) -> list[str]:
     first, second = (100 * share for share in vectors["shares"])
     return [
         f"**The sentence vectors of `{vectors['arm']}`** (seed {vectors['seed']}) along their first two principal "
-        f"components, which hold {first:.0f} % and {second:.0f} % of their variance; the first one's correlation with "
+        f"components, which explain {first:.0f} % and {second:.0f} % of variance; the first one's correlation with "
         f"the length is {vectors['correlation']:.2f}.",
         f"![Sentence vectors]({name}-vectors.png)",
     ]

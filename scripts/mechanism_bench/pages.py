@@ -26,10 +26,10 @@ suffix; [How the rows were trained](#how-the-rows-were-trained) has every comman
 the rows and shows the attention of most.
 
 - All rows use `{CAPTIONS}`'s learning rate, dropout and number of updates; none was tuned for its row.
-- Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Another attention
-  with such a layer has its default, the decoder's 160 units, as has `attention/additive-160`; `attention/multi_head`
+- Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Other attentions
+  with such a layer use the default, the decoder's 160 units, as does `attention/additive-160`; `attention/multi_head`
   has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width. On Multi30k all scoring
-  layers have 192 units but that of `attention/additive-160`, which is narrower there.
+  layers have 192 units except that of `attention/additive-160`.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
   `attention/additive`; both make the same updates in turns. It was measured in bf16, though most rows were trained in
   fp32. The baseline has hand-written training code (`seq2seq_attn/model/fast`), which gains more in bf16
@@ -38,18 +38,18 @@ the rows and shows the attention of most.
 - BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
 - AER is the alignment error rate against gold links, in forced decoding: the model reads the reference, as in training,
-  instead of writing a translation of its own. Each target word is linked to
-  the source word of its largest weight; target words without a gold link count as errors. A decoder may look at a word
-  one step before or after it writes the translation: the column "AER, best shift" has the lowest of three rates, with
-  the weights of the same step (0), the step before (-1) and the step after (+1).
-- Error, next word: of the target words whose source word directly follows that of the previous target word, the share
-  whose largest weight is on a wrong word. Error, jump: the same for the others. Neither counts the first word.
+  instead of writing a translation of its own. Each target word is linked to the source word of its largest weight;
+  target words without a gold link count as errors. A decoder may attend to a word one step before or after translating
+  it: the column "AER, best shift" has the lowest of three rates, with the weights of the same step (0), the step before
+  (-1) and the step after (+1).
+- Error, next word: among target words whose source word directly follows the previous target word's, the share whose
+  largest weight is on a wrong word. Error, jump: the same for all other words. Neither counts the first word.
 - Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 for hard choices by
   construction. Dropped and repeated are the shares of source words whose weights, summed over a translation, are
   below 0.2 and above 2. The weights of `attention/multi_head` are the mean over its heads.
-- Multi30k is BLEU on its validation set, natural text, with greedy search, trained with `-c {MULTI30K}` in place of
-  `{CAPTIONS}`: three epochs, so it also shows how fast a mechanism learns. A row without ± has one seed: a
-  difference of one BLEU may be chance.
+- Multi30k is greedy BLEU on its validation set (natural text), after training with `-c {MULTI30K}` in place of
+  `{CAPTIONS}`: three epochs, so it also shows how fast a mechanism learns. A row without ± has one seed: a difference
+  of one BLEU may be chance.
 - An empty cell was not measured, or the row has no attention over source positions."""
 
 

@@ -124,7 +124,7 @@ CHOICES = (
 
 QUESTIONS = {
     "attention/additive": "Which source words matter for the next word? The standard answer, and the baseline here.",
-    "attention/additive-160": "How much does the width of the scoring layer change? It is wider on captions, "
+    "attention/additive-160": "How much does the width of the scoring layer matter? It is wider on captions, "
     "narrower on Multi30k.",
     "attention/dot": "Is a score without any parameters enough?",
     "attention/bilinear": "Is a single matrix between decoder state and encoder states enough?",
@@ -163,8 +163,8 @@ QUESTIONS = {
     "cell/layer_norm_gru": "Does layer normalization make a GRU train better?",
     "cell/layer_norm_lstm": "Does layer normalization make an LSTM train better?",
     "decoder/bahdanau": "When does the decoder look? Before its step, with its previous state.",
-    "decoder/luong": "What if it looks after its step, and feeds the result to the next one?",
-    "decoder/conditional": "What if it looks in the middle, between two cells?",
+    "decoder/luong": "What if attention comes after the step, and feeds the next one?",
+    "decoder/conditional": "What if attention comes between two cells?",
     "output/softmax": "How is the next word predicted? The standard answer: from the target vocabulary.",
     "output/copy": "How can the model write names that are in no vocabulary?",
     "output/history_pointer": "Can the model repeat its own words by pointing at them?",
@@ -185,8 +185,8 @@ QUESTIONS = {
 """the question that each row answers; a row without one shows the first sentence of its docstring"""
 
 REASONS = {
-    "attention/fixed": "no attention: one vector has to hold the sentence, and long ones do not fit",
-    "attention/initial": "no attention: the source is seen once, and forgotten on the way",
+    "attention/fixed": "no attention: long sentences do not fit into one vector",
+    "attention/initial": "no attention: the source is read once, then slowly forgotten",
     "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
     "attention/slots": "four vectors for a sentence hold less than one vector for each word",
     "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
@@ -208,7 +208,7 @@ REASONS = {
     "does",
     "encoder/convolutional": "its keys see two words on either side and its values one, and it takes attention "
     "`key_value`, which loses too; deeper stacks saturate",
-    "encoder/self_attention": "it has the learning rate and the number of updates of a recurrent encoder",
+    "encoder/self_attention": "trained with a recurrent encoder's learning rate and number of updates",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }
 """why a row may be more than 2 BLEU below the baseline; shown where it is"""

@@ -30,13 +30,13 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines = ["## Settings tried", ""]
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
-        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row is a config, or one with the settings that it "
-        f"names (`{base['config']}` where none is named); do not compare rows of different languages. Track A trains "
-        "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD "
-        "is the standard deviation over seeds. The gain is over the mean of n runs of another row, with the p of the "
-        "paired bootstrap, and with the seeds of its own that were compared where these are not all. Subword sampling "
-        "keeps all subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over seeds, on "
-        "machines that did other work too.",
+        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row names a config and the settings changed in "
+        f"it (`{base['config']}` if it names no config); do not compare rows of different languages. Track A trains "
+        "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. "
+        "SD is the standard deviation over seeds. The gain is over the mean of another row's n runs, with p by "
+        "paired bootstrap; seeds are listed if only some of this row's were compared. Subword sampling keeps all "
+        "subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over seeds, on machines "
+        "that did other work too.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
@@ -62,9 +62,9 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
         return []
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
-        f"`{base['config']}` without one of its levers at a time: the row's settings replace those of the config. The "
-        "gain is negative where the lever helps. It is over the row named: a row with `model.decoder.name=bahdanau` is "
-        "without the conditional decoder too, and is compared to the row that lacks it alone."
+        f"`{base['config']}` with one lever removed at a time: the row's settings replace those of the config. The "
+        "gain, negative where the lever helps, is over the row named: rows that also lack the conditional decoder "
+        "(`model.decoder.name=bahdanau`) are compared with the row that lacks only that."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 

@@ -56,19 +56,19 @@ The *finder* reads a misspelled word and names the letter where the typo is. Its
 weights of one decoder step are the answer. The *corrector* writes the right word, letter by letter. Both have an
 encoder of three LSTM layers; the corrector's decoder has three, too.
 
-The corpus is made from {words:,} words, {source}, with five kinds of typos:
-a letter replaced by its neighbor on the keyboard (*keyboard*), two letters exchanged (*swap*), one left out (*drop*),
-one written twice (*double*), a vowel replaced by another (*vowel*). It has {train:,} training pairs, at most
-{per_kind} per word and kind. The test set `known` ({known:,} pairs) has other typos of words that training shows;
-`new` ({new:,} pairs) has words that it never shows. The corrector also learns from words with two typos
-({train-twice:,} pairs in all): trained on single typos alone, it memorized them.
+The corpus is made from {words:,} words, {source}, with five kinds of typos: a letter replaced by its neighbor on the
+keyboard (*keyboard*), two letters exchanged (*swap*), one left out (*drop*), one written twice (*double*), a vowel
+replaced by another (*vowel*). It has {train:,} training pairs, at most {per_kind} per word and kind. The test set
+`known` ({known:,} pairs) has other typos of training words; `new` ({new:,} pairs) has words not seen in training. The
+corrector also learns from words with two typos ({train-twice:,} pairs in all): trained on single typos alone, it
+memorized them.
 
-A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the two letters between which
-one is missing, the whole run in which one is doubled. A finder that names any of them is right; *first letter* counts
-only the letter that it learned to name, the first of them. *Any fitting word* also counts other words of the list
-that a typo turns into the same misspelling. *Attention on the typo*: in forced decoding of the right word, at the
-step that writes the corrected letter, the corrector's attention has its largest weight on a letter of the typo. No
-training signal says where to look. *Chance* is how often a random letter would be right.
+A typo lies at the letters that it touches: the wrong letter, both letters of a swap, the letters on both sides of a
+missing one, the whole run with a doubled one. A finder that names any of them is right; *first letter* counts only the
+letter that it learned to name, the first of them. *Any fitting word* also counts other words of the list that a typo
+turns into the same misspelling. *Attention on the typo*: in forced decoding of the right word, at the step that writes
+the corrected letter, the corrector's attention has its largest weight on a letter of the typo. No training signal says
+where to look. *Chance* is how often a random letter would be right.
 """
 
 
@@ -113,8 +113,8 @@ def _letters(letters: Record) -> Iterator[str]:
     consonants = [letter for letter in others if nearest[letter] not in VOWELS]
     yield from ("## Do the vowels cluster?", "", f"![Letters](plots/{LETTERS})", "")
     yield (
-        f"The corrector's letter embeddings on their first two principal components, which have "
-        f"{100 * sum(letters['shares']):.0f} % of the variance. In all dimensions, by cosine, the nearest letter is a "
+        "The corrector's letter embeddings on their first two principal components, which explain "
+        f"{100 * sum(letters['shares']):.0f} % of variance. In all dimensions, by cosine, the nearest letter is a "
         f"vowel for {len(of_vowels)} of {len(VOWELS)} vowels, and a consonant for {len(consonants)} of {len(others)} "
         f"consonants ({', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)})."
     )

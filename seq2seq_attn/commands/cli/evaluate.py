@@ -55,7 +55,7 @@ Source = Annotated[
 ]
 Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="Reference translations of --source.")]
 MergeBelow = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Join a bucket of fewer pairs to its smaller neighbor.")
+    int, typer.Option(min=0, metavar="N", help="Join buckets under N pairs to their smaller neighbor.")
 ]
 ReuseHypotheses = Annotated[
     bool,
@@ -67,12 +67,12 @@ Ensemble = Annotated[
 NoAttention = Annotated[
     bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
 ]
-Full = Annotated[bool, typer.Option("--full", help="Show every measure and test set, and what the attention does.")]
+Full = Annotated[bool, typer.Option("--full", help="Show every measure and test set, and attention statistics.")]
 Json = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="JSON file for all scores; translations lie beside it.",
+        help="JSON file for all scores; translations go beside it.",
         show_default="in the run",
     ),
 ]
@@ -127,8 +127,8 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU (or the first --metric), overall and by length; the report also analyzes attention. Runs are compared
-    with the first; those that differ only in their seed count as one. If an output file is named, no run is written to.
+    Prints BLEU (or the first --metric), overall and by length; the report also analyzes attention. Runs that differ
+    only in their seed form one arm; arms are compared with the first. If an output file is named, no run is written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 

@@ -45,7 +45,7 @@ def score(
 ) -> None:
     """Score given translations by their log-probability (forced decoding).
 
-    Line i is the natural logarithm of the probability of pair i, a tab, and its number of target tokens with <eos>. The
+    Line i: the log-probability of pair i (in nats), a tab, and its number of target tokens, <eos> included. The
     perplexity of all pairs goes to stderr.
     """
     from seq2seq_attn.commands.score import ScoringRequest

@@ -54,9 +54,7 @@ TopK = Annotated[
 ]
 TopP = Annotated[
     float | None,
-    typer.Option(
-        max=1.0, metavar="P", help="Sample from the fewest tokens with total probability P.", show_default="1"
-    ),
+    typer.Option(max=1.0, metavar="P", help="Sample from the top tokens with total probability P.", show_default="1"),
 ]
 SampleSeed = Annotated[
     int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the samples.", show_default="1")

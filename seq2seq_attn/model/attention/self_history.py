@@ -9,7 +9,7 @@ need nothing from the past can attend to q_0, like the sentinel of Merity et al.
 `query_projection`, `key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are
 those over the source.
 
-Merity's pointer copies the word that a past state belongs to: the output `history_pointer`, which may be added.
+To copy the word that a past state belongs to, as Merity's pointer does, add the output `history_pointer`.
 
 Shapes: K past states, which grows by one per step.
 """

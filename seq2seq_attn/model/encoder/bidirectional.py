@@ -3,8 +3,8 @@
     h_j = [h->_j ; h<-_j]
 
 The backward cell reads each sentence reversed within its own length, so that padding comes last for both directions and
-never touches a real position. With `layers_above: forward` only the first layer reads both ways: the layers above it
-read its states left to right, each as wide as both directions, and so combine them (Wu et al. 2016, section 3.2).
+never touches a real position. With `layers_above: forward` only the first layer reads both ways: the layers above, as
+wide as both directions, read its states left to right and so combine the two (Wu et al. 2016, section 3.2).
 
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """

@@ -4,14 +4,14 @@ positions are computed at once.
     e_j = W (E x_j + l_j) + b
     x^0_j = e_j      x^l_j = tanh(V^l [x^{l-1}_{j-r} ; ... ; x^{l-1}_{j+r}] + c^l + x^{l-1}_j)
 
-l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in the paper: the
-output of CNN-a is for attention to score, that of CNN-c for it to average. A value holds both, CNN-a's numbers at even
-indices and CNN-c's at odd ones. The attention `key_value` separates them in just that way; others score and average
-both. The summary is the mean.
+l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in the paper:
+attention scores the output of CNN-a and averages that of CNN-c. A value holds both, CNN-a's numbers at even indices and
+CNN-c's at odd ones. The attention `key_value` separates them in just that way; others score and average both. The
+summary is the mean.
 
 Deep stacks are hard to train: after four epochs of `quickstart` (1,000 updates, seed 1) most units of the upper layers
 were close to +-1. BLEU on the validation set was 56 with one layer in each stack, 52 with two in CNN-a, 41 with five,
-and below 5 with three in CNN-c, with one as with five in CNN-a.
+and below 5 with three in CNN-c, whether CNN-a had one or five.
 
 Shapes: B sentence pairs, S source positions, H width of a stack, M = 2 * H.
 """

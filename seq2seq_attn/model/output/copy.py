@@ -8,7 +8,7 @@ state, x the embedding of the previous token. w_h*, w_s and w_x side by side, wi
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab: on p it would charge every copy for the vocabulary that it leaves unused.
+The label smoothing eps acts on P_vocab: on p it would penalize copying, which leaves P_vocab unused.
 """
 
 from __future__ import annotations

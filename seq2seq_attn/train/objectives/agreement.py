@@ -4,9 +4,9 @@ section 3.4, "trace bonus").
     L = - tr(A_xy A_yx) = - sum_t sum_s a_ts a'_st
 
 a_ts is the weight of source position s at target position t in the first model, a'_st that of target position t at
-source position s in the second (alpha in the paper). Both have EOS as a position. With w for the weight, an update
-minimizes L_xy + w L + L_yx, as the paper does with gamma for w, but with each loss as a mean: L_xy and L over target
-tokens, L_yx over source tokens. L is between -1 and 0.
+source position s in the second (alpha in the paper). Both have EOS as a position. An update minimizes L_xy + w L +
+L_yx, where w is the weight (gamma in the paper). Unlike the paper, each loss is a mean: L_xy and L over target tokens,
+L_yx over source tokens. L is between -1 and 0.
 
 The second model has the same settings and its own weights; `train/reverse.py` says where it is saved. It is always
 trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
