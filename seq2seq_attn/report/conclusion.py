@@ -14,10 +14,6 @@ from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
 
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
-CLEAR_NOTE = (
-    f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test), and if the scores of the seeds, where "
-    "there are several, do not overlap"
-)
 _FIXED = ("fixed", "initial")
 """attention variants that give the decoder one vector"""
 
@@ -42,6 +38,12 @@ class _Part:
             return False
         have_seeds = first.min < first.max or other.min < other.max
         return not have_seeds or other.min > first.max or other.max < first.min
+
+
+def clear_note(*, has_seeds: bool) -> str:
+    """The rule of `_Part.is_clear`, for the reader."""
+    rule = f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test)"
+    return f"{rule} and the scores of the seeds do not overlap" if has_seeds else rule
 
 
 def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequence[str] = ()) -> str:

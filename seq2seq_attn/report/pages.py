@@ -10,7 +10,7 @@ from urllib.parse import quote
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import TITLES, MeasureName
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
-from seq2seq_attn.report.conclusion import CLEAR_NOTE
+from seq2seq_attn.report.conclusion import clear_note
 from seq2seq_attn.report.exports import latex_text
 from seq2seq_attn.report.tables import (
     THIN_NOTE,
@@ -73,7 +73,7 @@ def terminal_summary(page: Page) -> str:
     if len(arms) == 2:
         notes.append(f"difference, p, kept: against {arms[0].name}; kept = share of its score")
     if len(arms) > 1:
-        notes.append(CLEAR_NOTE)
+        notes.append(clear_note(has_seeds=drawn[0].is_grouped))
     if any(has_thin_bucket(scores) for scores in drawn):
         notes.append(THIN_NOTE)
     blocks.append("\n".join([*notes, f"{TITLES[measure]}: {drawn[0].signatures[measure]}"]))
@@ -192,7 +192,7 @@ def legend(page: Page) -> list[str]:
     if len(first.arms) > 1:
         lines.append(
             f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
-            f"approximate randomization too); kept = share of its score; {CLEAR_NOTE}"
+            f"approximate randomization too); kept = share of its score; " + clear_note(has_seeds=first.is_grouped)
         )
     if first.is_grouped:
         lines.append(SEEDS_NOTE)

@@ -105,9 +105,15 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
     np.add.at(shares, (token_of_character, word_of_character), 1.0)
     shares /= np.maximum(token_sizes, 1)[:, None]
     for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
-        if size == 0 and len(word_of_character) and tokens[row] != SOURCE_END:
-            shares[row, word_of_character[min(start, len(word_of_character) - 1)]] = 1.0
+        at = start - 1 if _is_mark(tokens[row]) else start
+        if size == 0 and 0 <= at < len(word_of_character) and tokens[row] != SOURCE_END:
+            shares[row, word_of_character[at]] = 1.0
     return shares
+
+
+def _is_mark(text: str) -> bool:
+    """Whether it belongs to the character before it."""
+    return text != "" and all(map(unicodedata.combining, unicodedata.normalize("NFKD", text)))
 
 
 def _num_characters(text: str) -> int:

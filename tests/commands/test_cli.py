@@ -232,7 +232,10 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
 @pytest.mark.parametrize(
     ("of_method", "options"),
     [
-        ("--beam-size 4 --coverage-penalty 0.2", {"beam_size": 4, "coverage_penalty": 0.2, "method": "beam"}),
+        (
+            "--beam-size 4 --coverage-penalty 0.2 --length-penalty 0.5",
+            {"beam_size": 4, "coverage_penalty": 0.2, "length_penalty": 0.5, "method": "beam"},
+        ),
         (
             "--method mbr --num-samples 8 --temperature 0.5 --top-k 9 --top-p 0.9 --seed 7",
             {"method": "mbr", "num_samples": 8, "temperature": 0.5, "top_k": 9, "top_p": 0.9, "seed": 7},
@@ -246,11 +249,11 @@ def test_translate_hands_every_option_on(
         RunDir.create(name).save_config(load_config())
     seen: list[TranslationRequest] = []
     monkeypatch.setattr("seq2seq_attn.commands.translate.translate", seen.append)
-    arguments = "--run r --run s -i a -o b --n-best 2 --length-penalty 0.5 --unk copy --alignment c --prefix A"
+    arguments = "--run r --run s -i a -o b --n-best 2 --unk copy --alignment c --prefix A"
     arguments += " --attention d.npz --batch-size 9 --device cpu --precision int8 --max-length-ratio 3"
     arguments += f" --format json --no-repeat-ngram 3 {of_method}"
     assert run(["translate", *arguments.split()]) == 0
-    options |= {"n_best": 2, "length_penalty": 0.5, "max_length_ratio": 3.0, "unk": "copy", "prefix": "A"}
+    options |= {"n_best": 2, "max_length_ratio": 3.0, "unk": "copy", "prefix": "A"}
     options |= {"no_repeat_ngram": 3}
     assert seen == [
         TranslationRequest(

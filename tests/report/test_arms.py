@@ -175,6 +175,7 @@ def test_two_arms_are_compared_side_by_side(grouped):
     summary = terminal_summary(make_page(two))
     assert "difference, p, kept: against additive; kept = share of its score" in summary
     assert "± and sd: standard deviation over seeds" in summary
+    assert "(about 0.05 in a two-sided test) and the scores of the seeds do not overlap" in summary
 
 
 def test_runs_by_themselves_are_arms_of_one_seed(grouped):
