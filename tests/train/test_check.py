@@ -206,7 +206,7 @@ WRONG = [
     (["data.valid=[a, b]"], "data.valid=['a', 'b']: not read with data.corpus=captions; set data.corpus=files, or"),
     (["data.corpus=multi30k", "data.test.mine=a"], "data.test={'mine': 'a'}: not read with data.corpus=multi30k"),
     ([*FILES, "data.test={train: a}"], "data.test.train: this name is taken"),
-    ([*FILES, "data.test={../x: a}"], "names a file"),
+    ([*FILES, "data.test={../x: a}"], "is not a valid name"),
     ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']: expected a prefix or two files"),
     ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenize it"),
 ]
