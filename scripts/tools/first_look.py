@@ -68,7 +68,7 @@ class Lever:
 
     @property
     def change(self) -> list[str]:
-        """What it changes, for people to read."""
+        """The settings, pairs and start that differ from the recipe, for the table."""
         code = [f"`{word}`" for word in (*self.overlays, *self.settings)]
         pairs = [f"extra pairs: {' and '.join(self.pairs)}"] if self.pairs else []
         return [*code, *pairs, *([f"starts from: {self.start_from}"] if self.start_from else [])]
