@@ -32,7 +32,7 @@ class Window:
 
 @dataclass
 class TrainState:
-    """The counters of a training run. `update` and `epoch` are numbers of complete updates and epochs."""
+    """The counters of a training run: complete updates and epochs, and the state of validation."""
 
     update: int = 0
     epoch: int = 0

@@ -10,7 +10,8 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.commands.evaluate import evaluate, score_files
+from seq2seq_attn.commands.evaluate import _arms, evaluate, score_files
+from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
@@ -18,10 +19,12 @@ from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import Translator, load
 from tests.evaluation_requests import QUICK, make_request, run_evaluate
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
@@ -397,3 +400,17 @@ def test_references_too_short_for_bleu_are_told(tmp_path, lines, where):
     for text in (report.summary, report.text, (tmp_path / "r.md").read_text(encoding="utf-8")):
         assert (told in text) == (where is not None)
         assert ("no reference has" in text) == (where is not None)
+
+
+def test_runs_of_different_training_text_are_no_seeds_of_one_arm(tmp_path):
+    write_toy_corpus(tmp_path / "corpus")
+    settings = [*toy_settings(tmp_path / "corpus"), "train.max_updates=1"]
+    runs = []
+    for seed, num_lines in ((1, 100), (2, 100), (3, 60)):
+        for language in ("de", "en"):
+            path = tmp_path / f"corpus/train.{language}"
+            path.write_text("".join(path.read_text().splitlines(keepends=True)[:num_lines]))
+        config = load_config(overrides=[*settings, f"data.data_dir={tmp_path}/data", f"seed={seed}"])
+        runs.append(train(config, run_dir=tmp_path / f"s{seed}"))
+    arms = _arms(runs, ["s1", "s2", "s3"], [run.config() for run in runs], ["s1", "s2", "s3"])
+    assert [arm.seeds for arm in arms] == [(1, 2), (3,)]
