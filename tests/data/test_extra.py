@@ -139,7 +139,7 @@ def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, tm
     files = find_raw_corpus(config.data).files()
     kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), files, config.data.sources)
     assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
-    assert [note.split(": ")[-1].split(", as")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
+    assert [note.split(": ")[-1].split(", because")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
 
 
 def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write, tmp_path):
