@@ -120,6 +120,7 @@ LEVERS = [
     Lever("token dropout", ("model.dropout.token=0.1",)),
     Lever("recurrent dropout", ("model.dropout.recurrent=0.2",)),
     Lever("R-Drop", overlays=("objective/r_drop",)),
+    Lever("R-Drop with token dropout", ("model.dropout.token=0.1",), ("objective/r_drop",)),
     Lever("layer normalization", overlays=("cell/layer_norm_gru",)),
     Lever("two layers", _layers()),
     Lever("two residual layers", _layers("residual=true")),
