@@ -72,7 +72,8 @@ class OutputConfig(Section):
 
 
 class DropoutConfig(Section):
-    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states;
+    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states
+    (in `self_attention`, inside its layers);
     `readout`: between decoder layers and on the features that the output reads; `token`: probability that the whole
     embedding of an input token is zeroed; `recurrent`: on the hidden state that a cell reads of its last step, with one
     mask for all steps of a sentence (Gal and Ghahramani 2016), in all cells."""

@@ -187,8 +187,9 @@ class _WithoutInit(TorchFunctionMode):
 def initialize(model: nn.Module) -> None:
     """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
     (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
-    with their width as part of the fan-in and fan-out), vectors uniform in +-1 / sqrt(size). Scalars, the factors of
-    PyTorch's normalization layers and parameters with `norm` in their own name keep their values."""
+    with their width as part of the fan-in and fan-out), vectors and the score vector of each head uniform in
+    +-1 / sqrt(size). The gates of a cell's input matrix count as one matrix. Scalars, the factors of PyTorch's
+    normalization layers and parameters with `norm` in their own name keep their values."""
     layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
     factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
@@ -205,8 +206,9 @@ def initialize(model: nn.Module) -> None:
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
                 nn.init.orthogonal_(block)
-        elif parameter.dim() == 1:
-            nn.init.uniform_(parameter, -(len(parameter) ** -0.5), len(parameter) ** -0.5)
+        elif parameter.dim() == 1 or kind.startswith("score_weight"):
+            bound = parameter.shape[-1] ** -0.5
+            nn.init.uniform_(parameter, -bound, bound)
         elif id(parameter) in filters:
             nn.init.xavier_uniform_(parameter)
         else:

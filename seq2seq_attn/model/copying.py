@@ -23,7 +23,8 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput, surface_targets
 
 LEAST_WEIGHT = 1e-20
-"""lower bound on the weight of a source position: with 0, the loss of a copied token would be infinite"""
+"""lower bound on the weight of a source position, below which it has no gradient: with 0, the loss of a copied token
+would be infinite"""
 
 
 class Copying(NamedTuple):

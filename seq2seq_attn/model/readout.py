@@ -3,8 +3,8 @@ appendix A.2.2).
 
     s_0 = tanh(W h_final + b)      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-The paper's s_0 reads the backward state of the first word alone, without b; h_final is the encoder's summary of both
-directions. The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
+The paper's s_0 reads the backward state of the first word alone; h_final is the encoder's summary of both directions.
+The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 
 Shapes: B rows, E embedding size, H hidden size, M context size, F features.
 """

@@ -22,6 +22,15 @@ def test_each_matrix_of_a_stack_is_one_of_its_own():
     assert 0.9 * bound < module.heads_KHA.abs().max() <= bound
 
 
+def test_the_score_vector_of_each_head_is_a_vector():
+    """As in additive attention: +-1 / sqrt(size)."""
+    torch.manual_seed(0)
+    module = nn.Module()
+    module.score_weight_Na = nn.Parameter(torch.empty(4, 100))
+    initialize(module)
+    assert 0.09 < module.score_weight_Na.abs().max() <= 0.1
+
+
 def test_a_scalar_and_the_factors_of_normalizations_keep_their_values():
     torch.manual_seed(0)
     module = nn.Module()

@@ -28,6 +28,17 @@ def test_far_scores_get_nothing_and_equal_ones_share(normalizer):
     assert found[0, 2] == 0.0
 
 
+@pytest.mark.parametrize("normalizer", [sparsemax.weights, entmax15.weights])
+def test_a_score_on_the_threshold_has_no_gradient(normalizer):
+    """Its weight is 0, so it is outside the support; in bf16, scores lie on a grid and meet the threshold."""
+    gap = 1.0 if normalizer is sparsemax.weights else 2.0
+    scores = torch.tensor([[gap, 0.0, -3.0]], dtype=torch.float64, requires_grad=True)
+    weights = normalizer(scores, ALL)
+    assert weights.tolist() == [[1.0, 0.0, 0.0]]
+    [gradient] = torch.autograd.grad((weights * torch.tensor([[1.0, 2.0, 3.0]])).sum(), scores)
+    assert gradient.tolist() == [[0.0, 0.0, 0.0]]
+
+
 @pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
 def test_equals_the_entmax_package(name):
     ours = {"sparsemax": sparsemax.weights, "entmax15": entmax15.weights}[name]

@@ -3,7 +3,7 @@
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
 
 s_{i-1} is the query, h_j the encoder's value at source position j. The paper's W_a is `query_projection`, U_a h_j + b
-is `keys`, v_a is `score_weight_A`. The bias b is ours; the paper has none.
+is `keys`, v_a is `score_weight_A`. The paper's formula shows no bias b.
 """
 
 from __future__ import annotations

@@ -21,8 +21,11 @@ a high tau makes it more biased and less noisy. tau is `temperature`.
 
     alpha_i = softmax(e_i)      b_i = w . s_{i-1} + w_0
 
-The weights are alpha_i; no gradient of the context reaches them. b_i is `baseline`, a learned one in place of the
-paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014).
+The weights are alpha_i, in search too; no gradient of the context reaches them. b_i is `baseline`, a learned one in
+place of the paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014). Left out: with probability
+1/2 the paper replaces the drawn value by the expected one, to lower the variance.
+
+With another normalizer than softmax, y and alpha are its weights; `straight_through` still draws from the softmax.
 """
 
 from __future__ import annotations
@@ -74,15 +77,15 @@ class Hard(Attention):
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A
-        if self.training and self.baseline is not None:
+        if self.baseline is not None:
             return self._draw(scores_BS, self.baseline(query_BH.detach()), memory, state)
         choose = self._sample if self.training else _best
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
     def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: Stateless) -> Attended:
-        """The value of a position drawn from the weights, and how probable it was."""
+        """The value of a position drawn from the weights, in search of the heaviest, and how probable it was."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
-        drawn_B1 = torch.multinomial(weights_BS.detach(), 1)
+        drawn_B1 = torch.multinomial(weights_BS.detach(), 1) if self.training else weights_BS.argmax(1, keepdim=True)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()

@@ -5,7 +5,8 @@
 
 W_Y k_j + b is `keys`, W_h is `query_projection`, w is `score_weight_A`, v_j is `values`. The paper's h_j is the output
 of one LSTM, cut in the middle. Ours may hold two directions side by side, so its even coordinates are the key and the
-odd ones the value: both directions contribute to key and value. The context is half as wide as that of other variants.
+odd ones the value: both directions contribute to key and value. The paper's query is the key part of the current
+state, ours the decoder's whole state. The context is half as wide as that of other variants.
 
 The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the encoder's.
 With states as wide as for other variants, the decoder sees half of each, which costs some BLEU (docs/attention.md).

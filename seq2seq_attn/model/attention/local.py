@@ -11,8 +11,8 @@ D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the 
 "general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`. The
 query h_t is the decoder's choice: its previous state in `bahdanau`, the current one in `luong`, as in the paper.
 
-Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: they are the paper's, divided by
-their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
+Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax they are the paper's,
+divided by their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
 In our measurements (docs/attention.md) the result of local-p depends on the seed: two runs of three do as well as
 `bilinear`, which has the same scores; with scaled scores, one of three comes close to `additive`. The others fail on

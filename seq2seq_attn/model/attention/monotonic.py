@@ -15,6 +15,8 @@ the last position, EOS: reading stops there at the latest, and the weights sum t
 by a recurrence, or by a quotient of cumulative products; here the product is the exponential of a sum of logarithms,
 which divides by nothing.
 
+An output that reads the weights, such as `copy`, sees the expected ones in training and a single position in search.
+
 German verbs at the end of a clause need a way back, so German to English is a negative control (docs/attention.md).
 """
 

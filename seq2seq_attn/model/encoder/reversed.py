@@ -26,7 +26,8 @@ class Reversed(Encoder):
     """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states.
 
     Args:
-        is_residual: each layer but the first adds its input, after dropout, to its output.
+        is_residual: each layer but the first adds its input, after dropout, to its output; the summary is of these
+            sums.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to the embeddings.
 
-    h^0_j = sqrt(M) W E x_j + PE(j)      h^l = layer_l(h^{l-1})      h_j = LN(h^L_j)
+    h^0_j = sqrt(M) (W E x_j + b) + PE(j)      h^l = layer_l(h^{l-1})      h_j = LN(h^L_j)
 
 The factor sqrt(M) (section 3.4) makes words as large as positions. The layers are PyTorch's, with the normalization
 first; LN is another, after the last layer L. The summary is the mean of the values h_j. Such an encoder needs more

@@ -108,7 +108,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         scale = grads[0]
         return (
-            (grad_features * scale.to(grad_features.dtype)).to(ctx.features_dtype),
+            (grad_features.to(scale.dtype) * scale).to(ctx.features_dtype),
             grad_weight * scale,
             grad_bias * scale,
             None,

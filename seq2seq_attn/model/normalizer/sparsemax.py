@@ -27,4 +27,4 @@ def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     excess_BS = ordered_BS.cumsum(dim=-1) - 1.0
     size_B1 = (ranks_S * ordered_BS > excess_BS).sum(dim=-1, keepdim=True)
     tau_B1 = excess_BS.gather(-1, size_B1 - 1) / size_B1
-    return (z_BS - tau_B1).clamp(min=0.0)
+    return torch.where(z_BS > tau_B1, z_BS - tau_B1, 0.0)  # clamp has a gradient at z = tau

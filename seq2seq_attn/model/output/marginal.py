@@ -3,7 +3,7 @@ out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
 
     p(y_t) = sum_j a_tj p(y_t | s_t, h_j)      p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
 
-a_tj is the attention weight of source position j, h_j the encoder's value there (x_a in Deng et al.), f the decoder's
+a_tj is the attention weight of source position j, h_j the encoder's value there, f the decoder's
 own readout, which reads h_j in place of the context. Soft attention averages the values and predicts once; this
 predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone
 (Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights again, so that p sums to 1; the authors do not.
