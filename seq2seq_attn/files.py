@@ -59,8 +59,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def link_target(path: Path) -> Path:
-    """The file that an output named by a user goes to: a link is written through, and stays."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    """The file that an output named by a user goes to: a link is written through, and stays. `/dev/stdout` is a link,
+    to a pipe that has no path of its own."""
+    is_device = path.exists() and not path.is_file()
+    return Path(os.path.realpath(path)) if path.is_symlink() and not is_device else path
 
 
 @contextmanager

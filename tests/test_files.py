@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.files import write_text
+from seq2seq_attn.files import check_writable, link_target, named_path, write_text
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -46,3 +46,16 @@ def test_a_pipe_that_a_user_names_is_written_to(tmp_path: Path) -> None:
     finally:
         os.close(reader)
     assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_a_pipe_is_written_through_its_link_in_dev() -> None:
+    """`-o /dev/stdout | cat` and `-o >(cat)`: the link's target, `pipe:[1234]`, is no path."""
+    read_end, write_end = os.pipe()
+    path = Path(f"/dev/fd/{write_end}")
+    check_writable(link_target(path))
+    with named_path(path) as writable:
+        writable.write_text("text")
+    os.close(write_end)
+    with os.fdopen(read_end) as file:
+        assert file.read() == "text"

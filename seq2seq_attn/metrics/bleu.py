@@ -113,7 +113,9 @@ class Measure:
         self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else _normalized
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
         self._metric = _build_metric(name, [self._prepare(references)])
-        self._suffix = f"|spacy.blank:{target_language}:{version('spacy')}" if name == "bleu_tutorial" else ""
+        self._suffix = (
+            f"|spacy.blank:{target_language}:{version('spacy')}|<unk>:whole" if name == "bleu_tutorial" else ""
+        )
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
         """The sufficient statistics of one system's hypotheses, aligned with the references.

@@ -99,7 +99,7 @@ def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
     assert "|tok:none|" in score.signature
     import spacy
 
-    assert score.signature.endswith(f"|spacy.blank:en:{spacy.__version__}")
+    assert score.signature.endswith(f"|spacy.blank:en:{spacy.__version__}|<unk>:whole")
     # can't is two tokens of spaCy's: 5 + 3 tokens and the full stops
     assert "hyp_len = 9 ref_len = 9" in score.details
 
@@ -140,3 +140,10 @@ def test_texts_are_compared_in_the_form_that_models_write(name):
     expected = Measure(name, composed, target_language="de").statistics(composed).score().score
     for hypotheses, references in ((composed, decomposed), (decomposed, composed)):
         assert Measure(name, references, target_language="de").statistics(hypotheses).score().score == expected
+
+
+def test_the_unknown_word_is_one_word_for_the_tutorial():
+    """As it is in the tutorial's lists of tokens."""
+    measure = Measure("bleu_tutorial", ["a man and a dog run here ."])
+    with_unknown, with_another = (measure.statistics([f"a man and a {word} run here ."]) for word in ("<unk>", "cat"))
+    assert with_unknown.score().score == with_another.score().score > 0

@@ -14,18 +14,21 @@ from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy_spans import BoundaryRules, Tokens
+from seq2seq_attn.text.vocab import SPECIALS, UNK
 
 _MIN_LINES = 32
 """Below this many lines, reading the special cases takes longer than the cache of spans saves."""
 _MAX_CHARACTERS = 1 << 18
 """Size of the cache of spans: some 30,000 spans, 10 MB."""
 # spaCy splits off punctuation one mark at a time and searches the rest of the span each time: 4,000 brackets took 2 s,
-# a megabyte would take days. So longer runs and spans are cut; ordinary text has none.
-_TOO_LONG = re.compile(r"(?:[^\w ]|_){32}|[^ ]{1024}")
+# a megabyte would take days. So longer runs and spans are cut out; ordinary text has none. `<unk>`, which a model may
+# have written, is one token.
+_UNKNOWN = SPECIALS[UNK]
+_CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
 class SpacyTokenizer:
-    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well."""
+    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well. `<unk>` is one token."""
 
     name = "spacy"
 
@@ -69,7 +72,10 @@ class SpacyTokenizer:
     def _tokens(self, line: str) -> list[str]:
         # the tokenizer alone: calling the pipeline would reject lines above its `max_length`
         tokenize = self._nlp.tokenizer
-        return [token.text for part in _split_runs(line) for token in tokenize(part) if not token.is_space]
+        tokens: list[str] = []
+        for part in _cut(line):
+            tokens += [part] if part == _UNKNOWN else [token.text for token in tokenize(part) if not token.is_space]
+        return tokens
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
         """The tokens of each line, with those of known spans from the cache."""
@@ -116,7 +122,7 @@ class SpacyTokenizer:
         return entered
 
 
-def _split_runs(line: str) -> list[str]:
-    """The line, split before and after each run that is too long for spaCy."""
-    cuts = [cut for match in _TOO_LONG.finditer(line) for cut in match.span()]
+def _cut(line: str) -> list[str]:
+    """The line, split before and after each `<unk>`, and each run that is too long for spaCy."""
+    cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
     return [line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop] if cuts else [line]

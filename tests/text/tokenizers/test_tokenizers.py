@@ -341,3 +341,14 @@ def test_a_text_too_small_for_the_vocabulary_is_told(caplog: pytest.LogCaptureFi
     ) as caught:
         train_sentencepiece(["a b c d e f g h"] * 5, vocab_size=5)
     assert "INTERNAL" not in str(caught.value)
+
+
+@pytest.mark.parametrize("num_lines", [1, 40])
+def test_the_unknown_word_is_one_token_of_spacy(num_lines):
+    """A translation that holds it is scored, forced and begun with the tokens that the model wrote."""
+    tokens = ["The", "<unk>", "and", "the", "<unk>", "."]
+    tokenizer = SpacyTokenizer("en")
+    line = tokenizer.detokenize(tokens)
+    assert line == "The <unk> and the <unk>."
+    assert tokenizer.tokenize(line) == tokens
+    assert tokenizer.tokenize_many([line] * num_lines) == [tokens] * num_lines
