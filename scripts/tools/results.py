@@ -143,7 +143,7 @@ def render_readme(records: Records) -> str:
         "is [bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; its convention is",
         "BLEU on lower-cased spaCy tokens. Where its signature lacks `<unk>:whole`, `<unk>` counts as three tokens, so",
         "the BLEU of models that write it is too low. Minutes are the wall time of training, validations included, on",
-        "a machine that did other work too, without the teachers of `multi30k-distilled` and `multi30k-extra`; * stopped",
+        "a machine with other work, without the teachers of `multi30k-distilled` and `multi30k-extra`; * stopped",
         "before its last epoch. `multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with",
         "the others. Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
         "[docs/results.md](docs/results.md).",
