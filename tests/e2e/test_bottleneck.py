@@ -18,11 +18,10 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.model.build import build_model, count_parameters
 
 
-@pytest.mark.parametrize(("name", "sizes"), [("quickstart", (2_200, 1_900)), ("multi30k", (5_500, 4_000))])
-def test_the_packaged_fixed_vector_has_as_many_parameters(name, sizes):
+def test_the_packaged_fixed_vector_has_as_many_parameters():
     counts = [
-        count_parameters(build_model(load_config([one]).model, num_source_ids=sizes[0], num_target_ids=sizes[1]))
-        for one in (name, f"{name}-fixed")
+        count_parameters(build_model(load_config([one]).model, num_source_ids=2_200, num_target_ids=1_900))
+        for one in ("quickstart", "quickstart-fixed")
     ]
     assert abs(counts[1] / counts[0] - 1) < 0.03
 
