@@ -59,8 +59,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def link_target(path: Path) -> Path:
-    """The file that an output named by a user goes to: a link is written through, and stays. `/dev/stdout` is a link,
-    to a pipe that has no path of its own."""
+    """The file that an output named by a user goes to: a link is written through, and stays. A link to a device or a
+    pipe is its own target, since what `/dev/stdout` links to may have no path."""
     is_device = path.exists() and not path.is_file()
     return Path(os.path.realpath(path)) if path.is_symlink() and not is_device else path
 

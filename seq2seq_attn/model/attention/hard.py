@@ -83,7 +83,8 @@ class Hard(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
     def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: Stateless) -> Attended:
-        """The value of a position drawn from the weights, in search of the heaviest, and how probable it was."""
+        """The value of one position and how probable it was; training draws it by the weights, search takes the
+        heaviest."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
         drawn_B1 = torch.multinomial(weights_BS.detach(), 1) if self.training else weights_BS.argmax(1, keepdim=True)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
