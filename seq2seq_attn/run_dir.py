@@ -125,11 +125,6 @@ class RunDir:
         return self.path / _LOG
 
     @property
-    def report_path(self) -> Path:
-        """The scores, as JSON (and for people in `report.md`)."""
-        return self.path / "report.json"
-
-    @property
     def hyps_dir(self) -> Path:
         """The folder with `evaluate`'s translations of test sets."""
         return self.path / "hyps"

@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.attention import AttentionAnalyzer
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
 from seq2seq_attn.evaluation.names import path_names, run_names
-from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun
+from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun, search_variation
 from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
 from seq2seq_attn.evaluation.texts import RunTexts
@@ -55,9 +55,8 @@ class EvaluationRequest:
     settings: Settings = DEFAULT_SETTINGS
     decoding: Decoding = DEFAULT_DECODING
     files: ReportFiles = NO_FILES
-    """files to write; if none is named, the report goes to the first run, with Markdown and plots beside it: as
-    `report.json`, for several runs as `report.comparison.json`, for a file as `report.<its name>.json`; otherwise no
-    run is written to"""
+    """files to write; if none is named, the report goes to the first run, with Markdown and plots beside it, under the
+    name of `_report_name`; otherwise no run is written to"""
     ensemble: bool = False
     """also score all runs as one model, by the mean of their probabilities"""
     analyze_attention: bool = True
@@ -83,7 +82,7 @@ def evaluate(request: EvaluationRequest) -> Report:
     names = run_names([run.path for run in run_dirs], configs)
     if request.ensemble:
         _check_ensemble(run_dirs)
-    files = _files_to_write(request, run_dirs[0])
+    files = _files_to_write(request, run_dirs[0], configs[0])
     source, decoding = request.source, request.decoding
     sets = find_sets(
         run_dirs,
@@ -173,13 +172,13 @@ def _analyze(
     return analyses
 
 
-def _files_to_write(request: EvaluationRequest, first: RunDir) -> ReportFiles:
+def _files_to_write(request: EvaluationRequest, first: RunDir, config: Config) -> ReportFiles:
     """Those that were named, else those of the first run; none where that cannot be written to."""
     files = request.files
     if files.is_named:
         files.check([path for path in (request.source, request.reference) if path is not None])
         return files
-    path = first.path / _report_name(len(request.runs), request.source)
+    path = first.path / _report_name(request, config)
     try:
         of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png", is_of_run=True)
         of_run.check()
@@ -242,8 +241,11 @@ def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], ru
         log.info("written: %s", ", ".join(map(str, written)))
 
 
-def _report_name(num_runs: int, source: Path | None) -> str:
-    """The file name of the report. The scores of a file get a name of their own, so that they do not overwrite
-    `report.json`."""
-    parts = ["report", *(["comparison"] if num_runs > 1 else []), *([set_name(source)] if source else []), "json"]
-    return ".".join(parts)
+def _report_name(request: EvaluationRequest, config: Config) -> str:
+    """The file name of the report: `report.json` for the test sets and the run's own search settings. Whatever differs
+    is in the name, so that it does not overwrite that: `report.comparison.json`, `report.valid.beam1.json`,
+    `report.files.news.de.json`."""
+    parts = ["report", *(["comparison"] if len(request.runs) > 1 else [])]
+    parts += ["files", set_name(request.source)] if request.source else list(dict.fromkeys(request.splits))
+    parts += [f"x{k}" for k in dict.fromkeys(request.concatenate)]
+    return ".".join(parts) + search_variation(request.decoding.search.over(config.search), config.search) + ".json"

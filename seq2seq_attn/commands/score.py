@@ -197,7 +197,7 @@ def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[
     else:
         text = find_text([str(request.source), str(request.target)], data.source_name, data.target_language)
     inputs = [*text.paths, *([links] if links is not None else [])]
-    check_files(inputs, output=None, **request.attention_files)
+    check_files(inputs, output_name="the scores", **request.attention_files)
     sources, targets = _read(text)
     if len(data.sources) == 1:
         warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))

@@ -100,29 +100,37 @@ def _joined(readers: Sequence[LineReader]) -> Iterator[str]:
         yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
 
-def check_files(inputs: Sequence[str | Path], *, output: str | Path | None, **others: str | Path | None) -> None:
+def check_files(
+    inputs: Sequence[str | Path],
+    *,
+    output: str | Path | None = None,
+    output_name: str = "-o",
+    **others: str | Path | None,
+) -> None:
     """Check, before anything is translated, that each output can be written to its own file, which is not an input.
 
     Args:
         inputs: files, or `STREAM` for standard input.
         output: a file; None or `STREAM` for standard output.
+        output_name: the option that names it.
         others: further outputs, by the names of their options.
 
     Raises:
         UsageError: an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = {"-o": output or STREAM, **{f"--{name}": path for name, path in others.items() if path is not None}}
+    named = {output_name: output or STREAM, **{f"--{name}": path for name, path in others.items() if path is not None}}
     read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
     taken: dict[object, str] = {}
     for option, path in named.items():
         is_stream = str(path) == STREAM
         identity = STREAM if is_stream else _identity(Path(path))
         if identity in taken:
-            raise UsageError(
-                f"{taken[identity]} and {option}: both to {'standard output' if is_stream else path}; name two files"
-            )
-        if (_identity(sys.stdout) if is_stream else identity) in read:
+            where = "standard output" if is_stream else path
+            raise UsageError(f"{taken[identity]} and {option}: both to {where}; name two files")
+        if is_stream and _identity(sys.stdout) in read:
+            raise UsageError("standard output is the input file; send it to another one")
+        if identity in read:
             raise UsageError(f"{option} {path}: this is the input file; name another one")
         taken[identity] = option
         if not is_stream:

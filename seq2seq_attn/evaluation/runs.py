@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn import __version__
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
@@ -36,6 +36,15 @@ from seq2seq_attn.translate.translator import Translator, load
 log = logging.getLogger(__name__)
 
 _LINES_HASH = "hypotheses_sha256"
+_VARIATION = {
+    "beam_size": "beam",
+    "length_penalty": "penalty",
+    "max_length_ratio": "ratio",
+    "max_length_extra": "extra",
+    "coverage_penalty": "coverage",
+    "no_repeat_ngram": "ngram",
+}
+"""the words of file names for search settings"""
 _WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
 """search options that do not decide the best translation"""
 
@@ -190,20 +199,8 @@ class EvaluatedRun:
     @property
     def _variation(self) -> str:
         """The settings that differ from the run's own, for file names."""
-        words = {
-            "beam_size": "beam",
-            "length_penalty": "penalty",
-            "max_length_ratio": "ratio",
-            "max_length_extra": "extra",
-            "coverage_penalty": "coverage",
-            "no_repeat_ngram": "ngram",
-        }
-        parts = [
-            f".{words[key]}{value:g}"
-            for key in words
-            if (value := getattr(self._search, key)) != getattr(self._config.search, key)
-        ]
-        return "".join([*parts, f".{self._precision}" if self._precision != "fp32" else ""])
+        precision = f".{self._precision}" if self._precision != "fp32" else ""
+        return search_variation(self._search, self._config.search) + precision
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
         """The translations saved here before, or in the run itself."""
@@ -253,6 +250,12 @@ class EvaluatedRun:
             return {}
         files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
         return {"vectors_sha256": hash_vectors(files)}
+
+
+def search_variation(search: SearchConfig, own: SearchConfig) -> str:
+    """The search settings that differ from a run's own, for file names: `.beam1.penalty0.5`."""
+    changed = {key: getattr(search, key) for key in _VARIATION if getattr(search, key) != getattr(own, key)}
+    return "".join(f".{_VARIATION[key]}{value:g}" for key, value in changed.items())
 
 
 def hash_model(run: RunDir) -> str:

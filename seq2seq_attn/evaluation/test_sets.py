@@ -41,8 +41,8 @@ def find_sets(
     """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K concatenated pairs.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of different data, a
-            number of pairs that a set does not have, pairs of several sources to be concatenated.
+        UsageError: files and splits together, one file without the other, an unknown split, runs of different data or
+            of different numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
     for run, config in zip(runs, configs, strict=True):
@@ -131,6 +131,7 @@ def _find_sets(
     if source is not None and reference is not None:
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
+        _check_num_sources(runs, configs)
         test_set = set_of_files(source, reference)
         if len(configs[0].data.sources) == 1:
             warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
@@ -154,6 +155,17 @@ def _find_sets(
             sets = of_run
             corpora.append((config.data, prepared))
     return sets
+
+
+def _check_num_sources(runs: Sequence[RunDir], configs: Sequence[Config]) -> None:
+    """Raise UsageError unless all runs read lines of as many sources: one file cannot serve them all."""
+    first, *others = zip(runs, (len(config.data.sources) for config in configs), strict=True)
+    for run, num_sources in others:
+        if num_sources != first[1]:
+            raise UsageError(
+                f"--source: {first[0].path} and {run.path} read lines of {first[1]} and {num_sources} sources; "
+                "evaluate each on a file of its own"
+            )
 
 
 def has_test_set(data: DataConfig) -> bool:

@@ -57,12 +57,9 @@ def links_between_words(
     Raises:
         ValueError: as `shares_of_words`.
     """
-    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
-    word_links = {
-        (int(of_source[source].argmax()), int(of_target[target].argmax()))
-        for source, target in links
-        if of_source[source].any() and of_target[target].any()
-    }
+    of_source, of_target = _words_of_tokens(source_tokens, source_words), _words_of_tokens(target_tokens, target_words)
+    of_words = {(of_source[source], of_target[target]) for source, target in links}
+    word_links = [(source, target) for source, target in of_words if source is not None and target is not None]
     return sorted(word_links, key=lambda link: (link[1], link[0]))
 
 
@@ -96,19 +93,42 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
     Raises:
         ValueError: the numbers of characters differ.
     """
+    token_sizes, word_of_character = _match(tokens, words)
+    shares = np.zeros((len(tokens), len(words)))
+    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
+    np.add.at(shares, (token_of_character, word_of_character), 1.0)
+    shares /= np.maximum(token_sizes, 1)[:, None]
+    for row, word in enumerate(_words_of_tokens(tokens, words)):
+        if token_sizes[row] == 0 and word is not None:
+            shares[row, word] = 1.0
+    return shares
+
+
+def _words_of_tokens(tokens: Sequence[str], words: Sequence[str]) -> list[int | None]:
+    """The position of each token's first word; None: it is the end of a source, or the text has no word there.
+
+    Raises:
+        ValueError: as `shares_of_words`.
+    """
+    sizes, word_of_character = _match(tokens, words)
+    found: list[int | None] = []
+    for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
+        at = start - 1 if size == 0 and _is_mark(token) else start
+        has_word = 0 <= at < len(word_of_character) and token != SOURCE_END
+        found.append(int(word_of_character[at]) if has_word else None)
+    return found
+
+
+def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """The number of characters of each token, and the word of each character.
+
+    Raises:
+        ValueError: as `shares_of_words`.
+    """
     token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
         raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
-    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
-    word_of_character = np.repeat(np.arange(len(words)), word_sizes)
-    shares = np.zeros((len(tokens), len(words)))
-    np.add.at(shares, (token_of_character, word_of_character), 1.0)
-    shares /= np.maximum(token_sizes, 1)[:, None]
-    for row, (size, start) in enumerate(zip(token_sizes, np.cumsum([0, *token_sizes]), strict=False)):
-        at = start - 1 if _is_mark(tokens[row]) else start
-        if size == 0 and 0 <= at < len(word_of_character) and tokens[row] != SOURCE_END:
-            shares[row, word_of_character[at]] = 1.0
-    return shares
+    return token_sizes, np.repeat(np.arange(len(words)), word_sizes)
 
 
 def _is_mark(text: str) -> bool:

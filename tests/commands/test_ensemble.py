@@ -70,7 +70,7 @@ def test_score_takes_one_run(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_ensemble_is_scored_beside_its_members(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["evaluate", "additive", "none", "--ensemble", "--split", "short", "--device", "cpu"]) == 0
     assert "ensemble of additive, none" in capsys.readouterr().out
-    report = json.loads((runs / "additive" / "report.comparison.json").read_text(encoding="utf-8"))
+    report = json.loads((runs / "additive" / "report.comparison.short.json").read_text(encoding="utf-8"))
     assert [run["name"] for run in report["runs"]] == ["additive", "none", "ensemble of additive, none"]
     assert report["runs"][2]["members"] == ["additive", "none"]
     [scores] = report["sets"]

@@ -50,7 +50,7 @@ def test_a_corpus_that_several_runs_share_is_looked_up_once(workshop, caplog):
 
 def test_what_the_run_directory_gets(workshop):
     report = run_evaluate(workshop, "additive", by_length="12,15", beam_size=1)
-    values = json.loads((workshop / "additive/report.json").read_text(encoding="utf-8"))
+    values = json.loads((workshop / "additive/report.beam1.json").read_text(encoding="utf-8"))
     assert values == json.loads(json.dumps(report.data))
     [run] = values["runs"]
     assert (run["name"], run["seed"], run["attention"], run["lowercases"]) == ("additive", 1, "additive", False)
@@ -64,9 +64,9 @@ def test_what_the_run_directory_gets(workshop):
     assert [measure["name"] for measure in values["sets"][0]["measures"]] == [
         *("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
     ]
-    markdown = (workshop / "additive/report.md").read_text(encoding="utf-8")
-    assert "![bleu-by-length.png](bleu-by-length.png)" in markdown
-    assert (workshop / "additive/bleu-by-length.png").read_bytes().startswith(b"\x89PNG")
+    markdown = (workshop / "additive/report.beam1.md").read_text(encoding="utf-8")
+    assert "![bleu-by-length.beam1.png](bleu-by-length.beam1.png)" in markdown
+    assert (workshop / "additive/bleu-by-length.beam1.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_two_runs_side_by_side(workshop, tmp_path):
@@ -76,8 +76,8 @@ def test_two_runs_side_by_side(workshop, tmp_path):
     assert scores.scores["bleu"][1].bootstrap is not None
     assert "difference" in report.text
     run_evaluate(workshop, "additive", "none", splits=["short"])
-    assert (workshop / "additive/report.comparison.json").exists()
-    assert (workshop / "additive/retention-by-length.comparison.png").exists()
+    assert (workshop / "additive/report.comparison.short.json").exists()
+    assert (workshop / "additive/retention-by-length.comparison.short.png").exists()
 
 
 def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
@@ -119,7 +119,7 @@ def test_exact_match_and_error_rates_by_length_in_characters(workshop):
     assert report.data["length"]["tokenizer"] == "characters"
     assert "exact match by length" in report.summary
     assert "source characters" in report.text
-    assert (workshop / "additive/exact-by-length.comparison.png").exists()
+    assert (workshop / "additive/exact-by-length.comparison.short.png").exists()
 
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):

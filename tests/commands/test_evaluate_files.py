@@ -9,6 +9,7 @@ import pytest
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
+from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate
 from tests.toy_run import TARGET, make_toy_run, toy_config
@@ -73,22 +74,48 @@ def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
 def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
     run = tmp_path / "run"
     make_toy_run(run, RunDir(workshop / "additive").config())
-    (run / "report.json").mkdir()
+    (run / "report.short.json").mkdir()
     before = everything_in(run)
     report = run_evaluate(tmp_path, "run", splits=["short"])
     assert report.sets[0].num_pairs == 5
-    assert "report.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
+    assert "report.short.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
     assert everything_in(run) == before
 
 
 def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
+    run_evaluate(workshop, "additive")
     run_evaluate(workshop, "additive", splits=["short"])
-    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.md", "hyps/short.txt")}
+    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.short.md", "hyps/short.txt")}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
     run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
-    for name in ("report.short.json", "report.short.md", "bleu-by-length.short.png", "hyps/files/short.txt"):
+    for name in (
+        "report.files.short.json",
+        "report.files.short.md",
+        "bleu-by-length.files.short.png",
+        "hyps/files/short.txt",
+    ):
         assert (workshop / "additive" / name).exists(), name
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"splits": ["short"]}, "report.short.json"),
+        ({"splits": ["short", "long"], "beam_size": 1}, "report.short.long.beam1.json"),
+        ({"length_penalty": 0.5}, "report.penalty0.5.json"),
+        ({"concatenate": [1, 2]}, "report.x1.x2.json"),
+        ({"num_resamples": 20}, "report.json"),
+    ],
+)
+def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(workshop, options, name):
+    run_evaluate(workshop, "additive")
+    path = workshop / "additive" / "report.json"
+    before = path.read_bytes()
+    num_resamples = options.pop("num_resamples", 30)
+    run_evaluate(workshop, "additive", **options, resampling=Resampling(num_resamples=num_resamples, num_trials=20))
+    assert (path.read_bytes() == before) == (name != "report.json")
+    assert (workshop / "additive" / name).exists()
 
 
 def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):

@@ -233,6 +233,11 @@ def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.Capt
     code, error = error_of(capsys, "translate", "--run", str(trained / "single"), "-i", source, "-i", source)
     assert code == 2
     assert "this run reads one source, so one file" in error
+    files = ["--source", source, "--reference", source]
+    code, error = error_of(capsys, "evaluate", str(trained / "single"), str(trained / "run"), *files)
+    assert code == 2
+    assert "single and " in error
+    assert "run read lines of 1 and 2 sources; evaluate each on a file of its own" in error
 
 
 def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
     (tmp_path / "in").write_text("Hund\n")
     with (tmp_path / "in").open("a") as appended, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", appended)
-        with pytest.raises(UsageError, match=r"-o -: this is the input file"):
+        with pytest.raises(UsageError, match=r"standard output is the input file"):
             translate(input=tmp_path / "in", run=run.path)
 
 

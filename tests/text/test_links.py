@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -52,3 +53,18 @@ def test_a_token_over_several_words_has_the_links_of_all():
 def test_tokens_are_matched_to_words_whatever_they_would_be_joined(tokens):
     word = unicodedata.normalize("NFC", "".join(tokens))
     assert shares_of_words(tokens, [word]).tolist() == [[1.0]] * len(tokens)
+
+
+def test_the_links_of_a_long_line_take_memory_in_proportion_to_it():
+    words = [f"w{number}" for number in range(4_000)]
+    tracemalloc.start()
+    links = links_between_words([(i, i) for i in range(len(words))], words, words, words, words)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert links == [(i, i) for i in range(len(words))]
+    assert peak < 20e6  # a matrix of tokens and words: 128 MB
+
+
+def test_a_token_over_several_words_links_the_first():
+    assert links_between_words([(0, 0)], ["ab.."], ["x"], ["ab", ".."], ["x"]) == [(0, 0)]
+    assert links_between_words([(0, 0)], ["a..."], ["x"], ["a", "..."], ["x"]) == [(0, 0)]
