@@ -117,6 +117,7 @@ LEVERS = [
     Lever("BPE", ("data.tokenizer.model_type=bpe",)),
     Lever("BPE-dropout", ("data.tokenizer.model_type=bpe", "data.subword_sampling=0.1")),
     Lever("subword sampling", ("data.subword_sampling=0.3",)),
+    Lever("the rate falls at the end", ("train.schedule.name=trapezoid", "train.schedule.cooldown=0.3")),
     Lever("token dropout", ("model.dropout.token=0.1",)),
     Lever("recurrent dropout", ("model.dropout.recurrent=0.2",)),
     Lever("R-Drop", overlays=("objective/r_drop",)),

@@ -45,11 +45,13 @@ class OptimizerConfig(Section):
 
 class ScheduleConfig(Section):
     """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
-    more than `patience` validations in a row without a better score."""
+    more than `patience` validations in a row without a better score. `cooldown` is the share of all updates, at the end,
+    in which `trapezoid` falls. `cosine` and `trapezoid` end at `final_ratio` times the rate."""
 
-    name: Literal["constant", "inverse_sqrt", "cosine", "plateau"] = "constant"
+    name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid", "plateau"] = "constant"
     warmup_updates: NonNegativeInt = 0
     final_ratio: Probability = 0.0
+    cooldown: Probability = 0.2
     factor: PositiveFloat = 0.5
     patience: NonNegativeInt = 2
 

@@ -194,7 +194,8 @@ def _check_schedules(config: TrainConfig) -> None:
     without_effect = {
         "schedule.factor": rate.name != "plateau",
         "schedule.patience": rate.name != "plateau",
-        "schedule.final_ratio": rate.name != "cosine",
+        "schedule.final_ratio": rate.name not in ("cosine", "trapezoid"),
+        "schedule.cooldown": rate.name != "trapezoid",
         "teacher_forcing.end": is_constant and forcing.end != forcing.start,
         "teacher_forcing.num_updates": is_constant,
     }

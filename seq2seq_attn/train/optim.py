@@ -40,25 +40,29 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
 
     Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
     section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
-    `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
+    `trapezoid` stays at 1 until the last `cooldown` of all updates, in which it falls linearly to `final_ratio` (Hägele
+    et al. 2024); `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
 
     Raises:
-        UsageError: `cosine` without a known end of training.
+        UsageError: `cosine` or `trapezoid` without a known end of training.
     """
     warmup = config.warmup_updates
     if update < warmup:
         return (update + 1) / warmup
     if config.name == "inverse_sqrt":
         return math.sqrt(max(warmup, 1) / max(update, 1))
+    if config.name not in ("cosine", "trapezoid"):
+        return 1.0
+    if total_updates is None:
+        raise UsageError(
+            f"train.schedule.name={config.name!r}: needs to know when training ends;"
+            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
+        )
     if config.name == "cosine":
-        if total_updates is None:
-            raise UsageError(
-                "train.schedule.name='cosine': needs to know when training ends;"
-                " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
-            )
-        progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
-        return config.final_ratio + (1.0 - config.final_ratio) * 0.5 * (1.0 + math.cos(math.pi * progress))
-    return 1.0
+        share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup))))
+    else:
+        share = min(1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates))
+    return config.final_ratio + (1.0 - config.final_ratio) * share
 
 
 @dataclass

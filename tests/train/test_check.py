@@ -152,7 +152,10 @@ WRONG = [
             [f"train.schedule.name={name}", f"train.schedule.{setting}"],
             f"train.schedule.{setting}: no effect with train.schedule.name='{name}'; set train.schedule.{setting[:5]}",
         )
-        for name, setting in (("cosine", "factor=0.1"), ("constant", "patience=3"), ("plateau", "final_ratio=0.1"))
+        for name, setting in (
+            *(("cosine", "factor=0.1"), ("constant", "patience=3"), ("plateau", "final_ratio=0.1")),
+            ("cosine", "cooldown=0.1"),
+        )
     ),
     (
         ["train.teacher_forcing.end=0.5"],

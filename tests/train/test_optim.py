@@ -42,11 +42,21 @@ def test_cosine_ends_at_its_final_ratio() -> None:
     assert factor(100, **settings) == factor(1000, **settings) == pytest.approx(0.1)
 
 
-def test_cosine_without_an_end_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"train\.schedule\.name='cosine'.*max_epochs"):
-        factor(0, total=None, name="cosine")
-    unlimited = TrainConfig.model_validate({"max_epochs": None, "schedule": {"name": "cosine", "warmup_updates": 10}})
-    with pytest.raises(UsageError, match="cosine"):
+def test_trapezoid_falls_at_the_end_only() -> None:
+    settings = {"name": "trapezoid", "warmup_updates": 20, "cooldown": 0.4, "final_ratio": 0.1}
+    assert factor(9, **settings) == 0.5
+    assert factor(20, **settings) == factor(60, **settings) == 1.0
+    assert factor(80, **settings) == pytest.approx(0.55)
+    assert factor(100, **settings) == factor(1000, **settings) == pytest.approx(0.1)
+    assert factor(99, name="trapezoid", cooldown=0.0) == 1.0
+
+
+@pytest.mark.parametrize("name", ["cosine", "trapezoid"])
+def test_a_schedule_without_an_end_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"train\.schedule\.name='{name}'.*max_epochs"):
+        factor(0, total=None, name=name)
+    unlimited = TrainConfig.model_validate({"max_epochs": None, "schedule": {"name": name, "warmup_updates": 10}})
+    with pytest.raises(UsageError, match=name):
         Schedules(unlimited, updates_per_epoch=10)
 
 
