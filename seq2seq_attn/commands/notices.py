@@ -132,7 +132,8 @@ class Progress:
         if self._is_logged and now - self._told_at >= LOG_EVERY_S:
             self._told_at = now
             rate = self._num_lines / (now - self._began_at)
-            log.info("%s%s lines translated, %.0f per second", f"{self._num_lines:,}", self._total, rate)
+            shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+            log.info("%s%s lines translated, %s per second", f"{self._num_lines:,}", self._total, shown)
 
 
 def count_lines(path: Path) -> int | None:

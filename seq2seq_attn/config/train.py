@@ -45,8 +45,8 @@ class OptimizerConfig(Section):
 
 class ScheduleConfig(Section):
     """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
-    more than `patience` validations in a row without a better score. `cooldown` is the share of all updates, at the end,
-    in which `trapezoid` falls. `cosine` and `trapezoid` end at `final_ratio` times the rate."""
+    more than `patience` validations in a row without a better score. `trapezoid` falls in the last `cooldown` of all
+    updates. It and `cosine` end at `final_ratio` times the rate."""
 
     name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid", "plateau"] = "constant"
     warmup_updates: NonNegativeInt = 0

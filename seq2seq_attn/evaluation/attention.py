@@ -1,6 +1,7 @@
 """Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references, against gold links.
 
-Forced decoding gives the same weights whichever search produced the hypotheses. Counts are of words, not of a model's
+Forced decoding gives the same weights whichever search produced the hypotheses. It reads a text as its tokenizer splits
+it, which may not be as the model wrote it. Counts are of words, not of a model's
 own tokens, so that models with different tokenizers can be compared: spaCy's words of the language, and for gold links
 the tokens that they are numbered in.
 

@@ -42,7 +42,7 @@ def find_sets(
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data or
-            of different numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
+            numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
     for run, config in zip(runs, configs, strict=True):

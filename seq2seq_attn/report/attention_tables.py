@@ -25,13 +25,14 @@ _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 
 def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
-    """One row per bucket and arm, and for the whole set."""
+    """One row per bucket and arm, and for the whole set if there are several buckets."""
     attention = scores.attention
     if attention is None:
         raise ValueError("attention was not analyzed")
     labels = [row.bucket.label + THIN_MARK * row.bucket.is_thin for row in scores.buckets]
+    parts = [*zip(labels, attention.buckets, strict=True), ("all", attention.overall)]
     rows = []
-    for label, of_runs in zip([*labels, "all"], [*attention.buckets, attention.overall], strict=True):
+    for label, of_runs in parts[:1] if len(labels) == 1 else parts:
         for index, (name, members) in enumerate(_by_arm(scores, of_runs)):
             values = [[getattr(run.attention, field.name) for run in members] for field in fields(AttentionScore)]
             entropy, *shares = (_mean(of_field) for of_field in values)

@@ -87,8 +87,8 @@ def seeds_table(scores: SetScores) -> Table:
 
 
 def length_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
-    """One row per bucket, and one for the whole set: n, each arm's score and interval; with two arms also difference, p
-    and the share of the first arm's score that the second keeps."""
+    """One row per bucket, and one for the whole set if there are several: n, each arm's score and interval; with two
+    arms also difference, p and the share of the first arm's score that the second keeps."""
     rows = []
     for label, num_pairs, of_arms in _length_rows(scores, measure):
         rows.append([label, f"{num_pairs:,}", *_score_cells(of_arms, with_retention=True)])
@@ -96,8 +96,8 @@ def length_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str 
 
 
 def comparison_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
-    """One row per bucket, and one for the whole set: of each arm after the first the difference to the first, p and the
-    share kept. For three arms and more, where `length_table` has no room for them."""
+    """The rows of `length_table`: of each arm after the first the difference to the first, p and the share kept. For
+    three arms and more, where `length_table` has no room for them."""
     rows = []
     for label, _, of_arms in _length_rows(scores, measure):
         compared = [_comparison_cells(score, with_retention=True) for score in of_arms[1:]]
@@ -126,7 +126,7 @@ def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int
     for row in scores.buckets:
         mark = THIN_MARK if row.bucket.is_thin else ""
         rows.append((row.bucket.label + mark, len(row.bucket), row.scores[measure]))
-    return [*rows, ("all", scores.num_pairs, scores.scores[measure])]
+    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[measure])]
 
 
 def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:

@@ -8,8 +8,8 @@ import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate
 from tests.toy_run import TARGET, make_toy_run, toy_config
@@ -85,7 +85,8 @@ def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_pa
 def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     run_evaluate(workshop, "additive")
     run_evaluate(workshop, "additive", splits=["short"])
-    own = {name: (workshop / "additive" / name).read_bytes() for name in ("report.json", "report.short.md", "hyps/short.txt")}
+    names = ("report.json", "report.short.md", "hyps/short.txt")
+    own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
     run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own

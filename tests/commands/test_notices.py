@@ -174,6 +174,15 @@ def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, ca
     ]
 
 
+def test_a_slow_translation_has_a_rate(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    times = iter([0.0, 40.0])
+    monkeypatch.setattr(notices.time, "monotonic", lambda: next(times))
+    with Progress(None, "log") as progress:
+        progress.add(10)
+    assert caplog.messages == ["10 lines translated, 0.2 per second"]
+
+
 def test_a_bar_appears_on_stderr_for_a_file_that_takes_a_while(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,11 +15,11 @@ LENGTHS = np.array([len(reference.split()) for reference in REFERENCES])
 QUICK = Resampling(num_resamples=100, num_trials=200)
 
 
-def score_systems(names: list[str], **noises: float) -> SetScores:
+def score_systems(names: list[str], *, edges: tuple[int, ...] = (6, 12, 19), **noises: float) -> SetScores:
     systems = {
         name: make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)) for number, name in enumerate(names)
     }
-    buckets = make_buckets(LENGTHS, (6, 12, 19))
+    buckets = make_buckets(LENGTHS, edges)
     return score_set("made-up", systems, REFERENCES, buckets, measures=("bleu", "chrf", "ter"), resampling=QUICK)
 
 

@@ -12,7 +12,7 @@ from seq2seq_attn.report.tables import (
     length_table,
     score_table,
 )
-from tests.report.conftest import QUICK
+from tests.report.conftest import QUICK, score_systems
 
 
 def make_page(*sets):
@@ -37,6 +37,11 @@ def test_width_counts_terminal_columns():
 def test_one_run_has_no_comparison(one_system):
     assert list(score_table(one_system).header) == ["measure", "additive"]
     assert list(length_table(one_system).header) == ["source tokens", "n", "additive"]
+
+
+def test_a_single_bucket_is_the_whole_set():
+    whole = score_systems(["additive"], edges=())
+    assert [row[:2] for row in length_table(whole).rows] == [["all", "150"]]
 
 
 def test_two_runs_side_by_side(two_systems):

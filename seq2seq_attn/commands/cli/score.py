@@ -45,7 +45,7 @@ def score(
 ) -> None:
     """Score given translations by their log-probability (forced decoding).
 
-    Line i: the log-probability of pair i (in nats), a tab, and its number of target tokens, <eos> included. The
+    Prints a line per pair: its log-probability in nats, a tab, and its number of target tokens, <eos> included. The
     perplexity of all pairs goes to stderr.
     """
     from seq2seq_attn.commands.score import ScoringRequest
