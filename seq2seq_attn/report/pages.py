@@ -192,7 +192,8 @@ def legend(page: Page) -> list[str]:
     if len(first.arms) > 1:
         lines.append(
             f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
-            f"approximate randomization too, run by run); kept = share of its score; " + clear_note(has_seeds=first.is_grouped)
+            f"approximate randomization too, run by run); kept = share of its score; "
+            + clear_note(has_seeds=first.is_grouped)
         )
     if first.is_grouped:
         lines.append(SEEDS_NOTE)
