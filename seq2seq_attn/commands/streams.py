@@ -116,10 +116,14 @@ def check_files(
         others: further outputs, by the names of their options.
 
     Raises:
-        UsageError: an output is an input file, or two outputs go to the same file.
+        UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = {output_name: output or STREAM, **{f"--{name}": path for name, path in others.items() if path is not None}}
+    named = {output_name: STREAM if output is None else output}
+    named |= {f"--{name}": path for name, path in others.items() if path is not None}
+    for option, path in [*named.items(), *(("-i", path) for path in inputs)]:
+        if path == "":
+            raise UsageError(f"{option} '': expected the name of a file")
     read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
     taken: dict[object, str] = {}
     for option, path in named.items():

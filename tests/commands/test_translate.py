@@ -371,6 +371,13 @@ def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
             translate(input=tmp_path / "in", run=run.path)
 
 
+@pytest.mark.parametrize(("option", "name"), [("input", "-i"), ("output", "-o"), ("alignment", "--alignment")])
+def test_an_empty_name_is_refused(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "in").write_text("Hund\n")
+    with pytest.raises(UsageError, match=rf"^{name} '': expected the name of a file$"):
+        translate(run=run.path, **{"input": tmp_path / "in", option: ""})  # type: ignore[arg-type]
+
+
 def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None:
     """Both of /dev/stdin and /dev/stdout are then the same device."""
     for name in ("stdin", "stdout"):
