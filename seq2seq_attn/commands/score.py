@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from seq2seq_attn.commands.streams import check_files, open_output
+from seq2seq_attn.commands.streams import STREAM, check_files, open_output
 from seq2seq_attn.commands.translate import check_has_attention
 from seq2seq_attn.commands.writers import Format, check_attention_name, open_attention_writers
 from seq2seq_attn.data.links import parse_links
@@ -197,7 +197,8 @@ def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[
     else:
         text = find_text([str(request.source), str(request.target)], data.source_name, data.target_language)
     inputs = [*text.paths, *([links] if links is not None else [])]
-    check_files(inputs, output_name="the scores", **request.attention_files)
+    outputs = {"the scores": STREAM, "--alignment": request.alignment, "--attention": request.attention}
+    check_files(inputs, outputs)
     sources, targets = _read(text)
     if len(data.sources) == 1:
         warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))

@@ -10,7 +10,7 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -100,27 +100,18 @@ def _joined(readers: Sequence[LineReader]) -> Iterator[str]:
         yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
 
-def check_files(
-    inputs: Sequence[str | Path],
-    *,
-    output: str | Path | None = None,
-    output_name: str = "-o",
-    **others: str | Path | None,
-) -> None:
+def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
     """Check, before anything is translated, that each output can be written to its own file, which is not an input.
 
     Args:
         inputs: files, or `STREAM` for standard input.
-        output: a file; None or `STREAM` for standard output.
-        output_name: the option that names it.
-        others: further outputs, by the names of their options.
+        outputs: by option, a file, or `STREAM` for standard output; None: it is not wanted.
 
     Raises:
         UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = {output_name: STREAM if output is None else output}
-    named |= {f"--{name}": path for name, path in others.items() if path is not None}
+    named = {option: path for option, path in outputs.items() if path is not None}
     for option, path in [*named.items(), *(("-i", path) for path in inputs)]:
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")

@@ -92,7 +92,8 @@ def translate(request: TranslationRequest) -> None:
     _check_input(request)
     check_attention_name(request.attention)
     names = request.input_names
-    check_files(names, output=request.output, **request.attention_files)
+    output = STREAM if request.output is None else request.output
+    check_files(names, {"-o": output, "--alignment": request.alignment, "--attention": request.attention})
     translator = _load(request)
     _check_num_sources(request, translator)
     _check_names(request, any(vector_sizes(translator.source_tokenizer)))
