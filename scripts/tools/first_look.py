@@ -185,7 +185,8 @@ def first_look(folder: Path, chosen: Sequence[Lever], jobs: int, record: Path) -
         validated = levers.validate([run])
         row = {"change": lever.change, **levers.entry(run, validated)}
         if lever.name != BASELINE:
-            row["against"] = levers.compared([baseline], [validated])
+            of_recipe = levers.score_entry(baseline)["bleu"]
+            row["against"] = {"bleu": of_recipe, **levers.compared([baseline], [validated])}
         found["rows"][lever.name] = row
     found["environment"] = describe("scripts/first_look")
     write_json(record, found)
@@ -203,7 +204,8 @@ def render(record: Record) -> list[str]:
         "",
         f"`multi30k` with one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} updates where there are extra "
         f"pairs; one seed{spread}. BLEU on {score['num_pairs']:,} validation pairs, beam {record['beam_size']}, "
-        f"`{score['signature']}`; the gain is over {BASELINE}, with p by the paired bootstrap. So few epochs are "
+        f"`{score['signature']}`; the gain is over a run of {BASELINE} on the same machine, whose BLEU stands "
+        "beside it, with p by the paired bootstrap. So few epochs are "
         "unfair to what regularizes and to what adds parameters: a loss here is no verdict. Of a run that starts from "
         "another, updates and minutes are its own. `scripts/first_look`.",
         "",
@@ -213,17 +215,20 @@ def render(record: Record) -> list[str]:
         [
             name,
             f"{row[VALIDATION]['bleu']:.2f}",
+            f"{row['against']['bleu']:.2f}" if "against" in row else "",
             f"{row['against']['gain']:+.2f} ({p_value(row['against']['p_value'])})" if "against" in row else "",
             f"{row['updates']:,}",
             f"{row['minutes']:.0f}",
             f"{row['parameters']:,}",
+            row["precision"],
             row["hardware"],
             row["commit"],
             ", ".join(row["change"]),
         ]
         for name, row in ordered
     ]
-    header = ["change", "BLEU", "gain (p)", "updates", "minutes", "parameters", "hardware", "commit", "settings"]
+    header = ["change", "BLEU", BASELINE, "gain (p)", "updates", "minutes", "parameters", "precision", "hardware"]
+    header += ["commit", "settings"]
     return [*lines, *table(header, cells), ""]
 
 
