@@ -48,10 +48,11 @@ def render_block(records: dict[str, Record]) -> str:
         for precision in ("bf16", "fp32"):
             if row := by_name.get(f"ours, fast, {precision}"):
                 ratios = ", ".join(
-                    f"{ratio:.1f} times the {name.replace(', ', ' with ')}" for name, ratio in row["ratios"].items()
+                    f"{ratio:.1f} times as fast as the {name.replace(', ', ' with ')}"
+                    for name, ratio in row["ratios"].items()
                 )
                 lines.append(
-                    f"- training the tutorial's model, ours in {precision}, one core: {ratios}, which computes in fp32"
+                    f"- training the tutorial's model, one core, ours in {precision}, the tutorial in fp32: {ratios}"
                 )
     if record := records.get("peers"):
         for what in dict.fromkeys(row["what"] for row in record["rows"]):
@@ -59,9 +60,9 @@ def render_block(records: dict[str, Record]) -> str:
             by_precision = {row["contestant"].removeprefix("ours, "): row for row in reversed(rows)}
             for precision in ("bf16", "fp32"):
                 if row := by_precision.get(precision):
-                    ratios = ", ".join(f"{ratio:.1f} times {name}" for name, ratio in row["ratios"].items())
+                    ratios = ", ".join(f"{ratio:.1f} times as fast as {name}" for name, ratio in row["ratios"].items())
                     task = what.replace("14 steps forced", "exactly 14 tokens per sentence")
-                    lines.append(f"- {task}, ours in {precision}, one core: {ratios}, which compute in fp32")
+                    lines.append(f"- {task}, one core, ours in {precision}, the others in fp32: {ratios}")
     lines.append("")
     lines.append("All figures, what differs from the peers, and what bounds them: [docs/speed](docs/speed/README.md).")
     return "\n".join(lines)

@@ -189,7 +189,7 @@ REASONS = {
     "attention/initial": "no attention: the source is read once, then slowly forgotten",
     "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
     "attention/slots": "four vectors for a sentence hold less than one vector for each word",
-    "attention/monotonic": "a negative control: German verbs at the end of a clause need a way back",
+    "attention/monotonic": "a negative control: German verbs at the end of a clause require moving backwards",
     "attention/local-monotonic": "its scores are those of `bilinear`, which does no better without a window",
     "attention/hard": "one state per step instead of a mixture, and gradients from samples",
     "attention/dot": "its scores are not scaled, and the weights become sharp: see the entropy, and `scaled_dot`",

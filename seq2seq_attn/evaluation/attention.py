@@ -1,9 +1,9 @@
 """Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references, against gold links.
 
-Forced decoding gives the same weights whichever search produced the hypotheses. It reads a text as its tokenizer splits
-it, which may not be as the model wrote it. Counts are of words, not of a model's
-own tokens, so that models with different tokenizers can be compared: spaCy's words of the language, and for gold links
-the tokens that they are numbered in.
+Forced decoding gives the same weights whichever search produced the hypotheses. It uses the tokenizer's split of a
+text, which may differ from the tokens that the model wrote. Coverage and alignment are of words, so that models with
+different tokenizers can be compared: of spaCy's words, or of the tokens that gold links are numbered in. Entropy is of
+the model's own tokens.
 
 Shapes: T target positions, S source positions.
 """

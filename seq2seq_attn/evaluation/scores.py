@@ -37,7 +37,7 @@ from seq2seq_attn.metrics.significance import (
 )
 
 BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter", "exact", "cer", "wer")
-"""measures that buckets are scored by, as far as they are asked for; if none of them is, all that are"""
+"""the measures by which buckets are scored; if only others are requested, buckets are scored by all of those"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ArmScore:
     randomization: PairedTest | None = None
     """between two runs only: with several seeds there is no one run to swap sentences with"""
     retention: Interval | None = None
-    """this arm's mean / the first arm's; None also where that is 0"""
+    """this arm's mean / the first arm's; None for the first arm, for error rates, and where that mean is 0"""
     is_too_short: bool = False
     """whether the measure is 0 whatever the translations: BLEU, where no reference has four tokens"""
 

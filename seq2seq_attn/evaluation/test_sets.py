@@ -212,9 +212,9 @@ def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedC
 
 
 def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
-    """Check that the run was validated on these validation pairs. Pairs set aside from a text that has changed may be
-    training pairs of the run. So may those of a reverse model, for which they were set aside by the sources of the
-    first model. The content hash cannot tell, because it also depends on extra pairs, test sets and
+    """Check that the run was validated on these validation pairs. Otherwise some of them may be its training pairs: the
+    text may have changed since they were set aside, or the run is a reverse model, whose pairs were set aside by the
+    source side of the first model. The content hash cannot tell, because it also depends on extra pairs, test sets and
     tokenizer versions. Runs of earlier versions are not checked.
 
     Raises:

@@ -18,7 +18,7 @@ class LineCounts:
     """Counts that say whether the scores of a set can be trusted."""
 
     num_cut: int
-    """translations that the length limit decided"""
+    """translations that the length limit cut, or that won because it cut a better one"""
     num_unknown: int
     """source tokens that the run's vocabulary lacks"""
 
@@ -59,6 +59,6 @@ class RunTexts:
     vectors: Sequence[npt.NDArray[np.float32]] | None = None
     """for each set, the encoder's summary of each source line [N, M], zeros for an empty line; None: not computed"""
     unknown: Sequence[Sequence[UnknownTokens | None]] = ()
-    """for each set, of each line; empty: not known"""
+    """for each set, the unknown source tokens of each line; empty: not recorded"""
     validations: Sequence[Validation] = ()
     """the validations of its training, by update"""

@@ -30,7 +30,7 @@ _UNREAD: dict[Method, tuple[str, ...]] = {
     "sample": ("beam_size", "coverage_penalty"),
     "mbr": ("beam_size", "coverage_penalty", "length_penalty"),
 }
-"""options that a method does not read; `sample` reports its samples with a score"""
+"""options that a method ignores; `sample` still reads `length_penalty`, for the score that it reports"""
 _OF_SAMPLES = ("temperature", "top_k", "top_p", "seed", "num_samples")
 
 
@@ -97,8 +97,8 @@ class SearchOptions(SearchConfig):
         return LEAST_LENGTH_RATIO if self.max_length_ratio is None else self.max_length_ratio
 
     @property
-    def rows_per_sentence(self) -> int:
-        """Samples drawn of a sentence; 1 in a beam search."""
+    def samples_per_sentence(self) -> int:
+        """The number of samples drawn per sentence; 1 for beam search."""
         return {"beam": 1, "sample": self.n_best, "mbr": self.num_samples}[self.method]
 
     @property

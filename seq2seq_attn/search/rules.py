@@ -61,7 +61,7 @@ class Rules:
         return top_tokens(allowed_RV, num_candidates)
 
     def allowed(self, log_probs_RV: Tensor, *, sentences_R: Tensor, tokens_RT: Tensor) -> Tensor:
-        """The log-probabilities, -inf where a rule forbids the token. The prefix goes before the other rules."""
+        """The log-probabilities, -inf where a rule forbids the token. The prefix takes precedence over the others."""
         allowed_RV = forbid_tokens_(log_probs_RV.clone(), self.forbidden)
         if self.no_repeat_ngram:
             _forbid_repetition_(allowed_RV, tokens_RT, self.no_repeat_ngram)

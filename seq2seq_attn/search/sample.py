@@ -3,9 +3,9 @@
     q(w) proportional to p(w)^(1 / temperature), over the `top_k` most probable tokens, and of these the fewest that
     together have the probability `top_p` (Holtzman et al. 2020, section 3)
 
-The random numbers of a sentence depend only on its source ids (for a source of vectors, only on their number), its
-number among the samples and the seed, not on the batch that it is in. A hypothesis keeps the model's own
-log-probability.
+The random numbers of a sample depend on its source ids (for a source of vectors, on how many there are), its index
+among the samples of that source, and the seed. They do not depend on the other sentences of the batch. A hypothesis
+keeps the model's own log-probability.
 
 Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary, T target positions.
 """

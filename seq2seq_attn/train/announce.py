@@ -1,4 +1,4 @@
-"""Log the device and sizes at the start of training, and warn about settings that have no effect or are risky."""
+"""Log the device, the sizes and the missing fast paths at the start of training."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def announce(
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     ratio = 1.0 if always_forces(config.train) else 0.0
     if speed.find("unroll", model, ratio) is None:
-        log.info("training: no fast path for this decoder, cell, attention, normalizer and teacher forcing")
+        log.info("training: no fast path for this decoder, cell, attention, normalizer, dropout and teacher forcing")
     if speed.find("steps", model, "fp32") is None:
         log.info("translation: no fast path for this decoder, cell, attention, normalizer and output")
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:

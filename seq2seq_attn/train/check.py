@@ -73,7 +73,7 @@ def check_config(config: Config) -> None:
 
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
-    """The model, without memory or random numbers."""
+    """The model on the meta device: it has no weights and draws no random numbers."""
     _check_cell(config)
     _check_normalizer(config)
     _check_residual(config)

@@ -34,7 +34,7 @@ from seq2seq_attn.train.reporter import TrainReporter, open_reporter
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import Memory, Session, open_session
+from seq2seq_attn.train.session import MemorySettings, Session, open_session
 from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.translation_table import set_table
@@ -50,7 +50,7 @@ class Parts:
     """The parts that a training run is built from. Tests pass their own."""
 
     join_group: Callable[[], AbstractContextManager[Group]] = join_group
-    build_memory: Callable[[], Memory] = Memory
+    build_memory: Callable[[], MemorySettings] = MemorySettings
     build_updater: Callable[..., Updater] = Updater
     build_validator: Callable[..., Validator] = Validator
 
@@ -158,7 +158,7 @@ class Trainer:
             if self._config.data.subword_sampling is not None:
                 notes.append(describe_draw(self._pairs, self._pairs_of(epoch=0)))
             if self._reverse is not None:
-                notes.append(f"{self.run.reverse.path}: gets the model from target to source, with each best model")
+                notes.append(f"{self.run.reverse.path}: saves the target-to-source model with each new best model")
         if self._group.is_first:
             self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)

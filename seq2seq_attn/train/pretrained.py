@@ -15,7 +15,7 @@ from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.update import Updater
 
 _MAY_DIFFER = ("dropout.", "embedding.")
-_WITHOUT_REVERSE = "{}: has no model from target to source, which starts from random weights"
+_WITHOUT_REVERSE = "{}: has no target-to-source model; that of this run starts from random weights"
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
 
 def _set_weights(model: Seq2Seq, run: RunDir) -> str:
     load_weights(model, run.load_best(), run.model_path)
-    return f"{run.path}: its weights (update {run.best_metadata()['update']}) are the start"
+    return f"{run.path}: training starts from its weights (update {run.best_metadata()['update']})"
 
 
 def _check_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:

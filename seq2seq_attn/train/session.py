@@ -23,7 +23,7 @@ from seq2seq_attn.train.signals import StopRequest, catch_signals
 log = logging.getLogger(__name__)
 
 
-class Memory:
+class MemorySettings:
     """Memory settings of training, for the allocator and for oneDNN."""
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class Memory:
 class Session:
     """The clock, signals, memory and lock of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group = ALONE, memory: Memory | None = None) -> None:
+    def __init__(self, stop: StopRequest, group: Group = ALONE, memory: MemorySettings | None = None) -> None:
         self.group = group
-        self.memory = memory or Memory()
+        self.memory = memory or MemorySettings()
         self._stop = stop
         self._began_at = time.monotonic()
         self._lock = ExitStack()
@@ -83,7 +83,7 @@ class Session:
         """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
         All ranks must end the loop after the same update."""
         if self.group.is_orphaned and not self._stop.is_set:
-            log.error("torchrun (process %d) is gone: saving, then leaving", self.group.launcher)
+            log.error("torchrun (process %d) is gone: saving, then exiting", self.group.launcher)
             self._stop.signal_number = signal.SIGTERM
         elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self._stop.signal_number or 0])
         if signal_number:
@@ -96,7 +96,7 @@ class Session:
 
 
 @contextmanager
-def open_session(group: Group, memory: Memory) -> Iterator[Session]:
+def open_session(group: Group, memory: MemorySettings) -> Iterator[Session]:
     """Catch signals and hold the lock until training ends."""
     with catch_signals() as stop:
         session = Session(stop, group, memory)

@@ -29,8 +29,8 @@ DECIDES_THE_RUN = (
     *(f"search.{key}" for key in ("length_penalty", "coverage_penalty", "no_repeat_ngram")),
     *(f"search.{key}" for key in ("max_length_ratio", "max_length_extra")),
 )
-"""Settings that a resume cannot change, because the saved state depends on them: validations are compared with the best
-one so far."""
+"""Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
+not be compared."""
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)

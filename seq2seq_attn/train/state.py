@@ -131,5 +131,5 @@ class TrainState:
             return f"train.max_minutes={config.max_minutes:g} reached"
         patience = config.validation.patience
         if patience is not None and self.num_without_better >= patience:
-            return f"train.validation.patience={patience} reached: no better {config.validation.metric} since"
+            return f"train.validation.patience={patience} reached: no better {config.validation.metric} in that time"
         return None

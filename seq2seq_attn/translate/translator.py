@@ -213,7 +213,7 @@ class Translator:
         of_segment: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self.model):
             model = self._step_model()
-            num_segments = max(1, options.batch_size // options.rows_per_sentence)
+            num_segments = max(1, options.batch_size // options.samples_per_sentence)
             for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
                 batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
                 for index, translations in zip(batch_indices, batch, strict=True):
@@ -263,7 +263,7 @@ class Translator:
         self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
-        num_rows = options.rows_per_sentence
+        num_rows = options.samples_per_sentence
         rows = [segment for segment in segments for _ in range(num_rows)]
         surfaces = [
             surface_of_tokens(spell_source(row.source, self.target_tokenizer), row.prefix, self.target_vocab)

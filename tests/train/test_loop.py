@@ -25,7 +25,7 @@ from seq2seq_attn.train import checkpoint, validate
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import Parts, train
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.session import Memory
+from seq2seq_attn.train.session import MemorySettings
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validation, Validator
 from seq2seq_attn.translate.translator import load
@@ -250,7 +250,7 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     parts = Parts(join_group=lambda: nullcontext(Group(launcher=parent)))
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run", parts=parts)
-    assert f"torchrun (process {parent}) is gone: saving, then leaving" in caplog.text
+    assert f"torchrun (process {parent}) is gone: saving, then exiting" in caplog.text
     assert checkpoint.read_values(tmp_path / "run" / "last")["state"]["update"] == 4
 
 
@@ -316,7 +316,7 @@ def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path, monkeyp
     )
     run = train(config, run_dir=tmp_path / "run")
     end = events(run, "end")[0]
-    assert end["reason"] == "train.validation.patience=3 reached: no better perplexity since"
+    assert end["reason"] == "train.validation.patience=3 reached: no better perplexity in that time"
     validations = events(run, "validation")
     assert end["update"] == end["best_update"] + 3 * 2 == validations[-1]["update"]
     assert [line["is_best"] for line in validations[-4:]] == [True, False, False, False]
@@ -480,7 +480,10 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
     assert warnings() == ["train.validation.num_pairs=100: the validation set has only 24 pairs; all are translated"]
     sampled = ("train.teacher_forcing.start=0.5", "train.max_updates=1")
     train(toy_config(*sampled), run_dir=tmp_path / "sampled")
-    assert "training: no fast path for this decoder, cell, attention, normalizer and teacher forcing" in caplog.text
+    assert (
+        "training: no fast path for this decoder, cell, attention, normalizer, dropout and teacher forcing"
+        in caplog.text
+    )
     assert "translation: no fast path" not in caplog.text
     train(toy_config("model.decoder.cell=lstm", "train.max_updates=1"), run_dir=tmp_path / "lstm")
     assert "translation: no fast path for this decoder, cell, attention, normalizer and output" in caplog.text
@@ -527,7 +530,7 @@ def test_out_of_memory_in_a_validation_says_what_to_lower(
 def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    class Noted(Memory):
+    class Noted(MemorySettings):
         def prepare(self) -> None:
             asked.append("prepare")
 

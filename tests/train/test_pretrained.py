@@ -34,7 +34,7 @@ def test_training_starts_from_the_best_weights(
     tensors = before.load_best()
     for name, tensor in run.load_best().items():
         torch.testing.assert_close(tensor, tensors[name], atol=1e-4, rtol=0)
-    assert f"{before.path}: its weights (update 6) are the start" in caplog.text
+    assert f"{before.path}: training starts from its weights (update 6)" in caplog.text
 
 
 HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
@@ -68,7 +68,7 @@ def test_both_models_of_an_agreement_start_from_the_other_run(
     assert largest_difference(run.reverse, both.reverse) < 1e-4
     with caplog.at_level(logging.INFO):
         train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
-    assert f"{before.path}: has no model from target to source, which starts from random weights" in caplog.text
+    assert f"{before.path}: has no target-to-source model; that of this run starts from random weights" in caplog.text
 
 
 def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ Json = Annotated[
     typer.Option(
         metavar="FILE",
         help="JSON file for all scores; translations go beside it.",
-        show_default="in the run",
+        show_default="in the first run",
     ),
 ]
 Report = Annotated[
@@ -81,7 +81,7 @@ Report = Annotated[
     typer.Option(
         metavar="FILE.md|.html",
         help="Report file; .html also shows sentences and attention.",
-        show_default="in the run",
+        show_default="in the first run",
     ),
 ]
 PlotFormat = Annotated[
@@ -89,7 +89,7 @@ PlotFormat = Annotated[
     typer.Option(
         metavar="|".join(Plots),
         help="Plots in this format, beside the report.",
-        show_default="png in the run; none elsewhere",
+        show_default="png in the first run; none elsewhere",
     ),
 ]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file with one row per score.")]
@@ -127,8 +127,9 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU (or the first --metric), overall and by length; the report also analyzes attention. Runs that differ
-    only in their seed form one arm; arms are compared with the first. If an output file is named, no run is written to.
+    Prints one metric, BLEU or the first --metric that is scored by length; the report also analyzes attention. Runs
+    that differ only in their seed form one arm; arms are compared with the first. If an output file is named, no run is
+    written to.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 

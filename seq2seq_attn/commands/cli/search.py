@@ -24,7 +24,7 @@ CoveragePenalty = Annotated[
         min=0.0,
         max=MAX_LENGTH_PENALTY,
         metavar="B",
-        help="Weight of the penalty for source words without attention.",
+        help="Weight of the penalty for source tokens whose total attention is below 1.",
         show_default="the run's",
     ),
 ]

@@ -72,7 +72,7 @@ NBest = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Translations per sentence; above 1, each is a line: number ||| text ||| log P ||| score.",
+        help="Translations per sentence; above 1, each is a line: line number ||| text ||| log P ||| score.",
     ),
 ]
 UnkHandling = Annotated[

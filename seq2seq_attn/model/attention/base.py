@@ -8,9 +8,9 @@ batch-first named tuples.
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
 the same query, memory and state give the same result. In both modes, the weights are a distribution.
 
-The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`. Under autocast, keys have
-autocast's dtype, and values have that dtype or float32, depending on the encoder; query, state and weights stay in
-float32.
+The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`, and between its two cells
+in `conditional`. Under autocast, keys have autocast's dtype, and values have that dtype or float32, depending on the
+encoder; query, state and weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
@@ -85,11 +85,11 @@ class Attention(nn.Module, ABC):
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j belongs
     to source position j; false for the vectors of `fixed`, `initial` and `slots`. `is_learned` is false if the weights
-    are the same whatever the model learns. `is_random` is true if its weights are drawn in training.
-    `is_one_hot` is true if the weights of training are 1 at one position and 0 elsewhere. `draws_positions` is true if
-    it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
-    then learn from the objective `reinforce`, and from an output that reads them. `is_capturable` is false if a size is
-    read from the device, which a CUDA graph cannot record.
+    are the same whatever the model learns. `is_random` is true if a step draws random numbers in training. `is_one_hot`
+    is true if the weights of training are 1 at one position and 0 elsewhere. `draws_positions` is true if it draws a
+    position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights then learn
+    from the objective `reinforce`, and from an output that reads them. `is_capturable` is false if a size is read from
+    the device, which a CUDA graph cannot record.
     """
 
     is_positional: bool = True

@@ -7,8 +7,8 @@ section 3).
     linguistic (3.1.1)   C_ij = C_{i-1,j} + alpha_ij / Phi_j      Phi_j = N . sigmoid(U_f h_j)
 
 C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic. Phi is the
-fertility, the number of target tokens that a source token is expected to account for, between 0.001 N and N; without
-it Phi = 1.
+fertility: the number of target tokens that a source token is expected to account for, between 0.001 N and N, where N is
+`max_fertility`. Without fertility, Phi = 1.
 W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is `score_weight_A`, the
 GRU is `update`, U_f is `fertility_projection`.
 """
@@ -124,9 +124,9 @@ def build(
     fertility: bool | None = None,
     max_fertility: MaxFertility | None = None,
 ) -> Coverage:
-    """`attention_size` defaults to the query size. `coverage_size`, by default 10, is of the neural kind; `fertility`,
-    by default true, and `max_fertility`, by default 2, are of the linguistic kind. Raises UsageError for an option of
-    the other kind."""
+    """`attention_size` defaults to the query size. `coverage_size` (default 10) applies to the neural kind only,
+    `fertility` (default true) and `max_fertility` (default 2) to the linguistic kind only. Raises UsageError for an
+    option of the other kind."""
     key, size = "model.attention.options", attention_size or query_size
     if kind == "neural":
         for name, value in (("fertility", fertility), ("max_fertility", max_fertility)):

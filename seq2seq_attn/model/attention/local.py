@@ -9,7 +9,7 @@
 
 D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (the score
 "general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`. The
-query h_t is the decoder's choice: its previous state in `bahdanau`, the current one in `luong`, as in the paper.
+query h_t is the decoder's choice: the current state in `luong`, as in the paper, an earlier one in the others.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax they are the paper's,
 divided by their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.

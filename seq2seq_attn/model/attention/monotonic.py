@@ -17,7 +17,8 @@ which divides by nothing.
 
 An output that reads the weights, such as `copy`, sees the expected ones in training and a single position in search.
 
-German verbs at the end of a clause need a way back, so German to English is a negative control (docs/attention.md).
+German verbs at the end of a clause require moving backwards in the source, which this attention cannot do. So German
+to English is a negative control (docs/attention.md).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Objective(ABC):
 
     @property
     def has_own_passes(self) -> bool:
-        """Whether it changes how often the pairs, or samples, go through the model."""
+        """Whether it needs more forward passes: several per pair, or passes over samples."""
         return self.num_passes > 1 or self.num_samples > 0
 
     @abstractmethod

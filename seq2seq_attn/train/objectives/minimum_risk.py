@@ -8,8 +8,8 @@ S(x) holds the reference y* and `num_samples` translations drawn from the model,
 is over sentence pairs.
 
 The paper trains a finished model on R alone. Here R is added to the cross-entropy, as in Wu et al. 2016. Use it for a
-second stage (`train.start_from`): each update draws `num_samples` translations of each source, and makes a pass over
-all of them.
+second stage (`train.start_from`), as it learns from the model's own translations. It is slow: each update draws
+`num_samples` translations of each source, and makes a pass over all of them.
 """
 
 from __future__ import annotations
