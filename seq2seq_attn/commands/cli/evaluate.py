@@ -127,9 +127,8 @@ def evaluate(
 ) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints one metric, BLEU or the first --metric that is scored by length; the report also analyzes attention. Runs
-    that differ only in their seed form one arm; arms are compared with the first. If an output file is named, no run is
-    written to.
+    Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention. Runs that differ
+    only in their seed form one arm; arms are compared with the first. If an output file is named, no run is changed.
     """
     from seq2seq_attn.commands.evaluate import EvaluationRequest
 
