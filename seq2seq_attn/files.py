@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 
 STDOUT = Path("standard output")
 """its name in errors"""
@@ -108,6 +108,25 @@ def file_identity(path: Path) -> object:
 def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
     """The identity of a regular file; None for anything else."""
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def check_distinct(outputs: Mapping[str, tuple[object, str]], read: set[object]) -> None:
+    """Check that each output goes to a file of its own, which is not read.
+
+    Args:
+        outputs: by option, the identity of the file, and what a message calls it.
+        read: the identities of the inputs.
+
+    Raises:
+        UsageError: two outputs go to one file, or an output to an input.
+    """
+    taken: dict[object, str] = {}
+    for option, (identity, name) in outputs.items():
+        if identity in taken:
+            raise UsageError(f"{taken[identity]} and {option}: both to {name}; name two files")
+        if identity in read:
+            raise UsageError(f"{option}: {name} is an input file; name another one")
+        taken[identity] = option
 
 
 def write_text(path: Path, text: str, *, is_named: bool = False) -> None:

@@ -193,6 +193,17 @@ def test_a_resume_writes_through_no_link(run: RunDir, tmp_path: Path, name: str)
         choose_run_dir(run.path, resume=True, overwrite=False)
 
 
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_an_overwrite_empties_no_file_that_a_link_leads_to(run: RunDir, tmp_path: Path, is_empty: bool) -> None:
+    (tmp_path / "elsewhere").write_text("mine")
+    path = tmp_path / "empty" if is_empty else run.path
+    path.mkdir(exist_ok=True)
+    (path / ".train.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=r"\.train\.lock: a link to .*elsewhere"):
+        choose_run_dir(path, resume=False, overwrite=True)
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
 def test_a_run_taken_up_again_is_checked_and_rid_of_leftovers(run: RunDir) -> None:
     leftovers = [run.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "finished.json", "source.vocab")]
     for path in (*leftovers, run.path / ".report.json.x.tmp"):

@@ -19,6 +19,7 @@ from typing import BinaryIO, TextIO, cast
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import (
     STDOUT,
+    check_distinct,
     check_writable,
     file_identity,
     link_target,
@@ -116,20 +117,17 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
     read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
-    taken: dict[object, str] = {}
-    for option, path in named.items():
-        is_stream = str(path) == STREAM
-        identity = STREAM if is_stream else _identity(Path(path))
-        if identity in taken:
-            where = "standard output" if is_stream else path
-            raise UsageError(f"{taken[identity]} and {option}: both to {where}; name two files")
-        if is_stream and _identity(sys.stdout) in read:
-            raise UsageError("standard output is the input file; send it to another one")
-        if identity in read:
-            raise UsageError(f"{option} {path}: this is the input file; name another one")
-        taken[identity] = option
-        if not is_stream:
+    check_distinct({option: _output(path) for option, path in named.items()}, read)
+    for path in named.values():
+        if str(path) != STREAM:
             check_writable(link_target(Path(path)))
+
+
+def _output(path: str | Path) -> tuple[object, str]:
+    """The identity of an output, and its name in messages."""
+    if str(path) == STREAM:
+        return _identity(sys.stdout) or STREAM, "standard output"
+    return _identity(Path(path)), str(path)
 
 
 def _identity(file: Path | TextIO | None) -> object:

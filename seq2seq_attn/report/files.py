@@ -12,7 +12,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.files import check_writable, file_identity, link_target, write_json, write_text
+from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
@@ -62,15 +62,9 @@ class ReportFiles:
             raise UsageError(
                 f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
             )
-        read = {file_identity(path) for path in inputs}
-        taken: dict[object, str] = {}
-        for option, path in self._named.items():
-            identity = file_identity(path)
-            if identity in taken:
-                raise UsageError(f"{taken[identity]} and {option}: both to {path}; name two files")
-            if identity in read:
-                raise UsageError(f"{option} {path}: this is an input file; name another one")
-            taken[identity] = option
+        outputs = {option: (file_identity(path), str(path)) for option, path in self._named.items()}
+        check_distinct(outputs, {file_identity(path) for path in inputs})
+        for path in self._paths:
             check_writable(path if self.is_of_run else link_target(path))
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[Path]:

@@ -5,6 +5,7 @@ The dataset is for non-commercial research and education, so its text is downloa
 
 from __future__ import annotations
 
+import errno
 import http.client
 import logging
 import os
@@ -56,6 +57,7 @@ SHA256 = {
 
 _TIMEOUT_S = 30.0
 _TOO_BUSY = (408, 425, 429)
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _log = logging.getLogger(__name__)
 
@@ -166,6 +168,8 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
                 break
         # URLError, timeouts and broken connections are OSErrors; a truncated body is an HTTPException
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+                raise UserError(f"{path}: cannot be written ({error.strerror})") from None
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         if attempt < num_tries:
             wait_s = backoff_s * 2 ** (attempt - 1)

@@ -103,7 +103,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     has_config = run.config_path.exists()
     if resume and not has_config:
         _clear_leftovers(run)
-    if resume:
+    if run_dir.exists():
         run.check_no_links()
     if not run_dir.exists() or run.is_empty():
         return run_dir

@@ -248,7 +248,7 @@ def test_usage_errors(workshop, tmp_path):
             {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"},
             "--csv and --latex: both to .*t; name two",
         ),
-        (["additive"], {"source": file, "reference": file, "json": file}, "--json .*short.de: this is an input file"),
+        (["additive"], {"source": file, "reference": file, "json": file}, "--json: .*short.de is an input file"),
     ]
     for names, options, message in cases:
         with pytest.raises(UsageError, match=message):
@@ -319,7 +319,7 @@ def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
         ReportFiles(json=paths["ref"]),
         ReportFiles(latex=paths["b"]),
     ):
-        with pytest.raises(UsageError, match="this is an input file; name another one"):
+        with pytest.raises(UsageError, match="is an input file; name another one"):
             score_files([paths["a"]], paths["ref"], source=paths["b"], files=output)
     assert {path: path.read_bytes() for path in paths.values()} == before
     with pytest.raises(UsageError, match="no hypotheses to score"):

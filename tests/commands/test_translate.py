@@ -352,11 +352,11 @@ def test_no_output_replaces_the_file_that_is_read(
         other.hardlink_to(source)
     else:
         other.symlink_to(source)
-    with pytest.raises(UsageError, match=r".npz: this is the input file; name another one"):
+    with pytest.raises(UsageError, match=r".npz is an input file; name another one"):
         translate(input=source, run=run.path, **{option: other})  # type: ignore[arg-type]
     with source.open() as redirected, monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", redirected)
-        with pytest.raises(UsageError, match=r".npz: this is the input file; name another one"):
+        with pytest.raises(UsageError, match=r".npz is an input file; name another one"):
             translate(run=run.path, **{option: other})  # type: ignore[arg-type]
     assert source.read_text() == "Hund\n"
 
@@ -367,8 +367,18 @@ def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
     (tmp_path / "in").write_text("Hund\n")
     with (tmp_path / "in").open("a") as appended, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", appended)
-        with pytest.raises(UsageError, match=r"standard output is the input file"):
+        with pytest.raises(UsageError, match=r"-o: standard output is an input file"):
             translate(input=tmp_path / "in", run=run.path)
+
+
+def test_translations_and_links_in_one_file_are_refused(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").write_text("Hund\n")
+    with (tmp_path / "out").open("w") as redirected, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", redirected)
+        with pytest.raises(UsageError, match=r"-o and --alignment: both to .*out; name two files"):
+            translate(input=tmp_path / "in", run=run.path, alignment=tmp_path / "out")
 
 
 @pytest.mark.parametrize(("option", "name"), [("input", "-i"), ("output", "-o"), ("alignment", "--alignment")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.server
 import re
@@ -119,6 +120,17 @@ def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, ser
     assert "\n" not in str(caught.value)
     assert list((tmp_path / "multi30k").iterdir()) == []
     assert_complete(get(tmp_path, server))
+
+
+def test_a_full_disk_is_not_tried_again(tmp_path, server, monkeypatch):
+    def fill(url, temporary):
+        server.requests.append(url)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(multi30k, "_get", fill)
+    with pytest.raises(UserError, match=r"train\.de\.gz: cannot be written \(No space left on device\)$"):
+        get(tmp_path, server)
+    assert len(server.requests) == 1
 
 
 def test_a_dead_link_is_not_tried_again(tmp_path, server):
