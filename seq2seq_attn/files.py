@@ -6,6 +6,7 @@ import errno
 import gzip
 import hashlib
 import json
+import math
 import os
 import secrets
 import stat
@@ -133,6 +134,17 @@ def write_text(path: Path, text: str, *, is_named: bool = False) -> None:
     """Write UTF-8 text, with line ends as given, atomically; `is_named`: as `named_path`."""
     with (named_path if is_named else atomic_path)(path) as target:
         target.write_bytes(text.encode("utf-8"))
+
+
+def finite(value: Any) -> Any:
+    """A value for JSON: numbers that are not finite become None, at any depth."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
 
 
 def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:

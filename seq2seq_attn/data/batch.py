@@ -6,8 +6,8 @@ tokens, padded to a multiple, L links, F dimension of a vector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,19 +49,11 @@ class SourceBatch(NamedTuple):
 
     def to(self, device: torch.device) -> SourceBatch:
         """The same batch on a device (asynchronously from pinned memory)."""
-        return self._replace(
-            ids_BS=self.ids_BS.to(device, non_blocking=True),
-            surface_ids_BS=self.surface_ids_BS.to(device, non_blocking=True),
-            vectors_BSF=None if self.vectors_BSF is None else self.vectors_BSF.to(device, non_blocking=True),
-        )
+        return _moved(self, lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> SourceBatch:
         """The same batch in memory that a GPU copies from while the CPU goes on."""
-        return self._replace(
-            ids_BS=self.ids_BS.pin_memory(),
-            surface_ids_BS=self.surface_ids_BS.pin_memory(),
-            vectors_BSF=None if self.vectors_BSF is None else self.vectors_BSF.pin_memory(),
-        )
+        return _moved(self, Tensor.pin_memory)
 
     def repeated(self, times: int) -> SourceBatch:
         """Every source several times in a row."""
@@ -97,27 +89,26 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device (asynchronously from pinned memory)."""
-        return self._replace(
-            source=self.source.to(device),
-            tgt_in_BT=self.tgt_in_BT.to(device, non_blocking=True),
-            tgt_out_BT=self.tgt_out_BT.to(device, non_blocking=True),
-            tgt_surface_BT=self.tgt_surface_BT.to(device, non_blocking=True),
-            positions_N=self.positions_N.to(device, non_blocking=True),
-            targets_N=self.targets_N.to(device, non_blocking=True),
-            links_L3=None if self.links_L3 is None else self.links_L3.to(device, non_blocking=True),
-        )
+        on_device = self._replace(source=self.source.to(device))
+        return _moved(on_device, lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> Batch:
         """The same batch in pinned memory, from which a GPU copies asynchronously."""
-        return self._replace(
-            source=self.source.pin_memory(),
-            tgt_in_BT=self.tgt_in_BT.pin_memory(),
-            tgt_out_BT=self.tgt_out_BT.pin_memory(),
-            tgt_surface_BT=self.tgt_surface_BT.pin_memory(),
-            positions_N=self.positions_N.pin_memory(),
-            targets_N=self.targets_N.pin_memory(),
-            links_L3=None if self.links_L3 is None else self.links_L3.pin_memory(),
-        )
+        return _moved(self._replace(source=self.source.pin_memory()), Tensor.pin_memory)
+
+
+_ON_CPU = ("lengths_B", "indices_B")
+"""tensors that never go to a device"""
+BatchT = TypeVar("BatchT", SourceBatch, Batch)
+
+
+def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
+    """The batch with its own tensors moved, except those that stay on the CPU."""
+    values: dict[str, Any] = batch._asdict()
+    moved: dict[str, Any] = {
+        name: move(value) for name, value in values.items() if isinstance(value, Tensor) and name not in _ON_CPU
+    }
+    return batch._replace(**moved)
 
 
 def collate_source(

@@ -16,7 +16,7 @@ from seq2seq_attn.data.surface import IdArray
 class IdStore:
     """Id sequences of one side of a split: a flat, memory-mapped int32 file, and the offsets of the sequences.
 
-    Files are opened on first use and not pickled, so a copy in another process costs nothing.
+    Files are opened on first use.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -37,9 +37,6 @@ class IdStore:
     def exists(self) -> bool:
         """Whether the files exist."""
         return Path(f"{self._prefix}.offsets.npy").is_file()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_prefix": self._prefix, "_ids": None, "_offsets": None}
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -73,9 +70,6 @@ class IdsInMemory(IdStore):
     def __init__(self, sentences: Sequence[IdArray]) -> None:
         self._ids = np.concatenate([np.empty(0, dtype=np.int32), *sentences])
         self._offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
 
 
 class IdWriter:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +82,6 @@ class Spellings:
     def on_target_side(self, source: IdArray) -> IdArray:
         """The target side's open ids of the same tokens."""
         return self._to_target[source]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_to_target"}
 
 
 class Positions(Spellings):

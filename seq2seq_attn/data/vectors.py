@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,7 @@ _NONE: FloatArray = np.zeros(0, dtype=np.float32)
 
 class VectorStore:
     """The vectors of a split: a flat float32 file, and the offsets of the sentences in it. Files are opened on first
-    use and not pickled, as in `IdStore`."""
+    use."""
 
     def __init__(self, prefix: Path, tokenizer: Tokenizer) -> None:
         """`tokenizer`: that of the source side, in which one source is of vectors."""
@@ -60,9 +59,6 @@ class VectorStore:
     def _flat(self) -> FloatArray:
         mode = "r" if self._offsets[-1] else None  # an empty file cannot be mapped
         return load_array(Path(f"{self._prefix}.npy"), np.float32, mode)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_offsets", "_flat")}
 
 
 def vectors_prefix(directory: Path, split: str) -> Path:

@@ -5,7 +5,6 @@ Counts are collected run by run (`AttentionAnalysis`); scores are sums of them, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.alignment import AlignmentScore, Weights, score_attention
 from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.by_length import Bucket
@@ -78,7 +78,7 @@ class AnalysisScore:
         """Plain values, for JSON."""
         values: dict[str, Any] = self.attention.to_dict()
         if self.gold:
-            values["gold"] = [{"shift": shift, **_finite(score.to_dict())} for shift, score in self.gold.items()]
+            values["gold"] = [{"shift": shift, **finite(score.to_dict())} for shift, score in self.gold.items()]
         return values
 
 
@@ -120,9 +120,3 @@ def score_attentions(analyses: Sequence[AttentionAnalysis], buckets: Sequence[Bu
 
 def _rows(names: Sequence[str], scores: Sequence[AnalysisScore]) -> list[dict[str, Any]]:
     return [{"run": name, **score.to_dict()} for name, score in zip(names, scores, strict=True)]
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in values.items()
-    }

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import html
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy.typing as npt
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import Report
@@ -260,20 +260,10 @@ def shared_script() -> str:
 
 def embedded_json(value: Any) -> str:
     """JSON that can stand inside a <script> element whatever its strings hold; infinite and missing numbers as null."""
-    text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text.encode("utf-8", errors="replace").decode("utf-8")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
 
 
 def _hash(text: str) -> str:

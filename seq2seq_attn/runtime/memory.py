@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -46,24 +45,6 @@ def reuse_large_blocks() -> None:
 def give_back_memory() -> None:
     """Return the heap's free memory to the system, now. glibc only."""
     _call_gnu_library("malloc_trim", 0)
-
-
-class RegularGiveBack:
-    """Call `give_back_memory` at most once every `every_s` seconds.
-
-    During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
-    large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update.
-    """
-
-    def __init__(self, every_s: float = 15.0) -> None:
-        self._every_s = every_s
-        self._done_at = time.monotonic()
-
-    def __call__(self) -> None:
-        """Return free memory if it is time."""
-        if time.monotonic() - self._done_at >= self._every_s:
-            give_back_memory()
-            self._done_at = time.monotonic()
 
 
 def _set_thresholds(*, mmap: int, trim: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from seq2seq_attn.files import naming
+from seq2seq_attn.files import finite, naming
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
 
@@ -87,7 +86,7 @@ class RunLog:
         """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
         line = {"event": event, "update": update, "epoch": epoch, **values}
         with naming(self._run.metrics_path):
-            self._stream.write(json.dumps(_plain(line), ensure_ascii=False).encode() + b"\n")
+            self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
         with naming(self._run.path):
             curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
@@ -170,13 +169,3 @@ class Progress:
         if self._end_s is not None:
             left.append(max(0.0, self._end_s - spent_s))
         return min(left)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

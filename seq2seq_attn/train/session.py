@@ -11,7 +11,6 @@ from pathlib import Path
 
 from seq2seq_attn.runtime.memory import (
     TRAINING_PRIMITIVES,
-    RegularGiveBack,
     give_back_memory,
     keep_primitives,
     reuse_large_blocks,
@@ -22,12 +21,18 @@ from seq2seq_attn.train.signals import StopRequest, catch_signals
 
 log = logging.getLogger(__name__)
 
+GIVE_BACK_EVERY_S = 15.0
+
 
 class MemorySettings:
-    """Memory settings of training, for the allocator and for oneDNN."""
+    """Memory settings of training, for the allocator and for oneDNN.
+
+    During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
+    large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update.
+    """
 
     def __init__(self) -> None:
-        self._give_back_regularly = RegularGiveBack()
+        self._gave_back_at = time.monotonic()
 
     def prepare(self) -> None:
         """Keep compiled primitives and large blocks for the next update. Call it before the first matrix product."""
@@ -36,7 +41,9 @@ class MemorySettings:
 
     def after_update(self) -> None:
         """Return free memory to the system from time to time."""
-        self._give_back_regularly()
+        if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
+            give_back_memory()
+            self._gave_back_at = time.monotonic()
 
     def around_validation(self) -> None:
         """Return free memory, because updates and translation use blocks of different sizes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -54,15 +53,6 @@ def test_no_tokens_at_all(tmp_path):
     store = IdStore(tmp_path / "s")
     assert len(store) == 2
     assert store[1].tolist() == []
-
-
-def test_a_pickle_holds_no_ids(tmp_path):
-    IdStore.write(tmp_path / "s", np.arange(100_000), np.full(1000, 100))
-    pairs = PairStore(IdStore(tmp_path / "s"), IdStore(tmp_path / "s"))
-    pairs.source(3)
-    data = pickle.dumps(pairs)
-    assert len(data) < 1000
-    assert pickle.loads(data).source(3).tolist() == list(range(300, 400))
 
 
 @pytest.mark.parametrize("meta", ["[]", "{}", '{"format": 1}', '{"format": 2}', '{"format": 2, "files": []}', "{"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import re
 import subprocess
 import sys
@@ -11,11 +10,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data.id_store import IdsInMemory
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.data.subword_sampling import check_sampling, describe_draw, draw_pairs
@@ -135,12 +132,6 @@ def test_bpe_with_no_merge_skipped_is_the_tokenizers_own() -> None:
     assert list(tokenizer.sample_many(LINES, 0.0, seed=1)) == tokenizer.tokenize_many(LINES)
     pieces = [sum(map(len, tokenizer.sample_many(LINES * 50, alpha, seed=1))) for alpha in (0.0, 0.1, 0.5)]
     assert pieces == sorted(set(pieces))
-
-
-def test_ids_in_memory_survive_pickling() -> None:
-    store = IdsInMemory([np.array(ids, dtype=np.int32) for ids in ([4, 5], [], [6])])
-    for copy in (store, pickle.loads(pickle.dumps(store))):
-        assert [copy[index].tolist() for index in range(len(copy))] == [[4, 5], [], [6]]
 
 
 @pytest.mark.parametrize(

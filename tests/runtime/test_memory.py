@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.runtime import memory as allocator
-from seq2seq_attn.runtime.memory import RegularGiveBack, explained_out_of_memory, keep_primitives
+from seq2seq_attn.runtime.memory import explained_out_of_memory, keep_primitives
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -78,16 +77,6 @@ print(num_faults() - before)
 def test_blocks_that_are_freed_are_used_again(argument, is_asked_for_again):
     done = subprocess.run([sys.executable, "-c", FAULTS, argument], capture_output=True, text=True, check=True)
     assert (float(done.stdout) > 1_000) == is_asked_for_again
-
-
-def test_memory_is_given_back_once_in_a_while(monkeypatch):
-    given, now = [], [100.0]
-    monkeypatch.setattr(allocator, "give_back_memory", lambda: given.append(now[0]))
-    monkeypatch.setattr(allocator.time, "monotonic", lambda: now[0])
-    give_back = RegularGiveBack(every_s=60.0)
-    for now[0] in (130.0, 160.0, 170.0, 219.0, 230.0):
-        give_back()
-    assert given == [160.0, 230.0]
 
 
 @pytest.mark.parametrize(

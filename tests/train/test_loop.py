@@ -21,7 +21,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint, validate
+from seq2seq_attn.train import checkpoint, session, validate
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import Parts, train
 from seq2seq_attn.train.loss import batch_loss
@@ -525,6 +525,18 @@ def test_out_of_memory_in_a_validation_says_what_to_lower(
     message = r"out of memory with search\.batch_size=8 \(in a validation\); try --set search\.batch_size=4"
     with pytest.raises(UserError, match=message):
         train(toy_config("search.batch_size=8", "train.max_updates=1"), run_dir=tmp_path / "run")
+
+
+def test_memory_is_given_back_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    now = [100.0]
+    monkeypatch.setattr(session, "give_back_memory", lambda: given.append(now[0]))
+    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
+    memory = MemorySettings()
+    for seconds in (107.0, 115.0, 120.0, 129.0, 131.0):
+        now[0] = seconds
+        memory.after_update()
+    assert given == [115.0, 131.0]
 
 
 def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path: Path) -> None:

@@ -30,10 +30,6 @@ class Agreement(Objective):
 
     needs_reverse = True
 
-    def count(self, batch: Batch) -> int:
-        """Target tokens, EOS included."""
-        return batch.num_tokens
-
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
         if outputs.reverse_weights_SBT is None:

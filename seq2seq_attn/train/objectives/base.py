@@ -53,10 +53,11 @@ class Objective(ABC):
         """Whether it needs more forward passes: several per pair, or passes over samples."""
         return self.num_passes > 1 or self.num_samples > 0
 
-    @abstractmethod
     def count(self, batch: Batch) -> int:
-        """The number of terms of a batch, by which the sum is divided. Called before the forward pass, with the batch
-        on the CPU, as an update must know it for all its micro-batches before the first backward pass."""
+        """The number of terms of a batch, by which the sum is divided: one per target token, unless a variant says
+        otherwise. Called before the forward pass, with the batch on the CPU, as an update must know it for all its
+        micro-batches before the first backward pass."""
+        return batch.num_tokens
 
     @abstractmethod
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:

@@ -24,10 +24,6 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 class Coverage(Objective):
     """The overlap of each step's weights with all weights before it."""
 
-    def count(self, batch: Batch) -> int:
-        """Target tokens, EOS included."""
-        return batch.num_tokens
-
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
         weights_BTS = target_weights(outputs, batch)

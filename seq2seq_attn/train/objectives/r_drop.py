@@ -26,10 +26,6 @@ class RDrop(Objective):
     needs_weights = False
     num_passes = 2
 
-    def count(self, batch: Batch) -> int:
-        """Target tokens, EOS included."""
-        return batch.num_tokens
-
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
         if outputs.log_probs_of is None:

@@ -36,10 +36,6 @@ class Reinforce(Objective):
         self._entropy_weight = entropy_weight
         self._entropy = entropy.build()
 
-    def count(self, batch: Batch) -> int:
-        """Target tokens, EOS included."""
-        return batch.num_tokens
-
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
         if not isinstance(outputs.extra, Draw) or outputs.target_log_probs_N is None:
