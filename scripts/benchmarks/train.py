@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number in range(options.batches):
         for name, peak in gemm_peaks(options).items():
             peaks.setdefault(name, []).append(peak)
-        for contestant in contestants:
+        for contestant in contestants if number % 2 == 0 else reversed(contestants):
             contestant.turn(number)
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     is_tutorial = options.config == TUTORIAL

@@ -51,17 +51,15 @@ def main() -> int:
     return 1 if any(figure.value > LIMITS[name] for name, figure in found.items()) else 0
 
 
-def figures(package: Path = PACKAGE) -> dict[str, Figure]:
+def figures() -> dict[str, Figure]:
     """Each figure of `LIMITS`, of the package as it is."""
-    graph = import_graph(package)
+    graph = import_graph()
     rooms = room_graph(graph)
-    cycles = [*cycles_of(rooms), *cycles_of(import_graph(package, at_runtime=True))]
+    cycles = [*cycles_of(rooms), *cycles_of(import_graph(at_runtime=True))]
     upward, chain = upward_imports(graph), longest_chain(rooms)
-    num_files = len([path for path in package.iterdir() if path.suffix == ".py"])
-    files = [
-        (len(path.read_text("utf-8").splitlines()), "/".join(module_of(path, package))) for path in sources(package)
-    ]
-    functions = [found for path in sources(package) for found in function_lengths(path, package)]
+    num_files = len([path for path in PACKAGE.iterdir() if path.suffix == ".py"])
+    files = [(len(path.read_text("utf-8").splitlines()), "/".join(module_of(path))) for path in sources()]
+    functions = [found for path in sources() for found in function_lengths(path)]
     found = [
         Figure(len(rooms)),
         Figure(len(chain), " > ".join(chain)),
@@ -74,14 +72,14 @@ def figures(package: Path = PACKAGE) -> dict[str, Figure]:
     return dict(zip(LIMITS, found, strict=True))
 
 
-def sources(package: Path = PACKAGE) -> list[Path]:
+def sources() -> list[Path]:
     """The package's Python files."""
-    return sorted(package.rglob("*.py"))
+    return sorted(PACKAGE.rglob("*.py"))
 
 
-def module_of(path: Path, package: Path = PACKAGE) -> Module:
+def module_of(path: Path) -> Module:
     """A file as the parts of its name within the package: ("model", "build")."""
-    return path.relative_to(package).with_suffix("").parts
+    return path.relative_to(PACKAGE).with_suffix("").parts
 
 
 def imports(path: Path, *, at_runtime: bool = False) -> set[Module]:
@@ -110,9 +108,9 @@ def own_imports(path: Path, *, at_runtime: bool = False) -> set[Module]:
     return {name for name in ours if name and name[0] in ORDER}
 
 
-def import_graph(package: Path = PACKAGE, *, at_runtime: bool = False) -> dict[Module, set[Module]]:
+def import_graph(*, at_runtime: bool = False) -> dict[Module, set[Module]]:
     """Each file, and the files that it imports."""
-    modules = {module_of(path, package): path for path in sources(package)}
+    modules = {module_of(path): path for path in sources()}
     graph = {}
     for module, path in modules.items():
         targets = {_file_of(name, modules) for name in own_imports(path, at_runtime=at_runtime)}
@@ -166,12 +164,12 @@ def longest_chain(rooms: Mapping[str, set[str]]) -> list[str]:
     return max(chains.values(), key=len)
 
 
-def function_lengths(path: Path, package: Path = PACKAGE) -> Iterator[tuple[int, str]]:
+def function_lengths(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of each function of a file, and its name."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            yield lines, f"{'/'.join(module_of(path, package))}:{node.name}"
+            yield lines, f"{'/'.join(module_of(path))}:{node.name}"
 
 
 if __name__ == "__main__":

@@ -57,6 +57,4 @@ def known_score(attention: Attention) -> Score | None:
         return AdditiveScore(attention.query_projection.weight, attention.score_weight_A)
     if isinstance(attention, ScaledDot):
         return DotScore(attention.scale, attention.query_projection.weight)
-    if isinstance(attention, Dot | Bilinear):
-        return DotScore(1.0)
-    return None
+    return DotScore(1.0)
