@@ -361,24 +361,21 @@ def test_no_output_replaces_the_file_that_is_read(
     assert source.read_text() == "Hund\n"
 
 
-def test_a_file_that_grows_by_what_is_read_from_it_is_refused(
-    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("redirected", "message"),
+    [
+        ("in", r"^-o: standard output is an input file"),
+        ("links", r"^-o and --alignment: both to .*links; name two files"),
+    ],
+)
+def test_standard_output_goes_to_a_file_of_its_own(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redirected: str, message: str
 ) -> None:
     (tmp_path / "in").write_text("Hund\n")
-    with (tmp_path / "in").open("a") as appended, monkeypatch.context() as patch:
+    with (tmp_path / redirected).open("a") as appended, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", appended)
-        with pytest.raises(UsageError, match=r"-o: standard output is an input file"):
-            translate(input=tmp_path / "in", run=run.path)
-
-
-def test_translations_and_links_in_one_file_are_refused(
-    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "in").write_text("Hund\n")
-    with (tmp_path / "out").open("w") as redirected, monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", redirected)
-        with pytest.raises(UsageError, match=r"-o and --alignment: both to .*out; name two files"):
-            translate(input=tmp_path / "in", run=run.path, alignment=tmp_path / "out")
+        with pytest.raises(UsageError, match=message):
+            translate(input=tmp_path / "in", run=run.path, alignment=tmp_path / "links")
 
 
 @pytest.mark.parametrize(("option", "name"), [("input", "-i"), ("output", "-o"), ("alignment", "--alignment")])
