@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -210,7 +211,7 @@ def render(record: Record) -> list[str]:
         "another, updates and minutes are its own. `scripts/first_look`.",
         "",
     ]
-    ordered = sorted(rows.items(), key=lambda one: (one[0] != BASELINE, -one[1][VALIDATION]["bleu"]))
+    ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": math.inf})["gain"])
     cells = [
         [
             name,
