@@ -23,7 +23,16 @@ def test_target_in_is_target_out_one_step_later():
     assert batch.tgt_out_BT.tolist() == [[4, 5, EOS], [EOS, PAD, PAD]]
     assert batch.num_tokens == 4 == int((batch.tgt_out_BT != PAD).sum())
     assert batch.indices_B.tolist() == [11, 3]
-    assert torch.equal(batch.to(torch.device("cpu")).tgt_in_BT, batch.tgt_in_BT)
+
+
+def test_every_tensor_goes_to_the_device_but_lengths_and_indices():
+    vectors = [np.ones((1, 2), dtype=np.float32)] * 2
+    moved = collate([[7], [8]], [[4, 5], []], [11, 3], links=[np.zeros((1, 2), dtype=np.int64)] * 2, vectors=vectors)
+    moved = moved.to(torch.device("meta"))
+    values = {**moved._asdict(), **moved.source._asdict()}
+    tensors = {name: value.device.type for name, value in values.items() if isinstance(value, torch.Tensor)}
+    assert {name for name, device in tensors.items() if device == "cpu"} == {"lengths_B", "indices_B"}
+    assert {"ids_BS", "vectors_BSF", "tgt_in_BT", "links_L3"} <= {name for name in tensors if tensors[name] == "meta"}
 
 
 def test_target_tokens_are_listed_step_after_step():
