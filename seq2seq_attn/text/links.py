@@ -57,7 +57,8 @@ def links_between_words(
     Raises:
         ValueError: as `shares_of_words`.
     """
-    of_source, of_target = _words_of_tokens(source_tokens, source_words), _words_of_tokens(target_tokens, target_words)
+    of_source = _words_of_tokens(source_tokens, *_match(source_tokens, source_words))
+    of_target = _words_of_tokens(target_tokens, *_match(target_tokens, target_words))
     of_words = {(of_source[source], of_target[target]) for source, target in links}
     word_links = [(source, target) for source, target in of_words if source is not None and target is not None]
     return sorted(word_links, key=lambda link: (link[1], link[0]))
@@ -98,19 +99,17 @@ def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[
     token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
     np.add.at(shares, (token_of_character, word_of_character), 1.0)
     shares /= np.maximum(token_sizes, 1)[:, None]
-    for row, word in enumerate(_words_of_tokens(tokens, words)):
+    for row, word in enumerate(_words_of_tokens(tokens, token_sizes, word_of_character)):
         if token_sizes[row] == 0 and word is not None:
             shares[row, word] = 1.0
     return shares
 
 
-def _words_of_tokens(tokens: Sequence[str], words: Sequence[str]) -> list[int | None]:
-    """The position of each token's first word; None: it is the end of a source, or the text has no word there.
-
-    Raises:
-        ValueError: as `shares_of_words`.
-    """
-    sizes, word_of_character = _match(tokens, words)
+def _words_of_tokens(
+    tokens: Sequence[str], sizes: Sequence[int], word_of_character: npt.NDArray[np.int64]
+) -> list[int | None]:
+    """The position of each token's first word, from what `_match` returns; None: it is the end of a source, or the text
+    has no word there."""
     found: list[int | None] = []
     for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
         at = start - 1 if size == 0 and _is_mark(token) else start
