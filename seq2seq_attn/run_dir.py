@@ -129,10 +129,6 @@ class RunDir:
         """The folder with `evaluate`'s translations of test sets."""
         return self.path / "hyps"
 
-    def hyps_path(self, split: str) -> Path:
-        """The translations of a split, one per line."""
-        return self.hyps_dir / f"{split}.txt"
-
     # ---- configuration, text ----
 
     def config(self) -> Config:

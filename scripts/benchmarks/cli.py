@@ -1,7 +1,7 @@
-"""Measure the command line: help without torch, a translation from a cold start, a file of hostile lines, scoring.
+"""Measure the command line: help without torch, a translation from a cold start, a file of hostile lines.
 
-The last one scores saved translations of two systems without a model. Times are medians of whole processes. Memory is
-the largest resident set of the process that translated; it is flat if four times the lines do not need more of it.
+Times are medians of whole processes. Memory is the largest resident set of the process that translated; it is flat if
+four times the lines do not need more of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ def main() -> int:
         "help": {**median_of([*COMMAND, "--help"]), "imports_torch": imports_torch()},
         "cold_start": median_of([*translate, "Ein Hund rennt."]),
         "hostile_lines": [hostile_file(translate, options.run, num_lines) for num_lines in (500, 2_000)],
-        "scoring": score_saved(options.run),
         "environment": describe("bench_cli"),
     }
     print(f"--help: {value['help']['seconds']:.2f} s, imports torch: {value['help']['imports_torch']}")
@@ -43,7 +42,6 @@ def main() -> int:
             f"{case['lines_in']} hostile lines: {case['lines_out']} out, exit {case['exit_code']}, "
             f"{case['seconds']:.0f} s, peak {case['peak_mib']:.0f} MiB; stderr: {case['stderr']}"
         )
-    print(f"{value['scoring']['lines']} lines of two systems scored, no model: {value['scoring']['seconds']:.1f} s")
     if options.record:
         write_json(options.record, value)
     is_good = all(case["lines_in"] == case["lines_out"] and case["exit_code"] == 0 for case in value["hostile_lines"])
@@ -83,36 +81,6 @@ def hostile_file(translate: list[str], run: Path, num_lines: int) -> Record:
             raise SystemExit("bench_cli: needs more memory than the translation that it measures")
         about = {**found._asdict(), "stderr": found.stderr.replace(f"{folder}/", "")}
         return {"lines_in": num_lines, "lines_out": target.read_bytes().count(b"\n"), **about}
-
-
-SCORE = """
-import sys
-from pathlib import Path
-from seq2seq_attn.commands.evaluate import score_files
-from seq2seq_attn.report.build import Settings
-from seq2seq_attn.report.files import ReportFiles
-source, reference, first, second, report = map(Path, sys.argv[1:])
-files = ReportFiles(report, report.with_suffix(".md"), "png")
-score_files([first, second], reference, source=source, settings=Settings("9,12,15,18,21"), files=files)
-"""
-
-
-def score_saved(run: Path) -> Record:
-    """A whole process that scores the run's translations of its first test set, and the same without every tenth word:
-    every measure, six buckets, 1,000 resamples, plots."""
-    prepared = prepare_corpus(RunDir(run).config())
-    split = prepared.test_splits[0]
-    source, reference = prepared.text(split)
-    hypotheses = RunDir(run).hyps_path(split).read_text(encoding="utf-8").splitlines()
-    worse = [" ".join(word for position, word in enumerate(line.split()) if position % 10 != 9) for line in hypotheses]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("source", "reference", "first", "second", "report.json")]
-        for path, lines in zip(paths, (source, reference, hypotheses, worse), strict=False):
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        found = run_timed([sys.executable, "-c", SCORE, *map(str, paths)])
-        if found.exit_code:
-            raise SystemExit(found.stderr)
-        return {"lines": len(hypotheses), "seconds": found.seconds}
 
 
 def parse_options() -> argparse.Namespace:

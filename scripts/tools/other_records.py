@@ -21,11 +21,6 @@ def other_records() -> Iterator[str]:
                 f"- {case['lines_in']:,} malformed or extreme lines: {case['lines_out']:,} lines out, exit "
                 f"{case['exit_code']}, {case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
             )
-        if scoring := value.get("scoring"):
-            yield (
-                f"- {scoring['lines']:,} saved translations of two systems scored without a model (every measure, six "
-                f"lengths, 1,000 resamples, plots): {scoring['seconds']:.1f} s"
-            )
     if value := records.get("unseen-names"):
         yield from ["", "## Names that training never showed", ""]
         yield (

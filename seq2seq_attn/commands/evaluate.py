@@ -1,4 +1,4 @@
-"""Evaluation: run directories, or saved hypotheses, to scores: overall, by sentence length, and against each other.
+"""Evaluation: run directories to scores: overall, by sentence length, and against each other.
 
 Several runs are compared with the first one. Lengths are counted in spaCy tokens, whatever tokenizes a run, so that all
 runs are cut into the same buckets.
@@ -14,14 +14,14 @@ from pathlib import Path
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import TRAIN_TEXT
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
+from seq2seq_attn.evaluation.arms import Arm, find_arms
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
-from seq2seq_attn.evaluation.names import path_names, run_names
+from seq2seq_attn.evaluation.names import run_names
 from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun, search_variation
-from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages
-from seq2seq_attn.evaluation.test_sets import find_sets, set_name, set_of_files
+from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
+from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.metrics.by_length import check_edges
 from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_report
@@ -29,7 +29,6 @@ from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
-from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.ensemble import check_alike
 
@@ -115,60 +114,17 @@ def evaluate(request: EvaluationRequest) -> Report:
     return report
 
 
-def score_files(
-    hypotheses: Sequence[Path],
-    reference: Path,
-    *,
-    source: Path | None = None,
-    arms: Sequence[str] = (),
-    settings: Settings = DEFAULT_SETTINGS,
-    files: ReportFiles = NO_FILES,
-) -> Report:
-    """Score saved translations from German to English, one sentence per line, without any model; the other files are
-    compared with the first. Without a source, lengths are those of the reference.
-
-    Args:
-        arms: for each file the name of its arm; files of one arm are its seeds. Empty: each file is an arm of its own.
-
-    Raises:
-        UsageError: as `evaluate`, or not one arm for each file.
-        UserError: a file that cannot be read, or files of different numbers of lines.
-    """
-    if not hypotheses:
-        raise UsageError("no hypotheses to score: name at least one file")
-    files.check([*hypotheses, reference, *([source] if source is not None else [])])
-    test_set = set_of_files(source, reference)
-    if source is None:
-        settings = replace(settings, length_of="reference")
-    if arms and len(arms) != len(hypotheses):
-        raise UsageError(f"{len(arms)} arms for {len(hypotheses)} files of hypotheses: name one for each")
-    names = path_names(hypotheses)
-    lines = [[read_lines(path)] for path in hypotheses]
-    report = build_report(
-        [test_set],
-        dict(zip(names, lines, strict=True)),
-        [{"name": name, "path": str(path)} for name, path in zip(names, hypotheses, strict=True)],
-        languages=GERMAN_TO_ENGLISH,
-        settings=settings,
-        arms=named_arms(arms),
-        analyses=_analyze([test_set], [(None, of_system) for of_system in lines], GERMAN_TO_ENGLISH),
-    )
-    _write(files, report, [test_set], [RunTexts(of_system) for of_system in lines])
-    return report
-
-
 def _analyze(
     sets: Sequence[EvaluationSet],
-    of_runs: Sequence[tuple[EvaluatedRun | None, Sequence[list[str]]]],
+    of_runs: Sequence[tuple[EvaluatedRun, Sequence[list[str]]]],
     languages: Languages,
 ) -> list[list[AttentionAnalysis]]:
-    """The attention analysis of each run on each set; of saved files, from their texts alone."""
+    """The attention analysis of each run on each set."""
     analyses: list[list[AttentionAnalysis]] = [[] for _ in of_runs]
     for index, test_set in enumerate(sets):
         analyzer = AttentionAnalyzer(test_set, languages)
         for of_run, (run, hypotheses) in zip(analyses, of_runs, strict=True):
-            lines = hypotheses[index]
-            of_run.append(analyzer.analyze(lines) if run is None else run.analyze(analyzer, lines))
+            of_run.append(run.analyze(analyzer, hypotheses[index]))
     return analyses
 
 

@@ -18,7 +18,7 @@ from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
-from seq2seq_attn.text.corpus import read_lines, read_pairs
+from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 
@@ -97,20 +97,11 @@ def _concatenated_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
     return GoldLinks(links, source_words, target_words)
 
 
-def set_of_files(source: Path | None, reference: Path) -> EvaluationSet:
-    """The lines of two files; without a source, the references take its place.
-
-    Raises:
-        UserError: a file that cannot be read or is empty, or files of different numbers of lines.
-    """
-    if source is None:
-        references = read_lines(reference)
-        sides = references, references
-    else:
-        sides = read_pairs(source, reference)
+def _set_of_files(source: Path, reference: Path) -> EvaluationSet:
+    sides = read_pairs(source, reference)
     if not sides[0]:
-        raise UserError(f"{source or reference}: no lines to evaluate; the file is empty")
-    return EvaluationSet(set_name(source or reference), *sides, is_file=True)
+        raise UserError(f"{source}: no lines to evaluate; the file is empty")
+    return EvaluationSet(set_name(source), *sides, is_file=True)
 
 
 def set_name(path: Path) -> str:
@@ -132,7 +123,7 @@ def _find_sets(
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
         _check_num_sources(runs, configs)
-        test_set = set_of_files(source, reference)
+        test_set = _set_of_files(source, reference)
         if len(configs[0].data.sources) == 1:
             warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
         return [test_set]

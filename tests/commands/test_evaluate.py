@@ -10,19 +10,16 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.commands.evaluate import _arms, evaluate, score_files
+from seq2seq_attn.commands.evaluate import _arms, evaluate
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
-from seq2seq_attn.report.build import Settings
-from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import Translator, load
-from tests.evaluation_requests import QUICK, make_request, run_evaluate
-from tests.metrics.corpora import make_hypotheses, make_references
+from tests.evaluation_requests import make_request, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -263,8 +260,6 @@ def test_files_that_do_not_fit(workshop):
     (workshop / "empty").touch()
     with pytest.raises(UserError, match="empty: no lines to evaluate"):
         run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
-    with pytest.raises(UserError, match="empty: no lines to evaluate"):
-        score_files([workshop / "empty"], workshop / "empty")
 
 
 @pytest.mark.parametrize(
@@ -277,53 +272,6 @@ def test_out_of_memory_says_what_to_lower(workshop, monkeypatch, name):
     monkeypatch.setattr(f"seq2seq_attn.{name}", fail)
     with pytest.raises(UserError, match="out of memory with --batch-size 10; try --batch-size 5"):
         run_evaluate(workshop, "additive", splits=["short"], batch_size=10)
-
-
-def test_saved_hypotheses_need_no_model(tmp_path, monkeypatch):
-    monkeypatch.setattr("seq2seq_attn.evaluation.runs.load", None)
-    references = make_references(60)
-    paths = {}
-    for name, lines in {
-        "ref": references,
-        "a": make_hypotheses(references, 1, 0.3),
-        "b": make_hypotheses(references, 2, 0.5),
-    }.items():
-        paths[name] = tmp_path / name
-        paths[name].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    report = score_files([paths["a"], paths["b"]], paths["ref"], settings=Settings("quantiles:3", resampling=QUICK))
-    assert report.data["length"]["of"] == "reference"
-    assert len(report.sets[0].buckets) == 3
-    assert report.sets[0].runs == ["a", "b"]
-    assert sorted(tmp_path.iterdir()) == sorted(paths.values())
-    assert report.sets[0].attention.overall[1].attention.missing > 0
-    seeds = score_files([paths["a"], paths["b"]], paths["ref"], arms=["x", "x"], settings=Settings(resampling=QUICK))
-    assert [arm.name for arm in seeds.sets[0].arms] == ["x"]
-    with pytest.raises(UsageError, match="1 arms for 2 files"):
-        score_files([paths["a"], paths["b"]], paths["ref"], arms=["x"])
-    to = ReportFiles(tmp_path / "out.json", tmp_path / "out.md", "png")
-    score_files([paths["a"]], paths["ref"], source=paths["b"], settings=Settings(resampling=QUICK), files=to)
-    assert "![bleu-by-length.out.png](bleu-by-length.out.png)" in (tmp_path / "out.md").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["length"]["of"] == "source"
-    for is_of_run, is_link in ((False, True), (True, False)):  # a run may be a stranger's, with links out of it
-        (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-        to = ReportFiles(json=tmp_path / "link.json", is_of_run=is_of_run)
-        score_files([paths["a"]], paths["ref"], settings=Settings(resampling=QUICK), files=to)
-        assert (tmp_path / "link.json").is_symlink() == is_link
-        assert (tmp_path / "real.json").exists() == is_link
-        (tmp_path / "link.json").unlink()
-        (tmp_path / "real.json").unlink(missing_ok=True)
-    before = {path: path.read_bytes() for path in paths.values()}
-    (tmp_path / "link.csv").symlink_to(paths["a"])
-    for output in (
-        ReportFiles(csv=tmp_path / "link.csv"),
-        ReportFiles(json=paths["ref"]),
-        ReportFiles(latex=paths["b"]),
-    ):
-        with pytest.raises(UsageError, match="is an input file; name another one"):
-            score_files([paths["a"]], paths["ref"], source=paths["b"], files=output)
-    assert {path: path.read_bytes() for path in paths.values()} == before
-    with pytest.raises(UsageError, match="no hypotheses to score"):
-        score_files([], paths["ref"])
 
 
 def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
@@ -380,26 +328,6 @@ def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
     for scores in report.sets:
         interval = scores.scores["bleu"][0].interval
         assert f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]" in report.summary
-
-
-@pytest.mark.parametrize(
-    ("lines", "where"),
-    [
-        (["A dog.", "Yes."], "ref"),
-        (["A dog.", "Yes.", "A dog runs fast over the meadow."], "ref, reference tokens up to 4"),
-        (["A dog runs."] * 2, None),
-    ],
-)
-def test_references_too_short_for_bleu_are_told(tmp_path, lines, where):
-    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    files = ReportFiles(page=tmp_path / "r.md")
-    report = score_files([tmp_path / "ref"], tmp_path / "ref", settings=Settings("5", resampling=QUICK), files=files)
-    told = (
-        f"no reference has four tokens in {where}: even perfect translations have a BLEU of 0 there; see --metric exact"
-    )
-    for text in (report.summary, report.text, (tmp_path / "r.md").read_text(encoding="utf-8")):
-        assert (told in text) == (where is not None)
-        assert ("no reference has" in text) == (where is not None)
 
 
 def test_runs_of_different_training_text_are_no_seeds_of_one_arm(tmp_path):

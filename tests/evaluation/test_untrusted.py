@@ -102,7 +102,7 @@ def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
     one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
     lines = evaluated(run.path).translate(one)
-    path = run.hyps_path("test")
+    path = run.hyps_dir / "test.txt"
     again = evaluated(run.path)
     assert again.translate(one) == lines
     assert again.describe()["is_reused"]
@@ -116,7 +116,7 @@ def test_translations_without_counts_are_not_reused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
     one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
     lines = evaluated(run.path).translate(one)
-    note_path = run.hyps_path("test").with_suffix(".json")
+    note_path = run.hyps_dir / "test.json"
     note = read_checked_json(note_path)
     write_checked_json(note_path, {key: note[key] for key in note if key != "num_cut"})
     again = evaluated(run.path)

@@ -9,15 +9,11 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from seq2seq_attn.commands.evaluate import score_files
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.report.build import Settings
-from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, TranslatedLine, embedded_json, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
 from tests.report.conftest import make_map
-from tests.report.html_reports import QUICK, make_report
+from tests.report.html_reports import make_report
 
 HOSTILE = "</script><script>alert('1')</script><img src=x onerror=alert(2)> & <!-- \u2028 \u202e \x00 \"'"
 DATA = re.compile(r'<script id="data" type="application/json">(.*?)</script>', re.DOTALL)
@@ -157,21 +153,6 @@ def test_maps_that_do_not_fit_are_thinned_then_left_out():
     kept = [line["map"] is not None for line in left["lines"]]
     assert kept == sorted(kept, reverse=True)
     assert 0 < sum(kept) < 120
-
-
-def test_saved_hypotheses_make_a_page_without_maps(tmp_path):
-    for name, text in {"ref": "A dog runs.\nA cat.\n", "a": "A dog runs.\nThe cat.\n", "b": "Dogs.\nCats.\n"}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    files = [tmp_path / "a", tmp_path / "b"]
-    to = ReportFiles(tmp_path / "r.json", tmp_path / "r.html")
-    score_files(files, tmp_path / "ref", settings=Settings("3", resampling=QUICK), files=to)
-    inside = payload((tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert inside["sentences"]["maps"] == [[None, None], [None, None]]
-    assert inside["runs"][0]["config"] == {}
-    assert inside["report"] == json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "ref", "r.json", "r.html"}
-    with pytest.raises(UsageError, match=r"ends in \.md \(Markdown\) or \.html"):
-        score_files(files, tmp_path / "ref", files=ReportFiles(page=tmp_path / "r.pdf"))
 
 
 def test_the_page_knows_what_it_begins_with():
