@@ -11,6 +11,7 @@ from itertools import islice
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
+from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.text.parallel import KINDS, Spec, check_suffixes, find_languages, find_text
@@ -21,6 +22,8 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
+MIN_LONG = 0.5
+"""BLEU is taken if at least this share of those lines has four words"""
 
 _TOKENIZERS = ("data.tokenizer=", "data.tokenizer.name=")
 """beginnings of settings that choose a tokenizer"""
@@ -69,6 +72,7 @@ def with_own_text(
     for spec in specs.values():
         check_suffixes(spec, *source_languages, target)
     texts = [find_text(spec, *source_languages, target) for spec in specs.values()]
+    check_headers(texts)
     corpus = {"data.corpus": "files", "data.train": specs["train"], "data.valid": specs.get("valid")}
     tests = {"data.test.test": specs["test"]} if "test" in specs else {}
     source = "+".join(source_languages)
@@ -132,10 +136,14 @@ def _suitable_config(text: Text) -> str:
 
 
 def _metric_for(targets: Sequence[str]) -> dict[str, object]:
-    """Choose the best model by chrF where BLEU of perfect translations is 0: no target has four words."""
-    if not targets or not Measure("bleu", targets).statistics(targets).is_too_short:
+    """Choose the best model by chrF where most targets have fewer than four words: BLEU's largest n-grams are in the
+    others alone."""
+    share = Measure("bleu", targets).statistics(targets).share_long if targets else 1.0
+    if share >= MIN_LONG:
         return {}
-    log.info("validation: chrF chooses the best model, because no target has four words separated by spaces")
+    few = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
+    why = few if share else "no target has four words separated by spaces"
+    log.info("validation: chrF chooses the best model, because %s", why)
     return {"train.validation.metric": "chrf"}
 
 

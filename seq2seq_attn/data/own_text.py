@@ -19,7 +19,7 @@ from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.parallel import KINDS, Spec, find_text
-from seq2seq_attn.text.parallel_files import Text, ends_in_cr
+from seq2seq_attn.text.parallel_files import Table, Text, ends_in_cr
 from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES
 
@@ -62,11 +62,29 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
     """Locate the text of each split.
 
     Raises:
-        UsageError: as `name_splits`, or a name is nearly right.
+        UsageError: as `name_splits`, a name is nearly right, or the columns of tables are in different orders.
         UserError: a file does not exist.
     """
     languages = (*data.sources, data.target_language)
-    return {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
+    texts = {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
+    check_headers([*texts.values()])
+    return texts
+
+
+def check_headers(texts: Sequence[Text]) -> None:
+    """Raises UsageError if a table has no header where that of another names the columns in an unusual order: its own
+    columns are most likely in that order too."""
+    tables = [text for text in texts if isinstance(text, Table) and text.kind == "tsv"]
+    headers = [table.header() for table in tables]
+    for table, header in zip(tables, headers, strict=True):
+        if header is not None and header != [*table.languages]:
+            if None not in headers:
+                return
+            bare, expected = tables[headers.index(None)], ", ".join(table.languages)
+            raise UsageError(
+                f"{bare.path}: no header, but the columns of {table.path} are {', '.join(header)} by its header; "
+                f"expected {expected}, or a header in both"
+            )
 
 
 def check_texts(texts: Mapping[str, Text]) -> None:

@@ -100,8 +100,23 @@ def audit_report(prepared: PreparedCorpus) -> str:
     limits = meta["config"]
     lines = [f"{prepared.directory}  ({prepared.source_language} -> {prepared.target_language})", ""]
     lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
-    train = prepared.audit["train"]
-    dropped = train["dropped"]
+    dropped = dropped_pairs(prepared)
+    sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
+    joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
+    lines += [
+        "",
+        f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
+        *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
+        "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
+        *_notes(prepared),
+        f"vocabulary: {sizes} ids, source and target{joint}",
+    ]
+    return "\n".join(lines)
+
+
+def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
+    """The numbers of training pairs that were dropped, by reason, in words."""
+    limits, dropped = prepared.meta["config"], prepared.audit["train"]["dropped"]
     # corpora that earlier versions prepared name this fault "ratio"
     num_outliers = dropped["ratio_outliers" if "ratio_outliers" in dropped else "ratio"]
     reasons = {
@@ -109,17 +124,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
         f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
         f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": num_outliers,
     }
-    sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
-    joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
-    lines += [
-        "",
-        f"dropped from train: {sum(dropped.values()):,} of {train['pairs_read']:,} pairs",
-        *(f"  {count:,} because {reason}" for reason, count in reasons.items() if count),
-        "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
-        *_notes(prepared),
-        f"vocabulary: {sizes} ids, source and target{joint}",
-    ]
-    return "\n".join(lines)
+    return {reason: count for reason, count in reasons.items() if count}
 
 
 def _notes(prepared: PreparedCorpus) -> list[str]:

@@ -89,9 +89,14 @@ class CorpusStatistics:
         return Score(self.name, float(result.score), self.signature, len(self), result._verbose or "")
 
     @property
+    def share_long(self) -> float:
+        """The share of references with an n-gram of BLEU's largest order; 1 for other measures."""
+        return float((self.rows_ND[:, 1] >= _MAX_ORDER).mean()) if self.name.startswith("bleu") else 1.0
+
+    @property
     def is_too_short(self) -> bool:
-        """Whether BLEU is 0 whatever the hypotheses: no reference has an n-gram of its largest order."""
-        return self.name.startswith("bleu") and not (self.rows_ND[:, 1] >= _MAX_ORDER).any()
+        """Whether BLEU is 0 whatever the hypotheses."""
+        return self.share_long == 0.0
 
     def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""

@@ -111,6 +111,15 @@ class Table:
         """`tsv` or `jsonl`."""
         return "jsonl" if is_json(self.path) else "tsv"
 
+    def header(self) -> list[str] | None:
+        """The languages of a TSV's columns, as its first line names them; None: it has no such line, or is no TSV.
+
+        Raises:
+            UsageError: the first line names other languages.
+        """
+        columns = header_of(next(iter_lines(self.path), "").split("\t"))
+        return None if self.kind == "jsonl" or self._order_of_header(columns) is None else columns
+
     def _tab_pairs(self) -> Iterator[tuple[str, str]]:
         size = len(self.languages)
         order = [*range(size)]
@@ -141,16 +150,15 @@ class Table:
 
     def _json_pairs(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(iter_lines(self.path), 1):
-            if line.strip():
-                texts = json_texts(self.path, number, line)
-                for language in self.languages:
-                    if language not in texts:
-                        raise UserError(
-                            f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
-                            f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
-                        )
-                *sources, target = (one_line(texts[language]) for language in self.languages)
-                yield SOURCE_END.join(sources), target
+            texts = json_texts(self.path, number, line) if line.strip() else dict.fromkeys(self.languages, "")
+            for language in self.languages:
+                if language not in texts:
+                    raise UserError(
+                        f"{self.path}, line {number}: no text for {language!r}; its keys with text are "
+                        f"{', '.join(texts) or 'none'}: name two with --source-language and --target-language"
+                    )
+            *sources, target = (one_line(texts[language]) for language in self.languages)
+            yield SOURCE_END.join(sources), target
 
 
 Text = TwoFiles | SeveralFiles | Table

@@ -1,4 +1,4 @@
-"""Log the device, the sizes and the missing fast paths at the start of training."""
+"""Log the device, the sizes, the faults of the text and the missing fast paths at the start of training."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import torch
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.prepare import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
@@ -17,6 +18,9 @@ from seq2seq_attn.train.schedules import always_forces
 from seq2seq_attn.train.validate import SPLIT as VALID
 
 log = logging.getLogger(__name__)
+
+MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
+"""shares of training pairs dropped, and of other pairs that are training pairs too, above which a line is a warning"""
 
 
 def announce(
@@ -37,6 +41,7 @@ def announce(
     num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
     counts = (count_parameters(model), num_train, num_valid, updates_per_epoch)
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
+    _announce_faults(prepared)
     sizes = len(prepared.source_vocab), len(prepared.target_vocab)
     num_types = [size - len(SPECIALS) for size in sizes]
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
@@ -48,3 +53,18 @@ def announce(
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
         log.warning(text, num_pairs, num_valid)
+
+
+def _announce_faults(prepared: PreparedCorpus) -> None:
+    """Tell how many training pairs were dropped, and how many pairs of the other splits are training pairs too."""
+    audit = prepared.audit
+    if dropped := dropped_pairs(prepared):
+        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
+        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
+        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
+    for split in (VALID, *prepared.test_splits):
+        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
+        if num_same > MAX_OVERLAP * num_pairs:
+            text = "%s: %d of %d pairs are training pairs too: their scores say little about new text"
+            log.warning(text, split, num_same, num_pairs)

@@ -185,6 +185,36 @@ def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixtu
     assert "chrf" in own.best_metadata()
 
 
+def test_a_few_targets_of_words_do_not_make_bleu_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [*(f"A ball {number}\t红色的球{number}" for number in range(40)), "Like it.\tI love you so much."]
+    Path("zh.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert run(["train", "--train=zh.tsv", "--source-language=en", "--target-language=zh", "--dump-config"]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["train"]["validation"]["metric"] == "chrf"
+    assert "chrF chooses the best model, because few targets have four words separated by spaces (2 %)" in err
+
+
+def test_french_whose_marks_have_no_space_before_them_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    for mark, name in (("?", "sentencepiece"), (" ?", "spacy")):
+        Path("fr.tsv").write_text(f"Do you read a book ?\tTu lis un livre{mark}\n" * 20, encoding="utf-8")
+        values = dumped(capsys, "--train=fr.tsv", "--source-language=en", "--target-language=fr")
+        assert values["data"]["tokenizer"]["name"] == name
+
+
+def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = "".join(f"A ball {number}.\tEin Ball {number}.\n" for number in range(40))
+    Path("train.tsv").write_text(f"en\tde\n{pairs}")
+    for name, header in (("bare.tsv", ""), ("headed.tsv", "en\tde\n"), ("other.tsv", "de\ten\n")):
+        Path(name).write_text(header + pairs)
+        command = ["train", "--train=train.tsv", f"--valid={name}", "--source-language=de", "--dump-config"]
+        assert run(command) == (2 if name == "bare.tsv" else 0)
+        err = capsys.readouterr().err
+        assert (
+            "bare.tsv: no header, but the columns of train.tsv are en, de by its header; expected de, en, or a header"
+            in " ".join(err.split())
+        ) == (name == "bare.tsv")
+
+
 def test_a_tokenizer_that_is_named_gets_no_settings_of_another(capsys: pytest.CaptureFixture[str]) -> None:
     Path("broken.tsv").write_text("".join(f"ein Satz {n}\ta\u200dsentence\u200dhere {n}\n" for n in range(40)))
     for name in ("characters", "spacy"):

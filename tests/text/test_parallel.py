@@ -71,7 +71,7 @@ def test_json_lines(suffix: str, is_nested: bool) -> None:
     objects = [{"fr": target, "en": source} for source, target in PAIRS]
     lines = [json.dumps({"id": 1, "translation": one} if is_nested else {"id": 1, **one}) for one in objects]
     name = write(f"train.jsonl{suffix}", "\n".join(lines) + "\n\n")
-    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
+    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court."), ("", "")]
 
 
 def test_a_line_end_in_json_ends_no_line() -> None:

@@ -462,6 +462,27 @@ def test_hypotheses_that_the_length_limit_cut_are_counted(
     assert caplog.messages[-1].startswith(f"the length limit cut {num_cut} hypotheses of that validation;")
 
 
+def test_pairs_that_are_dropped_or_in_training_too_are_told(
+    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    train(toy_config("train.max_updates=1"), run_dir=tmp_path / "all")
+    assert "dropped from train" not in caplog.text
+    caplog.clear()
+    texts = [f"data.valid={toy_corpus / 'train'}", f"data.test={{same: {toy_corpus / 'train'}}}"]
+    config = toy_config(*texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1")
+    dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
+    train(config, run_dir=tmp_path / "some")
+    own = [record for record in caplog.records if record.name == "seq2seq_attn.train.announce"]
+    told = [record.message for record in own if record.levelno == logging.WARNING]
+    same = "of 160 pairs are training pairs too: their scores say little about new text"
+    assert told == [
+        f"dropped from train: {dropped} of 160 pairs: {dropped} because a side has more than 10 tokens",
+        f"valid: {160 - dropped} {same}",
+        f"same: {160 - dropped} {same}",
+    ]
+
+
 def test_settings_that_do_not_do_what_they_seem_to_are_told(
     toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -469,6 +490,7 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
 
     def warnings() -> list[str]:
         own = [record for record in caplog.records if record.name == "seq2seq_attn.train.announce"]
+        own = [record for record in own if "training pairs too" not in record.message]  # the toy corpus has few pairs
         return [record.message for record in own if record.levelno > logging.INFO]
 
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... …".split())
+_SPACED_IN_FRENCH = frozenset("; : ! ?".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
 # Opening to closing marks. A mark that closes itself opens if none is open.
 _QUOTES = {
@@ -47,7 +48,7 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
     token = tokens[i]
     previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
     if token in _CLOSING:
-        return _LEFT
+        return _NEITHER if language == "fr" and token in _SPACED_IN_FRENCH else _LEFT
     if token in _OPENING:
         return _RIGHT
     quotes = _QUOTES.get(language, _QUOTES["en"])

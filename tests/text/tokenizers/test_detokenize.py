@@ -52,9 +52,14 @@ def test_french_elisions():
 
 @pytest.mark.parametrize(
     ("language", "line"),
-    [("fr", "Y a-t-il un problème, est-ce que l'eau vient?"), ("it", "L'uomo beve dell'acqua."), ("ca", "Els d'aquí.")],
+    [
+        ("fr", "Y a-t-il un problème, est-ce que l'eau vient ?"),
+        ("fr", "Attention : il dit « non » ; elle (Anne) dit oui, aujourd'hui !"),
+        ("it", "L'uomo beve dell'acqua."),
+        ("ca", "Els d'aquí."),
+    ],
 )
-def test_elisions_and_hyphens_come_back(language, line):
+def test_elisions_hyphens_and_spaced_marks_come_back(language, line):
     tokenizer = SpacyTokenizer(language)
     assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
 
