@@ -1,7 +1,7 @@
 """Evaluation: run directories to scores: overall, by sentence length, and against each other.
 
-Several runs are compared with the first one. Lengths are counted in spaCy tokens, whatever tokenizes a run, so that all
-runs are cut into the same buckets.
+Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters, never in a run's own
+tokens, so that all runs share the same buckets.
 """
 
 from __future__ import annotations

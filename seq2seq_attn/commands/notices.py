@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import time
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,8 @@ from typing import Literal
 
 from tqdm import tqdm
 
-from seq2seq_attn.files import open_text_bytes
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.corpus import iter_raw_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, warn_of_tabs
 from seq2seq_attn.translate.batching import unknown_positions
@@ -23,7 +23,6 @@ BAR_AFTER_S = 1.0
 LOG_EVERY_S = 30.0
 _UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters", "spaces": "tokens"}
 _MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
-_BLOCK_BYTES = 1 << 20
 
 log = logging.getLogger(__name__)
 
@@ -138,14 +137,7 @@ class Progress:
 
 def count_lines(path: Path) -> int | None:
     """The number of lines of a file, plain or .gz; None if it cannot be read twice (a pipe) or at all."""
-    if not path.is_file():
-        return None
-    num_lines, last = 0, b""
     try:
-        with open_text_bytes(path) as stream:
-            while block := stream.read(_BLOCK_BYTES):
-                num_lines += block.count(b"\n")
-                last = block[-1:]
-    except (OSError, EOFError, zlib.error):
+        return sum(1 for _ in iter_raw_lines(path)) if path.is_file() else None
+    except UserError:
         return None
-    return num_lines + (last not in (b"", b"\n"))

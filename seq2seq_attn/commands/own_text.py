@@ -19,7 +19,7 @@ from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
-"""Configurations by number of sentence pairs (fewer than); for larger corpora `own-large`."""
+"""A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
 MIN_LONG = 0.5

@@ -1,4 +1,4 @@
-"""Input and output streams of the `translate` command.
+"""Input and output streams of the `translate` and `score` commands.
 
 Input is read as bytes and split at line feeds only, so that no character inside a line (NUL, U+2028, a lone carriage
 return) can shift the lines.

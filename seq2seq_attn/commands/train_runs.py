@@ -23,6 +23,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.checkpoint import read_values
 
@@ -185,7 +186,9 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 def _how_it_ended(planned: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
-        return f"validation BLEU {float(planned.run.best_metadata()['bleu']):.1f}, {seconds / 60:.1f} minutes"
+        metric = planned.config.train.validation.metric
+        score = float(planned.run.best_metadata()[metric])
+        return f"validation {TITLES.get(metric, metric)} {score:.1f}, {seconds / 60:.1f} minutes"
     lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
     return f"failed with exit code {code}, log in {planned.log_path}: {last}"

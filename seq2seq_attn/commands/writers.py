@@ -1,4 +1,4 @@
-"""Writers of the `translate` command: text, JSON, word links, attention maps.
+"""Writers of the `translate` and `score` commands: text, JSON, word links, attention maps.
 
 Writers take lines one by one and keep none, except for heat maps and pages, which keep the first few.
 """

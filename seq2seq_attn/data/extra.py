@@ -39,7 +39,7 @@ def find_extra(data: DataConfig) -> list[Text]:
     try:
         return [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
     except UserError as error:
-        hint = "the first lines of a packaged configuration say how its texts are made"
+        hint = "if the configuration is a packaged one, the comment at its top says how to make the texts"
         raise type(error)(f"data.extra: {error}; {hint}") from None
 
 

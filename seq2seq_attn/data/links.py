@@ -63,7 +63,7 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
     return {} if data.links is None else {"links": data.links}
 
 
-def split_words(data: DataConfig) -> Callable[[str], list[str]]:
+def word_splitter(data: DataConfig) -> Callable[[str], list[str]]:
     """The function that splits text into the words that links number: at spaces and tabs, as aligners do, or for
     gold links as the embedded corpus does."""
     if data.links != GOLD:

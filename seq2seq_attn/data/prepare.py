@@ -27,7 +27,7 @@ from seq2seq_attn.data.links import (
     IBM1,
     check_num_links,
     links_identity,
-    split_words,
+    word_splitter,
     write_estimated_links,
     write_pharaoh_links,
 )
@@ -225,12 +225,12 @@ def _write_all_links(
     directory: Path, data: DataConfig, raw: RawCorpus, builder: CorpusBuilder, tokenizers: Sequence[Tokenizer]
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
-    for split, path in raw.links().items():
+    for split, path in raw.links.items():
         if split != "train" or not data.extra:  # extra pairs have no gold links
             _write_links(directory / f"{split}.links", path, builder.splits[split].kept())
     if raw.train_links is not None:
         kept = builder.splits["train"].kept()
-        return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, split_words(data))]
+        return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, word_splitter(data))]
     return [write_estimated_links(directory)] if data.links == IBM1 else []
 
 

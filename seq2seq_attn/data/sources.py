@@ -32,8 +32,8 @@ class RawCorpus:
     """the part of the folder's hash that stands for the raw text"""
     files: Callable[[], dict[str, tuple[Path, Path]]]
     """maps each split to (source file, target file), train first"""
-    links: Callable[[], dict[str, Path]] = field(default=dict)
-    """maps each split to its file of gold alignments"""
+    links: dict[str, Path] = field(default_factory=dict)
+    """maps each split to its file of gold alignments; they exist once `files` was called"""
     train_links: Path | None = None
     """the Pharaoh file for `data.links`, one line per training pair of `files`; exists once `files` was called"""
     notes: list[str] = field(default_factory=list)
@@ -150,9 +150,7 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     is_exchanged = source_language != data.source_name
     direction = f".{data.source_name}-{data.target_language}" if is_exchanged else ""
     gold = {split: directory / f"{split}{direction}.links" for split in CAPTIONS_SPLITS}
-    return RawCorpus(
-        identity, files, lambda: gold, train_links=gold["train"] if data.links == GOLD else links_file(data)
-    )
+    return RawCorpus(identity, files, gold, train_links=gold["train"] if data.links == GOLD else links_file(data))
 
 
 def _as_generated(data: DataConfig) -> tuple[str, str]:

@@ -101,7 +101,7 @@ def word_weights(
     try:
         return words_from_tokens(weights_TS, pair.source_tokens[:-1], pair.tokens, source_words, target_words)
     except ValueError as error:
-        log.warning("attention of a line counts as none: %s", error)
+        log.warning("the attention of a line counts as zero: %s", error)
         return np.zeros((len(target_words), len(source_words)))
 
 

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from seq2seq_attn import __version__
 from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.errors import UserError
@@ -21,6 +23,7 @@ from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
@@ -176,7 +179,14 @@ class EvaluatedRun:
         lines, counts = [], LineCounts(0, 0)
         self._maps.append([])
         self._unknown.append([])
-        for best, *_ in self._with_bar(translations, test_set):
+        shown = tqdm(
+            translations,
+            desc=f"{self._label}, {test_set.name}",
+            total=len(test_set.source),
+            unit="line",
+            disable=not self._decoding.show_progress,
+        )
+        for best, *_ in shown:
             lines.append(best.text)
             counts += LineCounts(int(best.is_cut), len(best.unknown))
             self._maps[-1].append(pack_translation(best))  # at once: a test set's attention is far larger
@@ -213,20 +223,13 @@ class EvaluatedRun:
     def _save(self, path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
         is_own = self._hyps_dir == self._own_hyps_dir
         if is_own and not path.parent.resolve().is_relative_to(self._run.path.resolve()):
-            log.warning("%s: not saved, as a link leads out of the run there", path)
+            log.warning("%s: not saved: a symbolic link there leads outside the run", path)
             return
         try:
             write_text(path, "".join(f"{line}\n" for line in lines))
             write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
         except OSError as error:
             log.warning("%s: not saved (%s)", path, error.strerror)
-
-    def _with_bar(self, translations: Any, test_set: EvaluationSet) -> Any:
-        from tqdm import tqdm
-
-        label = f"{self._label}, {test_set.name}"
-        is_off = not self._decoding.show_progress
-        return tqdm(translations, desc=label, total=len(test_set.source), unit="line", disable=is_off)
 
     def _max_source_length(self, test_set: EvaluationSet) -> int:
         """The length above which sources are split. Concatenated pairs are translated in one piece: split at
@@ -267,7 +270,7 @@ def hash_model(run: RunDir) -> str:
 
 def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
     """The numbers among the metadata as numbers: the header of a safetensors file holds strings only."""
-    scores = dict.fromkeys(("bleu", "perplexity", "exact", "cer", "wer"), float)
+    scores = dict.fromkeys(("perplexity", *TITLES), float)
     kinds: dict[str, type[int] | type[float]] = {"update": int, "epoch": int, **scores}
     values: dict[str, int | float | str] = dict(metadata)
     for key in kinds.keys() & metadata.keys():

@@ -70,7 +70,7 @@ class Report:
     data: dict[str, Any]
     page: Page
     lengths: list[IntArray]
-    """the length of each sentence of each set, in the tokens that buckets are cut by"""
+    """the length of each sentence of each set, in the unit that buckets are cut by"""
 
     @property
     def drawn(self) -> list[SetScores]:
@@ -198,7 +198,7 @@ def _edges_of(
     settings: Settings,
     languages: Languages,
 ) -> dict[int, tuple[int, ...]]:
-    """The bucket edges of the sets of so many concatenated pairs."""
+    """The bucket edges for each number of concatenated pairs."""
     return {
         num_concatenated: _choose_edges(settings, _pooled(lengths, pool), languages, num_concatenated)
         for num_concatenated, pool in ((sets[pool[0]].num_concatenated, pool) for pool in pools)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.links import parse_pharaoh
 
 Group = tuple[int, ...]
 """indices of the pairs to concatenate, in order"""
@@ -81,9 +82,8 @@ def concatenate_links(
         fields = []
         source_start = target_start = 0
         for index in group:
-            for field in links[index].split():
-                source, _, target = field.partition("-")
-                fields.append(f"{source_start + int(source)}-{target_start + int(target)}")
+            of_pair = parse_pharaoh(links[index])
+            fields += [f"{source_start + source}-{target_start + target}" for source, target in of_pair]
             source_start += source_lengths[index]
             target_start += target_lengths[index]
         joined.append(" ".join(fields))

@@ -130,7 +130,7 @@ def _check_aligned(source_path: Path, num_source: int, target_path: Path, num_ta
 
 
 @dataclass(frozen=True)
-class PairFilter:
+class PairFaults:
     """Which pairs of a split are unfit for training, and why. A pair may have several faults."""
 
     is_blank: Bools
@@ -166,12 +166,12 @@ class PairFilter:
 
 def check_pairs(
     source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
-) -> PairFilter:
+) -> PairFaults:
     """Check the token counts of a split's pairs."""
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
     is_blank = shorter == 0
-    return PairFilter(
+    return PairFaults(
         is_blank=is_blank,
         is_over_long=longer > max_length,
         is_ratio_outlier=~is_blank & (longer > max_length_ratio * shorter),

@@ -89,9 +89,9 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         UserError: there is no state, its format is unknown, or a file is missing or damaged.
     """
-    values = read_values(last_dir)
     directory, hashes = _current(last_dir)
     with refusing_foreign(last_dir):
+        values = dict(json.loads(_read_checked(directory / VALUES, hashes)))
         return load_safetensors(_read_checked(directory / TENSORS, hashes)), values
 
 

@@ -217,8 +217,7 @@ class Trainer:
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
             state.take_update(result.num_tokens, result.loss_sum, result.nll_sum, result.gradient_norm, result.terms)
-            every = self._config.train.log_every_updates
-            reporter.applied(state, epoch, log_every=every, learning_rate=rate, teacher_forcing_ratio=ratio)
+            reporter.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "non_finite":
             state.num_bad += 1
             state.num_bad_in_row += 1

@@ -35,19 +35,20 @@ class TrainReporter:
         self._config = config
         self._num_types = num_types
 
-    def applied(self, state: TrainState, epoch: int, *, log_every: int, **settings: float) -> None:
-        """Report an applied update: move the bar, and after every `log_every` updates write a line."""
+    def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
+        """Report an applied update: move the bar, and after every `train.log_every_updates` write a line."""
         window = state.window
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
         self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
-        if state.update % log_every:
+        if state.update % self._config.train.log_every_updates:
             return
         values = {
             "loss": loss,
             "nll": window.nll_sum / window.num_tokens,
             "gradient_norm": window.gradient_norm_sum / window.num_updates,
             **({"objectives": window.means()} if window.terms else {}),
-            **settings,
+            "learning_rate": learning_rate,
+            "teacher_forcing_ratio": teacher_forcing_ratio,
             "num_tokens": state.num_tokens,
             "num_bad": state.num_bad,
             "tokens_per_s": tokens_per_s,
@@ -57,7 +58,7 @@ class TrainReporter:
         level = logging.DEBUG if self._progress.is_shown else logging.INFO
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in window.means().items())
-        shown = (values["loss"], terms, values["gradient_norm"], settings.get("learning_rate", 0.0), tokens_per_s)
+        shown = (values["loss"], terms, values["gradient_norm"], learning_rate, tokens_per_s)
         log.log(level, text, state.update, epoch + 1, *shown)
         state.window = Window()
 
@@ -135,7 +136,7 @@ class TrainReporter:
             log.warning(text, state.best_num_cut, "--max-length-ratio")
         for name in late_objectives:
             log.warning(
-                "the best model is from before train.objectives.%s.start: the objective had no part in it", name
+                "the best model was saved before train.objectives.%s.start, so the objective did not affect it", name
             )
         if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")

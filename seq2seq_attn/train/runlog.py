@@ -16,12 +16,13 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.files import finite, naming
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
-    "validation": ("perplexity", "bleu", "exact", "cer", "wer", "num_cut"),
+    "validation": ("perplexity", *TITLES, "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import signal
@@ -137,6 +138,15 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
     while not condition():
         assert time.monotonic() < give_up_at
         time.sleep(0.1)
+
+
+def test_a_run_ends_with_the_score_that_chose_its_model(
+    toy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    chosen_by = [*settings(toy), "train.max_updates=2", "train.validation.metric=chrf"]
+    assert not train_runs([PlannedRun.of(RunDir(tmp_path / "run"), ["base"], chosen_by)], at_once=1)
+    assert re.search(r"1 of 1: run: validation chrF2 \d+\.\d, ", caplog.text)
 
 
 @pytest.mark.parametrize(

@@ -486,10 +486,10 @@ def test_another_process_that_writes_the_captions_leaves_the_links_of_the_other_
     languages = {"source_language": "en", "target_language": "de"}
     raw = find_raw_corpus(make_config(corpus="captions", captions=sizes, **languages).data)
     raw.files()
-    before = {split: path.read_text() for split, path in raw.links().items()}
+    before = {split: path.read_text() for split, path in raw.links.items()}
     monkeypatch.setattr(generator, "write_corpus", lambda *_, **__: None)  # the other one wrote just before
     raw.files()
-    assert {split: path.read_text() for split, path in raw.links().items()} == before
+    assert {split: path.read_text() for split, path in raw.links.items()} == before
 
 
 def test_multi30k(multi30k_dir, tmp_path):

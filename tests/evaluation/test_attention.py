@@ -138,5 +138,5 @@ def test_a_line_whose_words_are_not_its_tokens_counts_as_unaligned_with_a_warnin
     gold = caption_links(["Ganz anders.", *SOURCE[1:]], TARGET, ["", *LINKS[1:]])
     with caplog.at_level(logging.WARNING):
         found = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
-    assert "attention of a line counts as none: not the same text" in caplog.text
+    assert "attention of a line counts as zero: not the same text" in caplog.text
     assert found[0].num_pairs == 12

@@ -95,7 +95,7 @@ def test_translations_are_not_saved_through_a_link(tmp_path: Path, caplog: pytes
     run.hyps_dir.symlink_to(tmp_path / "elsewhere")
     assert len(evaluated(run.path).translate(EvaluationSet("test", SOURCE[:2], TARGET[:2]))) == 2
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    assert "test.txt: not saved, as a link leads out of the run there" in caplog.text
+    assert "test.txt: not saved: a symbolic link there leads outside the run" in caplog.text
 
 
 def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:

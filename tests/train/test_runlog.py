@@ -77,10 +77,10 @@ def tensorboard(directory: Path) -> EventAccumulator:
 def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
     with RunLog(tmp_path) as run_log:
         run_log.event("train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number")
-        run_log.event("validation", update=5, epoch=0, bleu=1.5, is_best=True, num_cut=2)
+        run_log.event("validation", update=5, epoch=0, bleu=1.5, chrf=9.5, is_best=True, num_cut=2)
         run_log.event("end", update=5, epoch=0, best_score=1.5)
     events = tensorboard(tmp_path)
-    assert events.Tags()["scalars"] == ["train/loss", "validation/bleu", "validation/num_cut"]
+    assert events.Tags()["scalars"] == ["train/loss", "validation/bleu", "validation/chrf", "validation/num_cut"]
     assert [(point.step, point.value) for point in events.Scalars("train/loss")] == [(5, 2.5)]
 
 

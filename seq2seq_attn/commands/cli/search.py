@@ -32,7 +32,9 @@ NoRepeatNgram = Annotated[
     int | None,
     typer.Option(min=0, metavar="N", help="Never repeat an N-gram of tokens; 0: off.", show_default="the run's"),
 ]
-Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="Text that every translation starts with; its last word may go on.")]
+Prefix = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Text that every translation starts with; its last word may go on.")
+]
 SearchMethod = Annotated[
     Method,
     typer.Option(

@@ -57,9 +57,9 @@ class TokenizedChunk(NamedTuple):
     keep: npt.NDArray[np.bool_]
     """[pairs], True = part of the prepared corpus"""
     faults: dict[str, int]
-    """`PairFilter.counts` of all pairs"""
+    """`PairFaults.counts` of all pairs"""
     first_faults: dict[str, int]
-    """`PairFilter.first` of all pairs"""
+    """`PairFaults.first` of all pairs"""
     digests: Digests
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -57,13 +56,13 @@ class SpacyTokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         """The words and punctuation marks of one line."""
-        with self._forgetting():
+        with self._nlp.memory_zone():  # outside of one, spaCy keeps every string that it has seen
             return self._tokens(normalize(text, lowercase=self.lowercase))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         """`tokenize` for each line. Spans between spaces that occur repeatedly are tokenized only once."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
-        with self._forgetting():
+        with self._nlp.memory_zone():
             # some languages (Japanese, Thai) have a different kind of tokenizer
             if len(lines) < _MIN_LINES or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
                 return [self._tokens(line) for line in lines]
@@ -114,12 +113,6 @@ class SpacyTokenizer:
         """Write `<side>.tokenizer.json`."""
         saved = {"name": self.name, "language": self.language, "lowercase": self.lowercase}
         write_json(directory / f"{side}.tokenizer.json", saved)
-
-    def _forgetting(self) -> AbstractContextManager[Any]:
-        # spaCy keeps every string that it has seen, except inside a memory zone (3.8 and later)
-        zone = getattr(self._nlp, "memory_zone", nullcontext)
-        entered: AbstractContextManager[Any] = zone()
-        return entered
 
 
 def _cut(line: str) -> list[str]:
