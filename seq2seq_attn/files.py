@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -136,6 +136,11 @@ def write_text(path: Path, text: str, *, is_named: bool = False) -> None:
         target.write_bytes(text.encode("utf-8"))
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, each with a line feed, as `write_text`."""
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
 def finite(value: Any) -> Any:
     """A value for JSON: numbers that are not finite become None, at any depth."""
     if isinstance(value, float):
@@ -172,7 +177,7 @@ _CHECKSUM = "sha256"
 def write_checked_json(path: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON object with its checksum inside, atomically."""
     plain = json.loads(json.dumps(values))  # as it will be read: string keys, no tuples
-    write_json(path, {**plain, _CHECKSUM: _checksum_of(plain)})
+    write_json(path, {**plain, _CHECKSUM: sha256_of_values(plain)})
 
 
 def read_checked_json(path: Path) -> dict[str, Any]:
@@ -185,12 +190,13 @@ def read_checked_json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UserError(f"{path}: damaged (not a JSON object)")
     checksum = values.pop(_CHECKSUM, None)
-    if checksum is not None and checksum != _checksum_of(values):
+    if checksum is not None and checksum != sha256_of_values(values):
         raise UserError(f"{path}: damaged (its contents do not match its {_CHECKSUM})")
     return values
 
 
-def _checksum_of(values: dict[str, Any]) -> str:
+def sha256_of_values(values: Any) -> str:
+    """The SHA-256 of values as JSON, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -32,7 +32,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_json, write_json, write_text
+from seq2seq_attn.files import read_json, write_json, write_lines
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
@@ -113,7 +113,7 @@ def write_pairs(prefix: Path, languages: Sequence[str], pairs: Pairs) -> None:
     for side, language in enumerate(languages):
         path, lines = Path(f"{prefix}.{language}"), [pair[side] for pair in pairs]
         if not path.exists():
-            write_text(path, "".join(f"{line}\n" for line in lines))
+            write_lines(path, lines)
         elif read_lines(path) != lines:
             raise UserError(
                 f"{path}: not the pairs that these options give; choose another --dir, or remove it and its students"

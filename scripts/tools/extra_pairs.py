@@ -25,7 +25,7 @@ from scripts.tools.levers_page import TASK2
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.extra import sentence_keys
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_text
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text import multi30k
@@ -85,7 +85,7 @@ def write_captions(out: Path, task2: Path) -> None:
                 new.setdefault(key, normalize(line))
         num_denied = sum(bare(line) in denied for line in lines)
         new.pop("", None)
-        write_text(_captions(out, language), "".join(f"{line}\n" for line in new.values()))
+        write_lines(_captions(out, language), new.values())
         print(
             f"{_captions(out, language)}: {len(new):,} new captions of {len(lines):,}; {num_denied:,} denied, as "
             "sentences of a validation or test set",
@@ -127,7 +127,7 @@ def _write(prefix: Path, languages: Sequence[str], pairs: Iterator[tuple[str, st
     kept = [pair for pair in read if not denied.intersection(map(bare, pair)) and all(map(bare, pair))]
     paths = [Path(f"{prefix}.{language}") for language in languages]
     for side, path in enumerate(paths):
-        write_text(path, "".join(f"{normalize(pair[side])}\n" for pair in kept))
+        write_lines(path, (normalize(pair[side]) for pair in kept))
     print(
         f"{prefix}: {len(kept):,} pairs; {len(read) - len(kept):,} dropped, with a side that is blank or a sentence of "
         "a validation or test set",

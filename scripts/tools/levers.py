@@ -11,7 +11,6 @@ published: their settings must have been chosen on the validation set, which --c
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import re
 import sys
@@ -23,7 +22,7 @@ from scripts.harness.runs import describe_run, score
 from scripts.harness.settings import OBJECTIVES, difference, settings_of
 from scripts.tools.levers_page import BASELINE, VALIDATION, render
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import sha256_of_values, write_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
 from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, pool
 from seq2seq_attn.run_dir import RunDir
@@ -159,7 +158,7 @@ def _stem(settings: Record, folder: Path) -> str:
     changed = difference(records[BASELINE]["settings"], settings)
     words = "-".join(f"{_short(key)}-{value}" for key, value in changed.items())
     short = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-")
-    digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:6]
+    digest = sha256_of_values(changed)[:6]
     return short if len(short) <= 60 and short not in records else f"{short[:50].strip('-')}-{digest}"
 
 

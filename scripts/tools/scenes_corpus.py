@@ -27,7 +27,7 @@ from seq2seq_attn.captions.nouns import Impossible
 from seq2seq_attn.captions.patterns import draw_sentence
 from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_json, write_text
+from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.text.corpus import read_lines
 
 SPLITS = {"train": 8_000, "valid": 200, "test": 500}
@@ -91,7 +91,7 @@ def write_corpus(directory: Path, sizes: dict[str, int]) -> None:
         names = [f"{directory / split}.npz:p{number}" for number in range(len(examples))]
         sides = {"vectors": names, "de": [e.german for e in examples], "en": [e.english for e in examples]}
         for side, lines in sides.items():
-            write_text(directory / f"{split}.{side}", "".join(f"{line}\n" for line in lines))
+            write_lines(directory / f"{split}.{side}", lines)
     write_json(directory / "gold.json", gold)
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from seq2seq_attn.captions.lexicon import load_lexicon
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_text
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import iter_lines, read_lines
 
@@ -206,10 +206,10 @@ def write_corpus(directory: Path, words: Sequence[str], *, per_kind: int = PER_K
         }
         for suffix, lines in columns.items():
             header = ["\t".join(ABOUT)] if suffix == "tsv" else []
-            write_text(directory / f"{split}.{suffix}", "".join(f"{line}\n" for line in [*header, *lines]))
+            write_lines(directory / f"{split}.{suffix}", [*header, *lines])
     twice = [*((typo.text, typo.word) for typo in splits["train"]), *make_twice(words, splits)]
     for suffix, column in (("typo", 0), ("word", 1)):
-        write_text(directory / f"{TWICE}.{suffix}", "".join(f"{pair[column]}\n" for pair in twice))
+        write_lines(directory / f"{TWICE}.{suffix}", (pair[column] for pair in twice))
     return {split: len(typos) for split, typos in splits.items()} | {TWICE: len(twice)}
 
 

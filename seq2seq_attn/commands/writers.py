@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -43,8 +44,8 @@ class Writer(Protocol):
         ...
 
     def flush(self) -> None:
-        """Flush buffers to the reader."""
-        ...
+        """Flush buffers to the reader; without buffers, no effect."""
+        return
 
 
 class TextWriter:
@@ -151,72 +152,72 @@ class NpzWriter:
         """No effect: an archive can be read only once it is complete."""
 
 
-class HeatMapWriter:
-    """Draws the first `MAX_HEAT_MAPS` lines in one picture at the end."""
+class _FirstLinesWriter(Writer, ABC):
+    """Keeps the first lines that have attention, and writes them to one file at the end."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_lines: int) -> None:
         self._path = path
-        self._maps: list[AttentionMap] = []
-        self._titles: list[str] = []
-        self._is_full = False
+        self._max_lines = max_lines
+        self._num_lines = 0
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
-        if self._is_full:
-            return
-        attention = _attention_map(number, translations[0])
-        if attention is not None and len(self._maps) == MAX_HEAT_MAPS:
-            self._is_full = True
-            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_HEAT_MAPS)
-        elif attention is not None:
-            self._maps.append(attention)
-            self._titles.append(line)
-
-    def flush(self) -> None:
-        """No effect: the picture is drawn at the end."""
-
-    def draw(self) -> None:
-        """Write the picture."""
-        from seq2seq_attn.translate.heat_maps import attention_figure
-
-        if self._maps:
-            figure = attention_figure(self._maps, self._titles)
-            with open_output(self._path) as out:
-                write_figure(figure, out, _kind(self._path))
-        else:
-            log.warning("%s: not written, no translation has any tokens", self._path)
-
-
-class PageWriter:
-    """The first `MAX_PAGE_LINES` lines with their attention on one HTML page, written at the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lines: list[TranslatedLine] = []
-        self._is_full = False
-
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        if self._is_full:
+        if self._num_lines > self._max_lines:
             return
         best = translations[0]
-        attention = _attention_map(number, best)
-        if attention is not None and len(self._lines) == MAX_PAGE_LINES:
-            self._is_full = True
-            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, MAX_PAGE_LINES)
-        elif attention is not None:
-            self._lines.append(TranslatedLine(number + 1, best.text, pack_map(attention)))
-
-    def flush(self) -> None:
-        """No effect: the page is written at the end."""
+        if (attention := _attention_map(number, best)) is None:
+            return
+        self._num_lines += 1
+        if self._num_lines > self._max_lines:
+            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, self._max_lines)
+        else:
+            self._keep(number, line, best, attention)
 
     def save(self) -> None:
-        """Write the page."""
-        if self._lines:
-            with open_output(self._path) as out:
-                out.write(html_maps(self._lines).encode())
-        else:
+        """Write the file."""
+        if not self._num_lines:
             log.warning("%s: not written, no translation has any tokens", self._path)
+            return
+        with open_output(self._path) as out:
+            self._write_kept(out)
+
+    @abstractmethod
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None: ...
+
+    @abstractmethod
+    def _write_kept(self, out: BinaryIO) -> None: ...
+
+
+class HeatMapWriter(_FirstLinesWriter):
+    """Draws the first `MAX_HEAT_MAPS` lines in one picture."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, MAX_HEAT_MAPS)
+        self._maps: list[AttentionMap] = []
+        self._titles: list[str] = []
+
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None:
+        self._maps.append(attention)
+        self._titles.append(line)
+
+    def _write_kept(self, out: BinaryIO) -> None:
+        from seq2seq_attn.translate.heat_maps import attention_figure
+
+        write_figure(attention_figure(self._maps, self._titles), out, _kind(self._path))
+
+
+class PageWriter(_FirstLinesWriter):
+    """The first `MAX_PAGE_LINES` lines with their attention on one HTML page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, MAX_PAGE_LINES)
+        self._lines: list[TranslatedLine] = []
+
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None:
+        self._lines.append(TranslatedLine(number + 1, best.text, pack_map(attention)))
+
+    def _write_kept(self, out: BinaryIO) -> None:
+        out.write(html_maps(self._lines).encode())
 
 
 def check_attention_name(attention: str | Path | None) -> None:
@@ -236,10 +237,9 @@ def open_attention_writers(
     if attention is not None and _kind(attention) == ".npz":
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
-    elif attention is not None and _kind(attention) == ".html":
-        writers.append(stack.enter_context(_html_page(Path(attention))))
     elif attention is not None:
-        writers.append(stack.enter_context(_heat_maps(Path(attention))))
+        kind = PageWriter if _kind(attention) == ".html" else HeatMapWriter
+        writers.append(stack.enter_context(_saved(kind(Path(attention)))))
     return writers
 
 
@@ -248,15 +248,7 @@ def _kind(attention: str | Path) -> str:
 
 
 @contextmanager
-def _heat_maps(path: Path) -> Iterator[HeatMapWriter]:
-    writer = HeatMapWriter(path)
-    yield writer
-    writer.draw()
-
-
-@contextmanager
-def _html_page(path: Path) -> Iterator[PageWriter]:
-    writer = PageWriter(path)
+def _saved(writer: _FirstLinesWriter) -> Iterator[Writer]:
     yield writer
     writer.save()
 

@@ -3,9 +3,7 @@ changed."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 import logging
 import random
 import shutil
@@ -39,7 +37,7 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, P
 from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, sha256_of, temporary_name, write_checked_json
+from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -77,7 +75,7 @@ def prepare_corpus(
     """
     raw = find_raw_corpus(config.data, show_progress=show_progress)
     identity = _identity(config.data, raw)
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    digest = sha256_of_values(identity)
     name = f"{config.data.corpus}-{digest[:12]}"
     folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
     prepared = next(filter(None, (_reusable(folder, digest) for folder in folders)), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +12,7 @@ from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import packaged, sha256_of, write_text
+from seq2seq_attn.files import packaged, sha256_of, sha256_of_values, write_lines
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import parse_pharaoh
@@ -128,7 +126,7 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
     # options, grammar and lexicon determine the text, so it need not be generated to identify it
     made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
     identity = {"captions": {**sizes, **languages}, "made_by": {path.name: sha256_of(path) for path in made_by}}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    digest = sha256_of_values(identity)
     directory = data.data_dir / f"captions-{digest[:12]}"
 
     def files() -> dict[str, tuple[Path, Path]]:
@@ -163,7 +161,7 @@ def _as_generated(data: DataConfig) -> tuple[str, str]:
 def _write_exchanged(path: Path, generated: Path) -> None:
     """Write the links of a generated file with the target position first."""
     lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(generated)]
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_lines(path, lines)
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
@@ -184,7 +182,7 @@ def _raw_files(data: DataConfig) -> RawCorpus:
     identity = {**hashes, "tables": tables, "languages": languages, "set_aside": own_text.SET_ASIDE}
     links = links_identity(data)
     written_from = {"text": identity, **links} if links else identity
-    digest = hashlib.sha256(json.dumps(written_from, sort_keys=True).encode()).hexdigest()
+    digest = sha256_of_values(written_from)
     directory = data.data_dir / f"own-{digest[:12]}"
     notes: list[str] = []
 

@@ -6,8 +6,6 @@ Batches have UNK in its place; only its surface id (`surface.py`) says which tok
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +18,7 @@ from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.surface import POSITIONS, IdArray, Positions, Spellings, surface_of
 from seq2seq_attn.data.vectors import VectorStore, vectors_prefix
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_checked_json, read_regular, sha256_of
+from seq2seq_attn.files import read_checked_json, read_regular, sha256_of, sha256_of_values
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
@@ -204,7 +202,7 @@ class PreparedCorpus:
     @property
     def content_hash(self) -> str:
         """The hash of all texts, ids, tokenizers and vocabularies, however they were made."""
-        return hashlib.sha256(json.dumps(self.meta["hashes"], sort_keys=True).encode()).hexdigest()
+        return sha256_of_values(self.meta["hashes"])
 
     def has_hash(self, digest: str | None) -> bool:
         """Whether a run that saved this hash was trained on the same corpus. Runs of earlier versions saved the hash of
@@ -215,7 +213,7 @@ class PreparedCorpus:
     def train_sha256(self) -> str:
         """The hash of the lines of the training pairs, whatever tokenizes them."""
         hashes = [self.meta["hashes"][f"train.{side}.txt"] for side in SIDES]
-        return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+        return sha256_of_values(hashes)
 
     def valid_sha256(self, side: Side) -> str:
         """The hash of the lines of one side of the validation set, whatever tokenizes them."""

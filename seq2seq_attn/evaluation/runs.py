@@ -22,7 +22,7 @@ from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_text
+from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_lines
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
@@ -226,7 +226,7 @@ class EvaluatedRun:
             log.warning("%s: not saved: a symbolic link there leads outside the run", path)
             return
         try:
-            write_text(path, "".join(f"{line}\n" for line in lines))
+            write_lines(path, lines)
             write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
         except OSError as error:
             log.warning("%s: not saved (%s)", path, error.strerror)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_regular, write_text
+from seq2seq_attn.files import read_regular, write_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -77,7 +77,7 @@ class Vocab:
 
     def save(self, path: Path) -> None:
         """Write one token per line, by id. A token that would not survive as a line is written as a JSON string."""
-        write_text(path, "".join(f"{_escape(token)}\n" for token in self._tokens))
+        write_lines(path, map(_escape, self._tokens))
 
     @classmethod
     def load(cls, path: Path) -> Vocab:

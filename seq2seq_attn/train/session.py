@@ -15,7 +15,7 @@ from seq2seq_attn.runtime.memory import (
     keep_primitives,
     reuse_large_blocks,
 )
-from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.lock import locked
 from seq2seq_attn.train.signals import StopRequest, catch_signals
 
@@ -53,9 +53,9 @@ class MemorySettings:
 class Session:
     """The clock, signals, memory and lock of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group = ALONE, memory: MemorySettings | None = None) -> None:
+    def __init__(self, stop: StopRequest, group: Group, memory: MemorySettings) -> None:
         self.group = group
-        self.memory = memory or MemorySettings()
+        self.memory = memory
         self._stop = stop
         self._began_at = time.monotonic()
         self._lock = ExitStack()
