@@ -39,6 +39,7 @@ from seq2seq_attn.translate.translator import Translator, load
 log = logging.getLogger(__name__)
 
 _LINES_HASH = "hypotheses_sha256"
+_SOURCE_HASH = "source_sha256"
 _VARIATION = {
     "beam_size": "beam",
     "length_penalty": "penalty",
@@ -225,6 +226,8 @@ class EvaluatedRun:
         if is_own and not path.parent.resolve().is_relative_to(self._run.path.resolve()):
             log.warning("%s: not saved: a symbolic link there leads outside the run", path)
             return
+        if _source_hash(path) not in (None, note[_SOURCE_HASH]):
+            log.warning("%s: replaces translations of other lines; to keep both, add --json FILE", path)
         try:
             write_lines(path, lines)
             write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
@@ -242,7 +245,7 @@ class EvaluatedRun:
             **({"max_source_length": self._max_source_length(test_set)} if test_set.num_concatenated > 1 else {}),
             "precision": self._precision,
             "model_sha256": self._model_hash,
-            "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
+            _SOURCE_HASH: hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
             **self._vectors_hash(test_set),
             "version": __version__,
         }
@@ -281,6 +284,14 @@ def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
         if math.isfinite(value):  # JSON has no infinity
             values[key] = value
     return values
+
+
+def _source_hash(path: Path) -> Any:
+    """The hash of the source lines of saved translations; None if there are none, or it is not known."""
+    try:
+        return read_checked_json(path.with_suffix(".json")).get(_SOURCE_HASH)
+    except UserError:
+        return None
 
 
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:

@@ -95,6 +95,18 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     assert "other lower-cases its output, so its cased scores are too low" in report.text
 
 
+def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
+    for folder, size in (("a", 5), ("b", 4)):
+        (tmp_path / folder).mkdir()
+        for name, lines in (("same.de", SOURCE), ("same.en", TARGET)):
+            (tmp_path / folder / name).write_text("\n".join(lines[:size]), encoding="utf-8")
+    for folder, is_told in (("a", False), ("a", False), ("b", True)):
+        caplog.clear()
+        run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=tmp_path / folder / "same.en")
+        told = "same.de.txt: replaces translations of other lines; to keep both, add --json FILE"
+        assert (told in caplog.text) == is_told
+
+
 def test_length_of_the_reference(workshop):
     report = run_evaluate(workshop, "additive", splits=["short"], length_of="reference", by_length="9")
     assert report.data["length"]["tokenizer"].startswith("spacy.blank:en:")
