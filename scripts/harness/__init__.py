@@ -1,1 +1,4 @@
-"""Shared by all scripts: paired turns, records, pages, watched processes, sample inputs. Imports no other script."""
+"""Shared by all scripts: runs and their settings, records, pages, paired turns, watched processes, sample inputs.
+
+Imports no other script.
+"""

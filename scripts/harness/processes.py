@@ -17,8 +17,8 @@ class Finished(NamedTuple):
 
     seconds: float
     peak_mib: float | None
-    """largest resident set of the process itself; None: unknown, as the process that started it, whose copy it was at
-    first, has needed more"""
+    """largest resident set of the process. None: unknown, because a process starts as a copy of its parent, so that a
+    peak below the parent's own cannot be seen"""
     exit_code: int
     stderr: str
 

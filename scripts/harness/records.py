@@ -39,7 +39,7 @@ def exit_code(main: Callable[[], int | None]) -> int:
 
 
 def describe(script: str, device: torch.device | str = "cpu") -> Record:
-    """The environment, with the command; of an absolute path it keeps the last part."""
+    """The environment and the command, with absolute paths cut to their last part."""
     arguments = [Path(argument).name if argument.startswith("/") else argument for argument in sys.argv[1:]]
     return describe_environment([script, *arguments], device)
 

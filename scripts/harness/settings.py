@@ -9,15 +9,15 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.evaluation.names import trained_settings
 
 OBJECTIVES = "train.objectives."
-_NO_SETTING = ("search.max_length_ratio", "search.beam_size", "train.precision")
-"""decided by training, by the scripts, by the machine"""
+_IGNORED = ("search.max_length_ratio", "search.beam_size", "train.precision")
+"""not compared: training, the scripts or the machine set them"""
 _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 """settings of an objective that say nothing: it acts from the first update to the last"""
 
 
 def settings_of(config: Config) -> Record:
-    """The settings that make two runs the same lever; of extra texts their names."""
-    found = {key: value for key, value in trained_settings(config).items() if key not in _NO_SETTING}
+    """The settings by which runs are grouped into one lever; extra texts are compared by file name."""
+    found = {key: value for key, value in trained_settings(config).items() if key not in _IGNORED}
     for name in config.train.objectives:
         for setting, value in _WHOLE_TRAINING.items():
             if found[key := f"{OBJECTIVES}{name}.{setting}"] == value:

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from scripts.harness.records import exit_code
+from scripts.harness.runs import train_all
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
@@ -69,9 +71,7 @@ def train(settings: Sequence[str]) -> None:
     if waiting:
         prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())
     with early_translations():
-        failed = train_runs(planned, at_once=at_once)
-    if failed:
-        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+        train_all(planned, at_once)
 
 
 @contextmanager
@@ -150,13 +150,9 @@ def run() -> int:
     for name in LOGGED:
         logging.getLogger(f"seq2seq_attn.{name}").setLevel(logging.INFO)
     try:
-        main()
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return exit_code(main)
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def main() -> None:
         train(command(killed, settings))
         differences = compare(RunDir(killed), RunDir(whole))
     record = {
-        "what": "a CPU training killed (SIGKILL) at random moments and resumed each time, against an uninterrupted one",
+        "what": "a run on a CPU killed (SIGKILL) at random moments and resumed each time, against an uninterrupted one",
         "identical": not differences,
         "differences": differences,
         "kills": moments,
@@ -79,7 +79,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the training")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the run")
     add_record_option(parser, RECORD)
     return parser.parse_args()
 
@@ -95,7 +95,7 @@ def train(arguments: list[str]) -> float:
     began_at = time.monotonic()
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"the training failed with exit code {done.returncode}:\n{done.stderr}")
+        sys.exit(f"training failed with exit code {done.returncode}:\n{done.stderr}")
     return time.monotonic() - began_at
 
 

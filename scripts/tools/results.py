@@ -52,7 +52,7 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
     """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when.
 
     Raises:
-        UsageError: `chosen_on` is not one of `levers.CHOSEN_ON`, or empty.
+        UsageError: `chosen_on` is neither empty nor one of `levers.CHOSEN_ON`, or the report has an ensemble.
     """
     if chosen_on and chosen_on not in levers.CHOSEN_ON:
         raise UsageError(f"{chosen_on!r}: expected {' or '.join(levers.CHOSEN_ON)}")

@@ -24,6 +24,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.corpus import read_pairs
 
 RECORD = RECORDS / "unseen-names.json"
 LANGUAGES = ("de", "en")
@@ -37,10 +38,7 @@ Pairs = list[tuple[str, str]]
 
 def read(directory: Path, split: str) -> Pairs:
     """The sentence pairs of a split."""
-    source, target = (
-        (directory / f"{split}.{language}").read_text(encoding="utf-8").splitlines() for language in LANGUAGES
-    )
-    return list(zip(source, target, strict=True))
+    return list(zip(*read_pairs(*(directory / f"{split}.{language}" for language in LANGUAGES)), strict=True))
 
 
 def names_of(pair: tuple[str, str], held_out: set[str]) -> Counter[str]:

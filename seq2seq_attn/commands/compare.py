@@ -64,7 +64,7 @@ def compare(
     planned = plan_runs(config_names, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
     for planned_run in planned:
         check_config(planned_run.config)
-        planned_run.is_finished()
+        planned_run.check_settings()
     prepare_corpora(planned, show_progress=sys.stderr.isatty())
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))

@@ -82,7 +82,7 @@ class LineReader:
             return line.decode("utf-8", errors="replace")
 
 
-def read_lines(readers: Sequence[LineReader]) -> Iterator[list[str]]:
+def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
     """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
 
     Raises:

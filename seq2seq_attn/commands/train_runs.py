@@ -64,19 +64,19 @@ class PlannedRun:
         """The training process's output, next to the run directory."""
         return self.run.path.with_name(f"{self.run.path.name}.log")
 
-    def is_finished(self) -> bool:
-        """Whether the run exists and has finished.
-
-        Raises:
-            UsageError: the run exists but was started with other settings.
-        """
+    def check_settings(self) -> None:
+        """Raises UsageError if the run exists but was started with other settings."""
         if not self.run.config_path.is_file():
-            return False
+            return
         for key, (there, planned) in different_settings(self.run.config(), self.config).items():
             raise UsageError(
                 f"{self.run.path}: trained with {key}={there!r}, not {planned!r}; remove it, or write elsewhere"
             )
-        return self.run.is_finished()
+
+    def is_finished(self) -> bool:
+        """Whether the run exists and has finished. Raises UsageError as `check_settings`."""
+        self.check_settings()
+        return self.run.config_path.is_file() and self.run.is_finished()
 
     def check_corpus(self, prepared: PreparedCorpus) -> None:
         """Check that a finished run was trained on this corpus. The resume of an interrupted run checks that itself;

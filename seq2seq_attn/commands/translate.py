@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq_attn.commands.notices import Notices, Progress, count_lines, warn_of_prefix
-from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, open_input, open_output, read_lines
+from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
 from seq2seq_attn.commands.writers import (
     Format,
     JsonWriter,
@@ -109,7 +109,7 @@ def translate(request: TranslationRequest) -> None:
         text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
         chunks = (
-            read_lines(readers) if readers else iter([_lines(request.texts, num_sources(translator.source_tokenizer))])
+            line_chunks(readers) if readers else iter([_lines(request.texts, num_sources(translator.source_tokenizer))])
         )
         progress = stack.enter_context(_progress(request))
         with explained_batch_size(search.batch_size):

@@ -49,7 +49,8 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
     """
     total = sum(probabilities.values())
     if min(probabilities, default=0) < 1 or min(probabilities.values(), default=-1.0) < 0.0 or total <= 0.0:
-        raise ValueError(f"probabilities {dict(probabilities)}: expected sizes from 1 on with probabilities above 0")
+        given = dict(probabilities)
+        raise ValueError(f"probabilities {given}: expected sizes from 1 on, no negative share, and one above 0")
     mean_size = sum(size * probability for size, probability in probabilities.items()) / total
     num_groups = num_pairs / mean_size
     order = list(range(num_pairs))

@@ -262,7 +262,7 @@ class Trainer:
                 if self._reverse is not None:
                     of_data[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
                     self.run.reverse.save_best(self._reverse.state_dict(), about | of_data)
-        state.plateau.see(is_best, self._config.train.schedule)
+        state.plateau.record(is_best, self._config.train.schedule)
         self._session.memory.around_validation()
         state.elapsed_s = self._session.elapsed_s
         reporter.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)

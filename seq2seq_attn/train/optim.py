@@ -72,7 +72,7 @@ class Plateau:
     factor: float = 1.0
     num_without_better: int = 0
 
-    def see(self, is_better: bool, config: ScheduleConfig) -> None:
+    def record(self, is_better: bool, config: ScheduleConfig) -> None:
         """Record a validation."""
         if config.name != "plateau":
             return

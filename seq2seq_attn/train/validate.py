@@ -153,7 +153,7 @@ class Validator:
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
         # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
-            self._look()
+            self._raise_if_stopped()
             batch = self._pairs.batch(indices).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
@@ -177,7 +177,7 @@ class Validator:
         sources = self._group.share(self._sources)
         hypotheses: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
-            self._look()
+            self._raise_if_stopped()
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             translations = translator.translate(lines, beam_size=beam_size, keep_attention=False)
             hypotheses += [(translation.text, translation.is_cut) for translation in translations]
@@ -195,6 +195,6 @@ class Validator:
             for i, translation in zip(indices, translations, strict=True)
         ]
 
-    def _look(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self._should_stop():
             raise Interrupted

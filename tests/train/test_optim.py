@@ -71,7 +71,7 @@ def test_plateau_shrinks_after_its_patience() -> None:
     plateau = Plateau()
     factors = []
     for is_better in (True, False, False, False, False, True, False):
-        plateau.see(is_better, config)
+        plateau.record(is_better, config)
         factors.append(plateau.factor)
     assert factors == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25]
 
@@ -79,7 +79,7 @@ def test_plateau_shrinks_after_its_patience() -> None:
 def test_plateau_ignores_other_schedules() -> None:
     plateau = Plateau()
     for _ in range(10):
-        plateau.see(False, ScheduleConfig(name="constant"))
+        plateau.record(False, ScheduleConfig(name="constant"))
     assert plateau.factor == 1.0
 
 
