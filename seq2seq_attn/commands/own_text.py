@@ -22,7 +22,7 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
-MIN_LONG = 0.5
+MIN_LONG = 0.1
 """BLEU is taken if at least this share of those lines has four words"""
 
 _TOKENIZERS = ("data.tokenizer=", "data.tokenizer.name=")
@@ -136,8 +136,7 @@ def _suitable_config(text: Text) -> str:
 
 
 def _metric_for(targets: Sequence[str]) -> dict[str, object]:
-    """Choose the best model by chrF where most targets have fewer than four words: BLEU's largest n-grams are in the
-    others alone."""
+    """Choose the best model by chrF where few targets have four words: BLEU's largest n-grams are in those alone."""
     share = Measure("bleu", targets).statistics(targets).share_long if targets else 1.0
     if share >= MIN_LONG:
         return {}

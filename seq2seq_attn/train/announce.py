@@ -20,7 +20,8 @@ from seq2seq_attn.train.validate import SPLIT as VALID
 log = logging.getLogger(__name__)
 
 MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
-"""shares of training pairs dropped, and of other pairs that are training pairs too, above which a line is a warning"""
+"""shares of training pairs that are dropped, and of other pairs that are in the training text too, that call for a
+warning"""
 
 
 def announce(
@@ -56,7 +57,8 @@ def announce(
 
 
 def _announce_faults(prepared: PreparedCorpus) -> None:
-    """Tell how many training pairs were dropped, and how many pairs of the other splits are training pairs too."""
+    """Tell how many training pairs were dropped, and how many pairs of the other splits are in the training text
+    too."""
     audit = prepared.audit
     if dropped := dropped_pairs(prepared):
         num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
@@ -66,5 +68,5 @@ def _announce_faults(prepared: PreparedCorpus) -> None:
     for split in (VALID, *prepared.test_splits):
         num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
         if num_same > MAX_OVERLAP * num_pairs:
-            text = "%s: %d of %d pairs are training pairs too: their scores say little about new text"
+            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
             log.warning(text, split, num_same, num_pairs)
