@@ -75,16 +75,15 @@ def check_headers(texts: Sequence[Text]) -> None:
     """Raises UsageError if a table has no header where that of another names the columns in an unusual order: its own
     columns are most likely in that order too."""
     tables = [text for text in texts if isinstance(text, Table) and text.kind == "tsv"]
-    headers = [table.header() for table in tables]
-    for table, header in zip(tables, headers, strict=True):
-        if header is not None and header != [*table.languages]:
-            if None not in headers:
-                return
-            bare, expected = tables[headers.index(None)], ", ".join(table.languages)
-            raise UsageError(
-                f"{bare.path}: no header, but the columns of {table.path} are {', '.join(header)} by its header; "
-                f"expected {expected}, or a header in both"
-            )
+    headers = [(table, table.header()) for table in tables]
+    bare = [table for table, header in headers if header is None]
+    unusual = [(table, header) for table, header in headers if header not in (None, [*table.languages])]
+    if bare and unusual:
+        table, header = unusual[0]
+        raise UsageError(
+            f"{bare[0].path}: no header, but the columns of {table.path} are {', '.join(header or [])} by its header; "
+            f"expected {', '.join(table.languages)}, or a header in both"
+        )
 
 
 def check_texts(texts: Mapping[str, Text]) -> None:
