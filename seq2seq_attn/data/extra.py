@@ -8,6 +8,7 @@ from typing import Any
 
 from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.links import IBM1
+from seq2seq_attn.data.own_text import check_headers, find_splits
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
@@ -28,7 +29,8 @@ def find_extra(data: DataConfig) -> list[Text]:
     """Locate the texts that `data.extra` names.
 
     Raises:
-        UsageError: word alignments are given, which extra pairs lack; or a name is not valid.
+        UsageError: word alignments are given, which extra pairs lack; a name is not valid; or the columns of tables are
+            in different orders.
         UserError: a file does not exist.
     """
     if data.extra and data.links not in (None, IBM1):
@@ -36,11 +38,14 @@ def find_extra(data: DataConfig) -> list[Text]:
             f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra; set "
             f"data.links={IBM1} or null"
         )
+    own = find_splits(data).values() if data.extra and data.corpus == "files" else ()
     try:
-        return [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
+        texts = [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
     except UserError as error:
         hint = "if the configuration is a packaged one, the comment at its top says how to make the texts"
         raise type(error)(f"data.extra: {error}; {hint}") from None
+    check_headers([*own, *texts])
+    return texts
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:

@@ -222,3 +222,11 @@ def test_what_is_refused(make_config, write, tmp_path):
         with pytest.raises(UsageError, match=r"data\.links=.*: aligns .*, not those of data\.extra; set data\.links="):
             check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links=links))
     check_config(make_config([extra], links="ibm1"))
+
+
+def test_columns_of_a_table_without_a_header_are_not_guessed_beside_a_header_in_another_order(make_config, tmp_path):
+    (tmp_path / "train.tsv").write_text("en\tde\nA dog runs.\tEin Hund rennt.\n", encoding="utf-8")
+    (tmp_path / "extra.tsv").write_text("A bird sings.\tEin Vogel singt.\n", encoding="utf-8")
+    config = make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv"))
+    with pytest.raises(UsageError, match=r"extra\.tsv: no header, but the columns of .*train\.tsv are"):
+        find_extra(config.data)
