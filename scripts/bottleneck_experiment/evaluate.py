@@ -143,7 +143,7 @@ def _vectors(trainings: Sequence[Training], all_lengths: Sequence[IntArray]) -> 
     training = next((one for one in trainings if one.arm.name == "fixed"), None)
     if training is None:
         return None
-    sets = find_sets([training.run], [training.run.config()], (), None, None, concatenate=JOINED)
+    sets = find_sets([training.run], [training.run.config()], concatenate=JOINED)
     num_each = min(len(one.source) for one in sets)
     translator = load(training.run.path, "cpu")
     vectors_NM = np.concatenate([summaries(translator, one.source[:num_each]) for one in sets])

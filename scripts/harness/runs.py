@@ -69,7 +69,7 @@ def score(
     search settings are the first run's own. `keep_in`: a folder for the translations, which are then not made again."""
     options = SearchOptions.given(beam_size=beam_size, keep_attention=False)
     found = {}
-    for one in find_sets([runs[0]], [runs[0].config()], splits, None, None):
+    for one in find_sets([runs[0]], [runs[0].config()], splits):
         if keep_in is None:
             lines = load([run.path for run in runs], device).translate_lines(one.source, options)
             texts = [best.text for best, *_ in lines]

@@ -23,7 +23,7 @@ def measure_moves(run: RunDir) -> Record | None:
     translator = load(run.path, "cpu")
     if not translator.has_attention:
         return None
-    [test] = find_sets([run], [run.config()], (), None, None)
+    [test] = find_sets([run], [run.config()])
     if test.gold is None:
         raise ValueError(f"{run.path}: its test set has no gold links")
     return errors_by_move(decode_gold(translator, test.source, test.references, test.gold))

@@ -126,8 +126,8 @@ def draw_example(grammar: Grammar, noise: np.random.Generator) -> Example | None
     grammar.rng.shuffle(things)
     german = [_blanked(token) for token in german_sentence(sentence)]
     english = english_sentence(sentence)
-    place = {thing.phrase.uid: number for number, thing in enumerate(things)}
-    nouns = [(place[uid], n) for n, token in enumerate(english) for uid, role in token.keys if role == "noun"]
+    numbers = {thing.phrase.uid: number for number, thing in enumerate(things)}
+    nouns = [(numbers[uid], n) for n, token in enumerate(english) for uid, role in token.keys if role == "noun"]
     return Example(
         german=_joined(german),
         english=_joined([token.text for token in english]),

@@ -55,7 +55,7 @@ class Bench:
     """A translator and a validation set, with what was measured already."""
 
     def __init__(self, run: RunDir, path: Path | None, num_pairs: int | None) -> None:
-        (pairs,) = find_sets([run], [run.config()], ["valid"], None, None)
+        (pairs,) = find_sets([run], [run.config()], ["valid"])
         self._sources = pairs.source[:num_pairs]
         self._measure = Measure("bleu", pairs.references[:num_pairs])
         self._translator: Translator = load(run.path, "cpu")

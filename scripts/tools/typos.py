@@ -85,8 +85,8 @@ def answer(finder: RunDir, corrector: RunDir, examples: Sequence[Example]) -> li
 
 def _looked_at(forced: Translation, example: Example) -> int:
     assert forced.attention is not None
-    place = int(forced.attention[example.mended - 1].argmax())
-    return place + 1 if place < len(example.text) else 0
+    position = int(forced.attention[example.mended - 1].argmax())
+    return position + 1 if position < len(example.text) else 0
 
 
 def count(answers: Sequence[Answer]) -> Record:
@@ -131,7 +131,7 @@ def _letter(one: Answer) -> str:
 
 
 def letters_of(run: RunDir) -> Record:
-    """Each letter's place on the first two principal components of the source embedding, and its nearest letter."""
+    """Each letter's position on the first two principal components of the source embedding, and its nearest letter."""
     tokens = run.source_vocab().tokens
     chosen = [i for i, token in enumerate(tokens) if len(token) == 1]
     vectors = run.load_best()["encoder.embedding.weight"].float().numpy()[chosen]

@@ -73,7 +73,7 @@ def typos_of(word: str) -> Iterator[Typo]:
         if after and after[0] != letter:
             yield Typo(before + after[0] + letter + after[1:], word, "swap", (i + 1, i + 2), i + 1)
         if len(word) > MIN_LETTERS:
-            around = tuple(place for place in (i, i + 1) if 0 < place < len(word))
+            around = tuple(position for position in (i, i + 1) if 0 < position < len(word))
             yield Typo(before + after, word, "drop", around, i + 1)
         yield Typo(before + letter + letter + after, word, "double", _run(word, i), i + 1)
 
@@ -87,15 +87,15 @@ def _run(word: str, i: int) -> tuple[int, ...]:
 
 def neighbors(letter: str) -> str:
     """The letters beside a letter on a QWERTY keyboard, in its row and in those above and below."""
-    rows = [row for row in KEYBOARD if letter in row]
+    rows = [keys for keys in KEYBOARD if letter in keys]
     if not rows:
         return ""
-    number, place = KEYBOARD.index(rows[0]), rows[0].index(letter)
-    found = rows[0][max(0, place - 1) : place] + rows[0][place + 1 : place + 2]
-    if number > 0:  # each row is shifted right by half a key
-        found += KEYBOARD[number - 1][place : place + 2]
-    if number < len(KEYBOARD) - 1:
-        found += KEYBOARD[number + 1][max(0, place - 1) : place + 1]
+    row, column = KEYBOARD.index(rows[0]), rows[0].index(letter)
+    found = rows[0][max(0, column - 1) : column] + rows[0][column + 1 : column + 2]
+    if row > 0:  # each row is shifted right by half a key
+        found += KEYBOARD[row - 1][column : column + 2]
+    if row < len(KEYBOARD) - 1:
+        found += KEYBOARD[row + 1][max(0, column - 1) : column + 1]
     return found
 
 
@@ -196,7 +196,7 @@ def write_corpus(directory: Path, words: Sequence[str], *, per_kind: int = PER_K
     explained = explain(splits, words)
     for split, typos in splits.items():
         letters = {
-            typo.text: sorted({place for one in explained[typo.text] for place in one.letters}) for typo in typos
+            typo.text: sorted({letter for one in explained[typo.text] for letter in one.letters}) for typo in typos
         }
         columns = {
             "typo": [typo.text for typo in typos],

@@ -87,8 +87,8 @@ def evaluate(request: EvaluationRequest) -> Report:
         run_dirs,
         configs,
         request.splits,
-        source,
-        request.reference,
+        source=source,
+        reference=request.reference,
         concatenate=request.concatenate,
         show_progress=decoding.show_progress,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from seq2seq_attn.commands.cli.options import as_settings, given
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.data.own_text import check_headers
@@ -64,10 +64,10 @@ def with_own_text(
                 )
         if text.source_language is not None:
             _check_source_language(text.source_language, load_config(config_names, overrides))
-        return list(config_names), [*overrides, *_settings(languages)]
+        return list(config_names), [*overrides, *as_settings(given(languages))]
     config = load_config(config_names, overrides)
-    given = {"train": text.train, "valid": text.valid, "test": text.test}
-    specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in given.items() if value}
+    options = {"train": text.train, "valid": text.valid, "test": text.test}
+    specs = {name: _spec(f"--{name}", value, len(config.data.sources)) for name, value in options.items() if value}
     *source_languages, target = _languages(specs["train"], text, config)
     for spec in specs.values():
         check_suffixes(spec, *source_languages, target)
@@ -78,7 +78,7 @@ def with_own_text(
     source = "+".join(source_languages)
     languages = {"data.target_language": target}
     languages |= {"data.source_language": source} if not config.data.source_languages else {}
-    config_names, overrides = list(config_names), [*overrides, *_settings({**corpus, **tests, **languages})]
+    config_names, overrides = list(config_names), [*overrides, *as_settings(given({**corpus, **tests, **languages}))]
     if is_resumed:
         return config_names, overrides
     fallback: dict[str, object] = {}
@@ -90,7 +90,7 @@ def with_own_text(
             fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
     head, *overlays = load_config(config_names).name.split("+")
     name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
-    return config_names, [*_settings(name | fallback), *overrides]
+    return config_names, [*as_settings(name | fallback), *overrides]
 
 
 def _spec(option: str, values: Sequence[str], num_sources: int) -> Spec:
@@ -162,7 +162,3 @@ def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> d
         text = "tokenizer: sentencepiece, because words would get spaces inside in %.0f %% of the target lines"
         log.info(text, 100 * share)
     return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
-
-
-def _settings(values: Mapping[str, object]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for key, value in values.items() if value is not None]

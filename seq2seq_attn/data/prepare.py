@@ -190,7 +190,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 tokenizer.save(temporary, name)
             builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
             _tokenize(builder, files, temporary, data, sum(num_pairs.values()), show_progress)
-            counts = builder.counts("train")
+            counts = builder.counts()
             if extra:
                 _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
             if not builder.splits["train"].pairs_kept:
@@ -202,7 +202,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 }
                 counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
                 raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
-            counts = builder.counts("train") if data.extra_in_vocab else counts
+            counts = builder.counts() if data.extra_in_vocab else counts
             vocabs = _vocabs(data, counts, subwords_to_draw(data, tokenizers))
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}

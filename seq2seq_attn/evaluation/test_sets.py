@@ -31,10 +31,10 @@ CONCATENATION_SEED = 1
 def find_sets(
     runs: Sequence[RunDir],
     configs: Sequence[Config],
-    splits: Sequence[str],
-    source: Path | None,
-    reference: Path | None,
+    splits: Sequence[str] = (),
     *,
+    source: Path | None = None,
+    reference: Path | None = None,
     concatenate: Sequence[int] = (),
     show_progress: bool = False,
 ) -> list[EvaluationSet]:

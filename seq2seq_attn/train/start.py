@@ -47,7 +47,7 @@ def load_settings(
         UserError: the run's configuration is damaged.
     """
     if resume and run_dir is None:
-        run_dir = newest_unfinished(RUNS_DIR)
+        run_dir = newest_unfinished()
     if resume and run_dir is not None:
         from seq2seq_attn.run_dir import RunDir
 
@@ -62,17 +62,17 @@ def load_settings(
     return load_config(with_default(config_names), overrides), run_dir
 
 
-def newest_unfinished(runs_dir: Path) -> Path:
-    """The unfinished run that was last written to.
+def newest_unfinished() -> Path:
+    """The unfinished run in `runs/` that was last written to.
 
     Raises:
         UsageError: there is none.
     """
     from seq2seq_attn.run_dir import RunDir
 
-    runs = [run for run in map(RunDir, runs_dir.glob("*")) if run.config_path.exists() and not run.is_finished()]
+    runs = [run for run in map(RunDir, RUNS_DIR.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
-        raise UsageError(f"--resume: no unfinished run in {runs_dir}/; name one with --run-dir")
+        raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
     return max(runs, key=_last_written_at).path
 
 
@@ -92,7 +92,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
 
     if run_dir is None and not resume:
         return None
-    run_dir = run_dir or newest_unfinished(RUNS_DIR)
+    run_dir = run_dir or newest_unfinished()
     try:
         str(run_dir).encode()
     except UnicodeEncodeError:

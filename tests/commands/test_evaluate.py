@@ -159,7 +159,7 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
     run_evaluate(workshop, "additive", splits=["short"], concatenate=[1, 3])
     assert limits == [3 * 30]
     run = RunDir(workshop / "additive")
-    [joined] = find_sets([run], [run.config()], ["short"], None, None, concatenate=[3])
+    [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
     expected = load(workshop / "additive", "cpu").with_max_source_length(90).translate(joined.source)
     written = (workshop / "additive/hyps/short.x3.txt").read_text(encoding="utf-8")
     assert written == "".join(f"{found.text}\n" for found in expected)

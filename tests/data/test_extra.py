@@ -166,7 +166,7 @@ def test_a_run_is_evaluated_without_its_extra_text(make_config, write, monkeypat
     config = make_config([write("extra", EXTRA)])
     gone = config.model_copy(update={"data": config.data.model_copy(update={"extra": ["gone"]})})
     for one in (config, gone):
-        [found] = find_sets([RunDir("runs/a")], [one], ["one"], None, None)
+        [found] = find_sets([RunDir("runs/a")], [one], ["one"])
         assert (found.source, found.references) == ([TESTS["one"][0][0]], [TESTS["one"][0][1]])
 
 

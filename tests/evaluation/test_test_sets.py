@@ -23,7 +23,7 @@ def test_captions_of_different_sizes_are_refused_before_any_are_made(tmp_path, m
     configs = [load_config(["quickstart"], [*sizes, f"data.captions.{key}={number}"]) for number in (5, 6)]
     runs = [RunDir(tmp_path / name) for name in "ab"]
     with pytest.raises(UsageError, match=r"b and .*a have different test sets"):
-        find_sets(runs, configs, splits, None, None)
+        find_sets(runs, configs, splits)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -38,8 +38,8 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkey
     settings = [one for one in toy_settings(Path("text")) if not one.startswith("data.valid")]
     config = load_config((), [*settings, "train.max_updates=1"])
     run = train(config, run_dir=Path("run"))
-    [before] = find_sets([run], [config], ["valid"], None, None)
-    assert find_sets([run], [with_data(config, extra=["gone"])], ["valid"], None, None) == [before]
+    [before] = find_sets([run], [config], ["valid"])
+    assert find_sets([run], [with_data(config, extra=["gone"])], ["valid"]) == [before]
 
     for path in (Path("text/train.de"), Path("text/train.en")):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:80]))
@@ -49,19 +49,20 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkey
         "direction; put the text back, or name the sets with --source and --reference"
     )
     with pytest.raises(UserError, match=re.escape(message)):
-        find_sets([run], [config], ["test", "valid"], None, None)
+        find_sets([run], [config], ["test", "valid"])
     again = train(config, run_dir=Path("again"))
     with pytest.raises(UserError, match=re.escape(message)):
-        find_sets([again, run], [config] * 2, ["valid"], None, None)
-    [after] = find_sets([again], [config], ["valid"], None, None)
+        find_sets([again, run], [config] * 2, ["valid"])
+    [after] = find_sets([again], [config], ["valid"])
     assert after != before
 
-    assert len(find_sets([run], [config], ["test"], None, None)[0].source) == 20
-    assert len(find_sets([run], [config], [], Path("text/train.de"), Path("text/train.en"))[0].source) == 80
-    assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"], None, None)[0].source) == 24
+    assert len(find_sets([run], [config], ["test"])[0].source) == 20
+    [pairs] = find_sets([run], [config], source=Path("text/train.de"), reference=Path("text/train.en"))
+    assert len(pairs.source) == 80
+    assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
     older = RunDir(shutil.copytree(run.path, "older"))
     older.save_best(run.load_best(), {"update": "1"})
-    assert find_sets([older], [config], ["valid"], None, None) == [after]
+    assert find_sets([older], [config], ["valid"]) == [after]
 
 
 def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,11 +71,11 @@ def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path: Path, mon
     write_toy_corpus(Path("text"))
     settings = [*toy_settings(Path("text")), "train.objectives={agreement: {}}", "train.max_updates=1"]
     with_valid = train(load_config((), settings), run_dir=Path("with-valid")).reverse
-    [valid] = find_sets([with_valid], [with_valid.config()], ["valid"], None, None)
+    [valid] = find_sets([with_valid], [with_valid.config()], ["valid"])
     assert valid.source == Path("text/valid.en").read_text().splitlines()
 
     reverse = train(load_config((), [*settings, "data.valid=null"]), run_dir=Path("run")).reverse
     with pytest.raises(UserError, match=r"^run/reverse was validated on other pairs .* model of the other direction;"):
-        find_sets([reverse], [reverse.config()], ["valid"], None, None)
-    [test] = find_sets([reverse], [reverse.config()], ["test"], None, None)
+        find_sets([reverse], [reverse.config()], ["valid"])
+    [test] = find_sets([reverse], [reverse.config()], ["test"])
     assert test.source == Path("text/test.en").read_text().splitlines()

@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sets_of(config: Config) -> list[Any]:
-    return find_sets([RunDir("run")], [config], [], None, None)
+    return find_sets([RunDir("run")], [config])
 
 
 def settings(*changes: str) -> Config:

@@ -105,7 +105,7 @@ def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path: Pat
 
 def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
     with pytest.raises(UsageError, match="no unfinished run in runs/"):
-        newest_unfinished(Path("runs"))
+        newest_unfinished()
     begin("old", written_at=100)
     begin("newest", written_at=300)
     begin("new", written_at=200)

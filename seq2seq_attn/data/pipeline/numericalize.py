@@ -45,10 +45,10 @@ class CorpusBuilder:
             indices.append(np.array(in_list, dtype=np.int32))
         self.splits[chunk.split].add(chunk, tokenized, indices)
 
-    def counts(self, split: str) -> list[Counter[str]]:
-        """For each side, the number of occurrences of each token in the kept pairs of a split."""
+    def counts(self) -> list[Counter[str]]:
+        """For each side, the number of occurrences of each token in the kept training pairs."""
         counts = []
-        for tokens, side in zip(self._tokens, self.splits[split].sides, strict=True):
+        for tokens, side in zip(self._tokens, self.splits["train"].sides, strict=True):
             of_side = side.kept_counts.up_to(len(tokens)).tolist()
             counts.append(Counter({token: count for token, count in zip(tokens, of_side, strict=True) if count}))
         return counts

@@ -16,8 +16,8 @@ const attentionRows = (runs) => arms().map(({ name, runs: members }, arm) => ({
 
 function attentionByLength() {
   const { buckets, num_pairs, attention } = shownSet();
-  const rows = [...buckets, { label: 'all', num_pairs }].map((bucket, place) => {
-    const analyzed = attentionRows((place < buckets.length ? attention.buckets[place] : attention).runs);
+  const rows = [...buckets, { label: 'all', num_pairs }].map((bucket, index) => {
+    const analyzed = attentionRows((index < buckets.length ? attention.buckets[index] : attention).runs);
     return analyzed.map(({ label, members }, i) =>
       el('tr', { class: bucket.is_thin ? 'thin' : '' },
         i ? '' : [

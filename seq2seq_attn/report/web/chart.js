@@ -21,16 +21,16 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
   const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high, p.most || 0) : 0))));
   const ticks = ticksTo(highest > 0 ? highest : 1);
   const most = ticks[ticks.length - 1].value;
-  const x = (place) => left + ((place + 0.5) * (width - left - right)) / buckets.length;
+  const x = (index) => left + ((index + 0.5) * (width - left - right)) / buckets.length;
   const y = (value) => top + height * (1 - value / most);
   const gridLines = ticks.map(({ value, label: text }) => [
     svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
     svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
   ]);
-  const axis = buckets.map((bucket, place) => [
-    svg('text', { class: 'tick strong', x: x(place), y: top + height + 20, 'text-anchor': 'middle' }, shortLabel(bucket)),
-    svg('text', { class: 'tick', x: x(place), y: top + height + 36, 'text-anchor': 'middle' },
-      `${place ? '' : 'n '}${integer(bucket.num_pairs)}${bucket.is_thin ? '*' : ''}`),
+  const axis = buckets.map((bucket, index) => [
+    svg('text', { class: 'tick strong', x: x(index), y: top + height + 20, 'text-anchor': 'middle' }, shortLabel(bucket)),
+    svg('text', { class: 'tick', x: x(index), y: top + height + 36, 'text-anchor': 'middle' },
+      `${index ? '' : 'n '}${integer(bucket.num_pairs)}${bucket.is_thin ? '*' : ''}`),
   ]);
   return svg(
     'svg',
@@ -47,13 +47,13 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
 // A gap where a bucket has no value, on both sides of which the line goes on.
 function stretches(points) {
   const found = [[]];
-  points.forEach((point, place) => (point ? found[found.length - 1].push({ ...point, place }) : found.push([])));
+  points.forEach((point, index) => (point ? found[found.length - 1].push({ ...point, index }) : found.push([])));
   return found.filter((stretch) => stretch.length);
 }
 
 const drawBand = ({ run, points }, x, y) =>
   stretches(points).map((stretch) => {
-    const [over, under] = [stretch.map((p) => [x(p.place), y(p.high)]), stretch.map((p) => [x(p.place), y(p.low)])];
+    const [over, under] = [stretch.map((p) => [x(p.index), y(p.high)]), stretch.map((p) => [x(p.index), y(p.low)])];
     if (stretch.length === 1) {
       return svg('line', { class: `whisker run-${run % 6}`, x1: over[0][0], x2: over[0][0], y1: over[0][1], y2: under[0][1] });
     }
@@ -65,15 +65,15 @@ const drawLine = ({ run, name, points }, buckets, x, y) =>
     svg('polyline', {
       class: `line run-${run % 6}`,
       'stroke-dasharray': DASHES[run % 6],
-      points: stretch.map((p) => `${x(p.place)},${y(p.value)}`).join(' '),
+      points: stretch.map((p) => `${x(p.index)},${y(p.value)}`).join(' '),
     }),
     stretch.map((p) => {
       const digits = p.value < 2 && p.high < 2.5 ? 2 : 1;
       const isSpread = p.most > p.least;
       const seeds = isSpread ? `, seeds ${fixed(p.least, digits)} to ${fixed(p.most, digits)}` : '';
-      const text = `${name}, ${shortLabel(buckets[p.place])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]${seeds}`;
-      const bar = isSpread ? svg('line', { class: `seeds run-${run % 6}`, x1: x(p.place), x2: x(p.place), y1: y(p.least), y2: y(p.most) }) : '';
-      return svg('g', {}, svg('title', {}, text), bar, marker(run, x(p.place), y(p.value)));
+      const text = `${name}, ${shortLabel(buckets[p.index])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]${seeds}`;
+      const bar = isSpread ? svg('line', { class: `seeds run-${run % 6}`, x1: x(p.index), x2: x(p.index), y1: y(p.least), y2: y(p.most) }) : '';
+      return svg('g', {}, svg('title', {}, text), bar, marker(run, x(p.index), y(p.value)));
     }),
   ]);
 

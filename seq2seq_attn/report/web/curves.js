@@ -1,5 +1,5 @@
 // Learning curves: what validation measured over the updates of each training.
-const CURVES = [['BLEU', 1, false], ['perplexity', 2, true]]; // title, place in a validation, whether the axis is logarithmic
+const CURVES = [['BLEU', 1, false], ['perplexity', 2, true]]; // title, index in a validation, whether the axis is logarithmic
 
 // 1, 2 and 5 times the powers of ten, from the last one under the least value to the first one over the greatest; where
 // these are many, the powers alone. Values are at least 1.
@@ -41,11 +41,11 @@ function drawCurves(width, { series, label, isLog }) {
   );
 }
 
-function curveFigure([title, place, isLog]) {
+function curveFigure([title, index, isLog]) {
   const series = data.runs.map(({ name, validations }, run) => ({
     run: styleOf(run),
     name,
-    points: validations.filter((one) => one[place] !== null && (!isLog || one[place] >= 1)).map((one) => [one[0], one[place]]),
+    points: validations.filter((one) => one[index] !== null && (!isLog || one[index] >= 1)).map((one) => [one[0], one[index]]),
   })).filter(({ points }) => points.length);
   if (!series.length) return '';
   const label = `Validation ${title} over the updates of training: ` +
