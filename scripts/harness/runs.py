@@ -13,7 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts.harness.records import Record, read_log, read_training
-from seq2seq_attn.commands.train_runs import PlannedRun, train_runs
+from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -37,8 +37,10 @@ def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
 
     Raises:
         UsageError: a run was started with other settings.
-        UserError: training failed.
+        UserError: a finished run was trained on another corpus, or training failed.
     """
+    if not all(one.is_finished() for one in planned):
+        prepare_corpora(planned, show_progress=sys.stderr.isatty())
     if failed := train_runs(planned, at_once=at_once):
         raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
 

@@ -59,8 +59,6 @@ def train_seeds(
         PlannedRun.of(RunDir(prefix.with_name(f"{prefix.name}-s{seed}")), sources, [*settings, f"seed={seed}"])
         for seed in range(1, seeds + 1)
     ]
-    if not all(one.is_finished() for one in planned):
-        prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())  # once, not in each process
     train_all(planned, jobs)
     return [one.run for one in planned]
 

@@ -25,7 +25,7 @@ from scripts.harness.records import RECORDS, Record, describe, exit_code
 from scripts.harness.runs import train_all, translate_to
 from scripts.tools import distil, extra_pairs, levers
 from scripts.tools.levers_page import VALIDATION
-from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora
+from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json
@@ -177,7 +177,6 @@ def first_look(folder: Path, chosen: Sequence[Lever], jobs: int, record: Path) -
         stage = [lever for lever in needed.values() if lever.needs_a_run == is_second]
         write_pairs(folder, stage)
         planned = [lever.planned(folder) for lever in stage]
-        prepare_corpora(planned, show_progress=sys.stderr.isatty())
         train_all(planned, jobs)
     found: Record = read_json(record) if record.exists() else {"beam_size": levers.BEAM_SIZE, "rows": {}}
     baseline = levers.validate([BY_NAME[BASELINE].run(folder)])

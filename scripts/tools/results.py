@@ -98,6 +98,8 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
         if plot.exists():
             PLOTS.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plot, PLOTS / f"{name}-{kind}.png")
+        elif (former := PLOTS / f"{name}-{kind}.png").exists():
+            former.unlink()
 
 
 FORMAT_KEYS = ("format", "format_version")

@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.attention import AttentionAnalyzer
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
 from seq2seq_attn.evaluation.names import run_names
-from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun, search_variation
+from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.texts import RunTexts
@@ -198,10 +198,10 @@ def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], ru
 
 
 def _report_name(request: EvaluationRequest, config: Config) -> str:
-    """The file name of the report: `report.json` for the test sets and the run's own search settings. Whatever differs
-    is in the name, so that it does not overwrite that: `report.comparison.json`, `report.valid.beam1.json`,
+    """The file name of the report: `report.json` for the test sets, the run's own search settings and fp32. Whatever
+    differs is in the name, so that it does not overwrite that: `report.comparison.json`, `report.valid.beam1.json`,
     `report.files.news.de.json`."""
     parts = ["report", *(["comparison"] if len(request.runs) > 1 else [])]
     parts += ["files", set_name(request.source)] if request.source else list(dict.fromkeys(request.splits))
     parts += [f"x{k}" for k in dict.fromkeys(request.concatenate)]
-    return ".".join(parts) + search_variation(request.decoding.search.over(config.search), config.search) + ".json"
+    return ".".join(parts) + request.decoding.variation(config.search) + ".json"

@@ -10,6 +10,7 @@ from itertools import islice
 
 from seq2seq_attn.commands.cli.options import as_settings, given
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
@@ -24,9 +25,6 @@ NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
 MIN_LONG = 0.1
 """BLEU is taken if at least this share of those lines has four words"""
-
-_TOKENIZERS = ("data.tokenizer=", "data.tokenizer.name=")
-"""beginnings of settings that choose a tokenizer"""
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +84,9 @@ def with_own_text(
         config_names.insert(0, _suitable_config(texts[0]))
         targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
         fallback = _metric_for(targets)
-        if not any(setting.startswith(_TOKENIZERS) for setting in overrides):
+        if not _is_set(config, "data.tokenizer.name"):
             fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
+        fallback = {key: value for key, value in fallback.items() if not _is_set(config, key)}
     head, *overlays = load_config(config_names).name.split("+")
     name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
     return config_names, [*as_settings(name | fallback), *overrides]
@@ -126,6 +125,12 @@ def _check_source_language(language: str, config: Config) -> None:
         raise UsageError(f"--source-language {language}: data.source_languages has the sources; leave this out")
 
 
+def _is_set(section: Section, key: str) -> bool:
+    """Whether a configuration file or `--set` gives the value of a key."""
+    name, _, rest = key.partition(".")
+    return name in section.model_fields_set and (not rest or _is_set(getattr(section, name), rest))
+
+
 def _suitable_config(text: Text) -> str:
     num_pairs = text.count()
     if not num_pairs:
@@ -159,6 +164,6 @@ def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> d
     else:
         if (share := breaks_words(languages[-1], targets)) <= MAX_BROKEN:
             return {}
-        text = "tokenizer: sentencepiece, because words would get spaces inside in %.0f %% of the target lines"
-        log.info(text, 100 * share)
+        why = "detokenizing would put spaces inside words in %.0f %% of the target lines"
+        log.info(f"tokenizer: sentencepiece, because {why}", 100 * share)
     return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}

@@ -104,8 +104,8 @@ def translate(request: TranslationRequest) -> None:
     notices = _notices(translator, search, names)
     with ExitStack() as stack:
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        out = stack.enter_context(open_output(request.output))
         side_writers = open_attention_writers(stack, **request.attention_files)
+        out = stack.enter_context(open_output(request.output))  # complete before a picture is drawn, which may fail
         text_writer = (JsonWriter if request.format == "json" else TextWriter)(out, search.n_best)
         writers = [text_writer, *side_writers, notices]
         chunks = (

@@ -64,6 +64,14 @@ class Decoding:
     """take saved translations if the same model made them of the same lines in the same way"""
     show_progress: bool = False
 
+    def variation(self, own: SearchConfig) -> str:
+        """What differs from fp32 and a run's own search settings, for file names: `.beam1.penalty0.5.bf16`."""
+        search = self.search.over(own)
+        changed = {key: getattr(search, key) for key in _VARIATION if getattr(search, key) != getattr(own, key)}
+        precision = translation_precision(self.precision, resolve_device(self.device))
+        parts = [f".{_VARIATION[key]}{value:g}" for key, value in changed.items()]
+        return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
+
 
 DEFAULT_DECODING = Decoding()
 
@@ -162,7 +170,8 @@ class EvaluatedRun:
         return summaries(self._translator, lines, batch_size=self._search.batch_size)
 
     def _translate(self, test_set: EvaluationSet) -> list[str]:
-        name = f"{f'files/{test_set.name}' if test_set.is_file else test_set.name}{self._variation}.txt"
+        folder = "files/" if test_set.is_file else ""
+        name = f"{folder}{test_set.name}{self._decoding.variation(self._config.search)}.txt"
         made_by = self._how_made(test_set)
         if self._decoding.reuse_hypotheses and (saved := self._saved(name, made_by, len(test_set.source))) is not None:
             lines, counted = saved
@@ -207,12 +216,6 @@ class EvaluatedRun:
         more = self._search.model_dump(include={"coverage_penalty", "no_repeat_ngram"})
         return values | {key: value for key, value in more.items() if value}
 
-    @property
-    def _variation(self) -> str:
-        """The settings that differ from the run's own, for file names."""
-        precision = f".{self._precision}" if self._precision != "fp32" else ""
-        return search_variation(self._search, self._config.search) + precision
-
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
         """The translations saved here before, or in the run itself."""
         for folder in dict.fromkeys([self._hyps_dir, self._own_hyps_dir]):
@@ -256,12 +259,6 @@ class EvaluatedRun:
             return {}
         files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
         return {"vectors_sha256": hash_vectors(files)}
-
-
-def search_variation(search: SearchConfig, own: SearchConfig) -> str:
-    """The search settings that differ from a run's own, for file names: `.beam1.penalty0.5`."""
-    changed = {key: getattr(search, key) for key in _VARIATION if getattr(search, key) != getattr(own, key)}
-    return "".join(f".{_VARIATION[key]}{value:g}" for key, value in changed.items())
 
 
 def hash_model(run: RunDir) -> str:

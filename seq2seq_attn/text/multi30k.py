@@ -106,7 +106,8 @@ def fetch(
     names = [name for files in published_splits(*languages).values() for name in files]
     directory = data_dir / "multi30k"
     missing = [name for name in names if not _is_verified(directory / name)]
-    source_dir = source_dir or _source_dir_from_environment()
+    if missing and source_dir is None:
+        source_dir = _source_dir_from_environment()
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=not show_progress):
         if source_dir is not None:
             _copy(source_dir / name, directory / name)
@@ -134,7 +135,10 @@ def _missing(path: Path) -> str:
 
 def _source_dir_from_environment() -> Path | None:
     named = os.environ.get(SOURCE_DIR_VARIABLE)
-    return Path(named) if named and Path(named).is_dir() else None
+    if named and not Path(named).is_dir():
+        _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, named)
+        return None
+    return Path(named) if named else None
 
 
 def _is_verified(path: Path) -> bool:

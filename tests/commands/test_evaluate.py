@@ -39,6 +39,14 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     assert "report.json" in caplog.text
 
 
+def test_another_precision_has_a_report_of_its_own(workshop):
+    run_evaluate(workshop, "none", splits=["short"])
+    before = (workshop / "none/report.short.json").read_bytes()
+    run_evaluate(workshop, "none", splits=["short"], precision="bf16")
+    assert (workshop / "none/report.short.json").read_bytes() == before
+    assert json.loads((workshop / "none/report.short.bf16.json").read_text(encoding="utf-8"))["sets"]
+
+
 def test_a_corpus_that_several_runs_share_is_looked_up_once(workshop, caplog):
     with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
         run_evaluate(workshop, "additive", "none", splits=["short"])

@@ -168,7 +168,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pyte
     assert run(["train", *arguments]) == 0
     out, err = capsys.readouterr()
     assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
-    assert "tokenizer: sentencepiece, because words would get spaces inside in 100 % of the target lines" in err
+    assert "because detokenizing would put spaces inside words in 100 % of the target lines" in err
 
 
 def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,6 +183,19 @@ def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixtu
     assert of_words["train"]["validation"]["metric"] == "bleu"
     own, _ = train(capsys, *of_chinese)
     assert "chrf" in own.best_metadata()
+
+
+def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
+    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
+    for name, tokenizer in (("spacy", {"name": "spacy"}), ("subwords", {"vocab_size": 300})):
+        own = {"data": {"tokenizer": tokenizer}, "train": {"validation": {"metric": "exact"}}}
+        Path(f"{name}.yaml").write_text(json.dumps(own), encoding="utf-8")
+    values = dumped(capsys, *of_chinese, "-c", "spacy.yaml")
+    assert (values["data"]["tokenizer"]["name"], values["train"]["validation"]["metric"]) == ("spacy", "exact")
+    subwords = dumped(capsys, *of_chinese, "-c", "subwords.yaml")["data"]
+    assert (subwords["tokenizer"]["name"], subwords["tokenizer"]["vocab_size"]) == ("sentencepiece", 300)
+    assert subwords["vocab"]["min_frequency"] == 1
 
 
 def test_a_few_targets_of_words_do_not_make_bleu_the_metric(capsys: pytest.CaptureFixture[str]) -> None:

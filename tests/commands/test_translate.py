@@ -261,6 +261,18 @@ def test_a_picture_shows_the_first_lines_only(
     assert caplog.messages[0] == f"{tmp_path / 'a.png'}: shows only the first 2 lines; a .npz file holds them all"
 
 
+def test_a_picture_that_fails_leaves_the_translations(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("seq2seq_attn.commands.writers.write_figure", fail)
+    with pytest.raises(UserError, match=r"a\.png: cannot be written \(No space left on device\)"):
+        translate(["Hund"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
+    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1
+
+
 def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(io.BytesIO):
         def read1(self, size: int | None = -1) -> bytes:

@@ -189,9 +189,12 @@ def test_source_dir_from_the_environment(tmp_path, source_dir, monkeypatch):
     assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
 
 
-def test_a_folder_of_the_environment_that_is_gone_is_ignored(tmp_path, server, monkeypatch):
+def test_a_folder_of_the_environment_that_is_gone_is_told(tmp_path, server, monkeypatch, caplog):
     monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(tmp_path / "gone"))
-    assert_complete(get(tmp_path, server))
+    for expected in ([f"SEQ2SEQ_MULTI30K_DIR={tmp_path / 'gone'}: no such folder; downloading"], []):
+        caplog.clear()
+        assert_complete(get(tmp_path, server))
+        assert caplog.messages == expected
 
 
 def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):

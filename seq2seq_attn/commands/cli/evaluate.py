@@ -190,4 +190,5 @@ def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
     if is_full:
         echo(report.text)
     else:
-        echo(f"{report.summary}\n--full shows every measure, every test set and what the attention does")
+        echo(report.summary)
+        typer.echo("--full shows every measure, every test set and what the attention does", err=True)
