@@ -32,7 +32,7 @@ def _tests(record: Record) -> Iterator[str]:
 
 def _bleu(record: Record) -> Iterator[str]:
     way = "with CUDA graphs" if record["cuda_graphs"] else "without CUDA graphs"
-    state = "" if record["is_finished"] else ", not at its end"
+    state = "" if record["is_finished"] else ", not finished"
     yield f"`seq2seq train -c {record['config']}` {way}{state}:"
     yield ""
     for target, minutes in record["minutes_to_bleu"].items():

@@ -1,7 +1,7 @@
 """The model of the PyTorch attention tutorial as its notebooks compute it, step by step, with nothing rearranged.
 
 A bidirectional GRU encoder; a decoder that concatenates its repeated state with all encoder states at each step, one
-GRU step and one readout a step. `packed` is its older notebook: packed source and a mask on the attention.
+GRU step and one readout per step. `packed` is its older notebook: packed source and a mask on the attention.
 """
 
 from __future__ import annotations

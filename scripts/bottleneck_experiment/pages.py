@@ -11,7 +11,7 @@ from scripts.harness.records import ROOT, Record
 from seq2seq_attn.files import read_json
 
 FOLDER = ROOT / "docs" / "bottleneck"
-BEGIN = "<!-- bottleneck: written by scripts/bottleneck, from docs/bottleneck -->"
+BEGIN = "<!-- bottleneck: written by scripts/results, from docs/bottleneck -->"
 END = "<!-- end of bottleneck -->"
 TITLES = {
     "joined": "One to six captions joined, trained on one to six",
@@ -59,7 +59,7 @@ def render_page(records: dict[str, Record]) -> str:
     """docs/bottleneck/README.md."""
     parts = [
         "# The bottleneck, measured",
-        "Written by `scripts/bottleneck` from the records beside this page. Arms have the same data, vocabulary and "
+        "Written by `scripts/results` from the records of `scripts/bottleneck` beside this page. Arms have the same data, vocabulary and "
         "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; all are compared "
         "with the first, `additive`. BLEU is sacreBLEU's corpus BLEU of all sentences of a column; ± is the standard "
         "deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean over seeds; p is "

@@ -62,8 +62,8 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
         return []
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
-        f"`{base['config']}` with one lever removed at a time: the row's settings replace those of the config. The "
-        "gain, negative where the lever helps, is over the row named: rows that also lack the conditional decoder "
+        f"`{base['config']}` with one technique removed at a time: the row's settings replace those of the config. The "
+        "gain, negative where the technique helps, is over the row named: rows that also lack the conditional decoder "
         "(`model.decoder.name=bahdanau`) are compared with the row that lacks only that."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]

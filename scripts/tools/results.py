@@ -34,7 +34,7 @@ END = "<!-- end of results -->"
 MEASURES = {
     "bleu": "BLEU",
     "bleu_lowercase": "BLEU, lower-cased",
-    "bleu_tutorial": "BLEU, tutorial's",
+    "bleu_tutorial": "BLEU, tutorial",
     "chrf": "chrF",
 }
 DIRECTION = ["de", "en"]
@@ -131,13 +131,14 @@ def render_readme(records: Records) -> str:
             "" if run["lowercases"] else interval(scores["bleu"]),
             f"{scores['bleu_tutorial']['score']:.1f}" if "bleu_tutorial" in scores else "",
             str(run["search"]["beam_size"]),
+            run["training"]["precision"],
             number(run["training"]["minutes"], "{:.0f}") + ("" if run["training"].get("is_finished", True) else " *"),
             number(run["training"]["num_parameters"], "{:,}"),
         ]
         rows.append(cells)
-    header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial's", "beam", "minutes"]
+    header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial", "beam", "precision"]
     lines = [
-        *table([*header, "parameters"], rows, align="---"),
+        *table([*header, "minutes", "parameters"], rows, align="---"),
         "",
         "Each row is a single run. To compare configurations, use means over seeds: those of Multi30k are below,",
         "those of captions in [docs/attention.md](docs/attention.md). Brackets are 95 % bootstrap intervals over",
@@ -145,7 +146,7 @@ def render_readme(records: Records) -> str:
         "is [bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; its convention is",
         "BLEU on lower-cased spaCy tokens. Where its signature lacks `<unk>:whole`, `<unk>` counts as three tokens, so",
         "the BLEU of models that write it is too low. Minutes are the wall time of training, including validations.",
-        "The machine also did other work. The time to train the teachers of `multi30k-distilled` and `multi30k-extra`",
+        "The machine also did other work: compare minutes of one precision only. The time to train the teachers of `multi30k-distilled` and `multi30k-extra`",
         "is not included. * Stopped before its last epoch. `multi30k-extra` also trains on captions of Multi30k's",
         "task 2: do not compare it with the others. Signatures, seeds, commits, hardware, every test set and BLEU by",
         "sentence length:",

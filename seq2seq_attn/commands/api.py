@@ -35,7 +35,7 @@ def train_model(
         config: packaged configuration or YAML file; later ones override earlier ones.
         settings: single settings by dotted key, as `--set` takes them; None is `null`.
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
-        resume: continue the run in `run_dir` exactly where it was interrupted.
+        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
         overwrite: replace the run in `run_dir`.
 
     Raises:

@@ -129,7 +129,7 @@ def _analyze(
 
 
 def _files_to_write(request: EvaluationRequest, first: RunDir, config: Config) -> ReportFiles:
-    """Those that were named, else those of the first run; none where that cannot be written to."""
+    """The named files, else the default files in the first run; none if that run cannot be written to."""
     files = request.files
     if files.is_named:
         files.check([path for path in (request.source, request.reference) if path is not None])

@@ -158,15 +158,18 @@ def _check_num_sources(request: TranslationRequest, translator: Translator) -> N
     """Raise UsageError if there is not a text or a file for each source."""
     number, names, texts = num_sources(translator.source_tokenizer), request.input_names, request.texts
     if number == 1 and len(names) > 1:
-        raise UsageError(f"-i {names[1]}: this run reads one source, so one file; join the files, or call it for each")
+        raise UsageError(
+            f"-i {names[1]}: this run reads one source; concatenate the files, or run the command once per file"
+        )
     if len(names) > 1 and len(names) != number:
         raise UsageError(
-            f"{len(names)} times -i: this run reads {number} sources; give a file for each, or one with tabs"
+            f"-i given {len(names)} times: this run reads {number} sources; give one file per source, or one file with "
+            "tabs between the sources"
         )
     if len(texts) % number and not any(SOURCE_END in text for text in texts):
         raise UsageError(
-            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give a text for "
-            "each, or lines with tabs between them"
+            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text per "
+            "source, or lines with tabs between the sources"
         )
 
 

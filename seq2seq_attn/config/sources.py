@@ -63,8 +63,9 @@ def merge(
     """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it overlays, and so does a
     mapping of `_REPLACED`.
 
-    Options belong to their variant, so another variant's name drops the options of `base`. Where `base` gives options
-    without a name, they are those of the `default` variant; or, if it is not complete, of the variant of `overlay`.
+    Options belong to their variant, so another variant's name drops the options of `base`. If `base` has options
+    but no name, they belong to the `default` variant; with `is_complete=False` (overrides merged with each other), to the
+    variant that `overlay` names.
     """
     merged = copy.copy(base)
     for key, value in overlay.items():

@@ -87,9 +87,9 @@ def check_sources(data: DataConfig) -> None:
             "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
         )
     if data.sources == [VECTORS]:
-        need = f"needs a source of text; set data.source_language, which is {VECTORS}"
+        need = f"needs a source of text, but data.source_language={VECTORS}: change it"
     elif len(data.sources) > 1:
-        need = f"needs a single source, and data.source_languages={given} names several"
+        need = f"needs a single source, but data.source_languages={given} names several: name one"
     else:
         return
     if data.links is not None:

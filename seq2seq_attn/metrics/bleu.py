@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 TITLES: dict[str, str] = {
     "bleu": "BLEU",
     "bleu_lowercase": "BLEU, lower-cased",
-    "bleu_tutorial": "BLEU, tutorial's",
+    "bleu_tutorial": "BLEU, tutorial",
     "chrf": "chrF2",
     "ter": "TER",
     "exact": "exact match",

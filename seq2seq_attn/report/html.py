@@ -171,8 +171,8 @@ class _Interned:
 
 
 def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None]], int]:
-    """The maps without weights under the lowest floor that lets them fit, and that floor. Where even the highest does
-    not, the last sentences lose theirs."""
+    """Apply the lowest of `FLOORS` with which the maps fit. Returns the maps, with smaller weights set to 0, and the
+    floor. If even the highest does not suffice, the last sentences get no map."""
     budget = MAP_CHARACTERS * max(50, sum(map(len, maps)))
     for floor in FLOORS:
         if floor > 1:

@@ -201,5 +201,5 @@ def _put(path: Path, write: Callable[[Path], None], *, origin: str) -> None:
         if digest != SHA256[path.name]:
             raise UserError(
                 f"{origin}: wrong SHA-256 {digest[:12]}..., expected {SHA256[path.name][:12]}...; "
-                "the file is damaged or another one and was not kept: run again, or use another folder"
+                "the file is damaged or not the published one, and was discarded: run again, or use another folder"
             )

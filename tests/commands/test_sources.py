@@ -215,7 +215,7 @@ def test_inputs_that_do_not_fit(trained: Path, capsys: pytest.CaptureFixture[str
     corpus = trained / "corpus"
     code, error = error_of(capsys, *of, *["-i", str(corpus / "test.de")] * 3)
     assert code == 2
-    assert "3 times -i: this run reads 2 sources" in error
+    assert "-i given 3 times: this run reads 2 sources" in error
     code, error = error_of(capsys, *of, "-i", str(corpus / "test.de"))
     assert code == 1
     assert "1 text; expected 2, separated by tabs: de, fr" in error

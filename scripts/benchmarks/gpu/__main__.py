@@ -30,7 +30,7 @@ GRACE_S = 60.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what is asked for; 1 where a block failed or has not come to its end."""
+    """Run the requested blocks. Returns 1 if one failed or did not finish."""
     options = parse(arguments)
     if options.bundle:
         bundle.write(options.bundle, python_version=options.python)
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def settings_of(options: argparse.Namespace, stack: ExitStack) -> Settings:
-    """What the blocks are told; a rehearsal works in a temporary folder."""
+    """The blocks' settings; a rehearsal works in a temporary folder."""
     if not options.rehearse:
         records = options.records or SPEED
         return Settings(device="cuda", minutes=options.minutes, records=records, work=options.work or WORK)
@@ -59,7 +59,7 @@ def settings_of(options: argparse.Namespace, stack: ExitStack) -> Settings:
 
 
 def print_list(settings: Settings) -> int:
-    """Each block, and what its record says."""
+    """Print each block with the state of its record."""
     for name, what in BLOCKS.items():
         record = settings.read_record(name)
         state = "waiting"
@@ -72,7 +72,7 @@ def print_list(settings: Settings) -> int:
 
 
 def run_all(names: list[str], settings: Settings) -> int:
-    """Each block in a process of its own, so that what one leaves behind, or breaks, is nothing to the next."""
+    """Run each block in its own process, so that none affects the next."""
     names = names or [name for name in BLOCKS if not settings.is_done(name)]
     if not names:
         print("every block has its record; name those to run again")
@@ -83,7 +83,7 @@ def run_all(names: list[str], settings: Settings) -> int:
 
 
 def run_apart(name: str, settings: Settings) -> bool:
-    """Run a block in another process; whether it came to its end."""
+    """Run a block in another process. Returns whether it finished."""
     print(f"\n=== {name}: {BLOCKS[name]}", flush=True)
     command = [sys.executable, "-m", PACKAGE, "--block", name, "--minutes", str(settings.minutes)]
     command += ["--records", str(settings.records), "--work", str(settings.work)]

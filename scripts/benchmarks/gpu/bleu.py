@@ -46,7 +46,7 @@ def run(name: str, settings: Settings, budget: Budget) -> bool:
     values |= {"validation_share": share, "minutes": elapsed_s / 60}
     write_record(settings, name, is_finished=is_finished, values=values)
     if not is_finished:
-        print(f"not at its end: `scripts/gpu {name}` goes on from here", file=sys.stderr)
+        print(f"not finished: `scripts/gpu {name}` continues", file=sys.stderr)
     return is_finished
 
 

@@ -32,7 +32,7 @@ class Profile(NamedTuple):
 
 @contextmanager
 def matmul_precision(name: str) -> Iterator[None]:
-    """Within, float32 products run as told: `high` is TF32 on a GPU, `highest` is float32 proper."""
+    """Set the precision of float32 products inside the block: `high` is TF32 on a GPU, `highest` is float32 proper."""
     former = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(name)
     try:
@@ -53,7 +53,7 @@ def seconds_each(work: Callable[[], object], device: torch.device, repeats: int)
 
 
 def peaks(device: torch.device, *, size: int, num_bytes: int, repeats: int) -> dict[str, float]:
-    """FLOP a second of square matrix products in each precision, and bytes a second of a copy, read and written."""
+    """FLOP per second of square matrix products in each precision, and bytes per second of a copy, read and written."""
     found = {}
     for name, dtype, precision in (
         ("fp32", torch.float32, "highest"),

@@ -1,4 +1,4 @@
-"""What a bare machine lacks, as a folder: the prepared corpus with its raw text, and wheels.
+"""Bundle the prepared corpus, its raw text and wheels for a machine without network.
 
 Such a machine has Python, pip, a CUDA build of torch, and numpy, sacrebleu, safetensors, matplotlib, tqdm and typer; it
 has no network. spaCy stays out: it would take four fifths of the bundle, and no block tokenizes with it.

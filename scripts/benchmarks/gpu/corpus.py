@@ -1,4 +1,4 @@
-"""What the blocks work on: Multi30k and the models of its configurations, or for a rehearsal tiny stand-ins."""
+"""The corpus and models that the blocks use: Multi30k, or tiny stand-ins for a rehearsal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ NoRepeatNgram = Annotated[
     typer.Option(min=0, metavar="N", help="Never repeat an N-gram of tokens; 0: off.", show_default="the run's"),
 ]
 Prefix = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Text that every translation starts with; its last word may go on.")
+    str | None,
+    typer.Option(metavar="TEXT", help="Text that every translation starts with; the model may continue its last word."),
 ]
 SearchMethod = Annotated[
     Method,

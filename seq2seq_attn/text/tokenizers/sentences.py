@@ -16,7 +16,7 @@ _ENDS = frozenset(".!?…。！？")
 class SentenceTokenizer:
     """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?` and the like.
 
-    The last sentence has its mark too, so that lines can be joined by joining their tokens.
+    If a line ends with such a token, its last sentence has a mark too, so that joined lines keep their boundary.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
