@@ -19,7 +19,7 @@ _ABOUT = (
 
 def publish(name: str, record: Record, *, save: bool) -> None:
     """Print a measurement as the page shows it; `save`: and write its record."""
-    print("\n".join(SECTIONS.get(name, _train)(record)))
+    print("\n".join(SECTIONS[name](record)))
     if save:
         write_json(SPEED / f"{name}.json", record)
 
@@ -307,7 +307,7 @@ SECTIONS: dict[str, Callable[[Record], Iterator[str]]] = {
     "fast": _fast,
     "revisions": _revisions,
 }
-"""record name to the function that renders it; a record of `bench_train` may have any name"""
+"""record name to the function that renders it"""
 
 
 def _emulated(record: Record) -> Iterator[str]:

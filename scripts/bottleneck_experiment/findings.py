@@ -35,9 +35,9 @@ def render_findings(records: dict[str, Record]) -> str:
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def mean(point: Record, arm: str, measure: str = "bleu") -> float:
-    """The arm's mean score over its seeds."""
-    return float(point["scores"][arm][measure]["mean"])
+def mean(point: Record, arm: str) -> float:
+    """The arm's mean BLEU over its seeds."""
+    return float(point["scores"][arm]["bleu"]["mean"])
 
 
 def names(record: Record) -> list[str]:
@@ -45,9 +45,9 @@ def names(record: Record) -> list[str]:
     return [arm["name"] for arm in record["arms"]]
 
 
-def retentions(record: Record, arm: str = "fixed") -> list[Record]:
-    """The share of the baseline's BLEU that an arm keeps at each point: `value`, `low`, `high`."""
-    return [point["scores"][arm]["bleu"]["retention"] for point in record["points"]]
+def retentions(record: Record) -> list[Record]:
+    """The share of the baseline's BLEU that the fixed vector keeps at each point: `value`, `low`, `high`."""
+    return [point["scores"]["fixed"]["bleu"]["retention"] for point in record["points"]]
 
 
 def half_quality_length(record: Record, arm: str) -> float | None:

@@ -59,7 +59,8 @@ def render_page(records: dict[str, Record]) -> str:
     """docs/bottleneck/README.md."""
     parts = [
         "# The bottleneck, measured",
-        "Written by `scripts/results` from the records of `scripts/bottleneck` beside this page. Arms have the same data, vocabulary and "
+        "Written by `scripts/results` from the records of `scripts/bottleneck` beside this page. "
+        "Arms have the same data, vocabulary and "
         "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; all are compared "
         "with the first, `additive`. BLEU is sacreBLEU's corpus BLEU of all sentences of a column; ± is the standard "
         "deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean over seeds; p is "

@@ -205,8 +205,8 @@ def render(record: Record) -> list[str]:
         f"`multi30k` with one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} updates where there are extra "
         f"pairs; one seed{spread}. BLEU on {score['num_pairs']:,} validation pairs, beam {record['beam_size']}, "
         f"`{score['signature']}`; the gain is over a run of {BASELINE} on the same machine, whose BLEU stands "
-        "beside it, with p by the paired bootstrap. Six epochs are too few to judge regularizers or larger models. For a "
-        "run that starts from another, updates and minutes count its own training only. "
+        "beside it, with p by the paired bootstrap. Six epochs are too few to judge regularizers or larger models. "
+        "For a run that starts from another, updates and minutes count its own training only. "
         "`scripts/first_look`.",
         "",
     ]

@@ -168,8 +168,8 @@ def _check_num_sources(request: TranslationRequest, translator: Translator) -> N
         )
     if len(texts) % number and not any(SOURCE_END in text for text in texts):
         raise UsageError(
-            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text per "
-            "source, or lines with tabs between the sources"
+            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text "
+            "per source, or lines with tabs between the sources"
         )
 
 

@@ -64,8 +64,8 @@ def merge(
     mapping of `_REPLACED`.
 
     Options belong to their variant, so another variant's name drops the options of `base`. If `base` has options
-    but no name, they belong to the `default` variant; with `is_complete=False` (overrides merged with each other), to the
-    variant that `overlay` names.
+    but no name, they belong to the `default` variant; with `is_complete=False` (overrides merged with each other), to
+    the variant that `overlay` names.
     """
     merged = copy.copy(base)
     for key, value in overlay.items():

@@ -154,16 +154,14 @@ def collate(
     for row, sequence in enumerate(target):
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
     tgt_surface_BT = tgt_out_BT.copy() if surfaces is None else _padded([surface.target for surface in surfaces])
-    flat_out = tgt_out_BT.T.ravel()
-    real = np.flatnonzero(flat_out != PAD)
-    filler = (0, -len(real) % ROW_MULTIPLE)
+    positions_N, targets_N = _targets(torch.from_numpy(tgt_out_BT))
     return Batch(
         source=collate_source(source, None if surfaces is None else [surface.source for surface in surfaces], vectors),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
         tgt_surface_BT=torch.from_numpy(tgt_surface_BT),
-        positions_N=torch.from_numpy(np.pad(real, filler)),
-        targets_N=torch.from_numpy(np.pad(flat_out[real], filler, constant_values=PAD)),
+        positions_N=positions_N,
+        targets_N=targets_N,
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
         links_L3=None if links is None else _joined_links(links),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 if TYPE_CHECKING:
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
+ItemT = TypeVar("ItemT")
 POOLED = "all test sets"
 FORMAT_VERSION = 1
 """of report.json"""
@@ -173,7 +174,7 @@ class _Evidence:
         test_set = _pool([self.sets[index] for index in pool])
         scores = score_set(
             test_set.name,
-            {name: _join(of_sets[index] for index in pool) for name, of_sets in self.hypotheses.items()},
+            {name: join(of_sets[index] for index in pool) for name, of_sets in self.hypotheses.items()},
             test_set.references,
             buckets,
             measures=settings.measures,
@@ -280,7 +281,7 @@ def _pools(sets: Sequence[EvaluationSet]) -> list[tuple[int, ...]]:
 def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
     if len(sets) == 1:
         return sets[0]
-    source, references = _join(test_set.source for test_set in sets), _join(test_set.references for test_set in sets)
+    source, references = join(test_set.source for test_set in sets), join(test_set.references for test_set in sets)
     return EvaluationSet(
         concatenated_name(POOLED, sets[0].num_concatenated),
         source,
@@ -293,8 +294,9 @@ def _pooled(lengths: Sequence[IntArray], pool: Sequence[int]) -> IntArray:
     return np.concatenate([lengths[index] for index in pool])
 
 
-def _join(parts: Any) -> list[str]:
-    return [line for part in parts for line in part]
+def join(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
+    """The items of all parts."""
+    return [item for part in parts for item in part]
 
 
 def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
-from seq2seq_attn.report.build import Report
+from seq2seq_attn.report.build import Report, join
 from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
@@ -104,10 +104,10 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "example": example and example._asdict(),
         "sentences": {
             "sets": [_about(test_set) for test_set in sets],
-            "source": _join(test_set.source for test_set in sets),
-            "reference": _join(test_set.references for test_set in sets),
-            "length": _join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
-            "hypotheses": [_join(run.hypotheses) for run in runs],
+            "source": join(test_set.source for test_set in sets),
+            "reference": join(test_set.references for test_set in sets),
+            "length": join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
+            "hypotheses": [join(run.hypotheses) for run in runs],
             "chrf": chrf,
             "unknown": [_unknown_tokens(run, tokens) for run in runs],
             "maps": [[tokens.add(packed) for packed in of_run] for of_run in maps],
@@ -194,14 +194,14 @@ def _size(packed: PackedMap | None) -> int:
 
 
 def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:
-    return _join(run.maps) if run.maps is not None else [None] * sum(len(test_set.references) for test_set in sets)
+    return join(run.maps) if run.maps is not None else [None] * sum(len(test_set.references) for test_set in sets)
 
 
 def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
     """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
     return {
         row: [tokens.index(unknown.source_tokens), list(unknown.positions)]
-        for row, unknown in enumerate(_join(run.unknown))
+        for row, unknown in enumerate(join(run.unknown))
         if unknown is not None
     }
 
@@ -227,10 +227,10 @@ def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> l
 
 def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
-    measure = Measure("chrf", _join(test_set.references for test_set in sets))
+    measure = Measure("chrf", join(test_set.references for test_set in sets))
     scores = []
     for run in runs:
-        statistics = measure.statistics(_join(run.hypotheses))
+        statistics = measure.statistics(join(run.hypotheses))
         scores.append([round(chrf, 2) for chrf in statistics.scores_of_sums(statistics.rows_ND).tolist()])
     return scores
 
@@ -273,7 +273,3 @@ def _hash(text: str) -> str:
 
 def _read(name: str) -> str:
     return (_WEB / name).read_text(encoding="utf-8")
-
-
-def _join(parts: Any) -> list[Any]:
-    return [item for part in parts for item in part]

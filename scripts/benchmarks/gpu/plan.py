@@ -40,9 +40,8 @@ class Settings:
 
     def read_record(self, name: str) -> Record | None:
         """A block's record, from the records' folder or, outside a rehearsal, from docs/speed."""
-        folders = [self.records] if self.is_rehearsal else [self.records, SPEED]
-        for folder in folders:
-            path = folder / f"gpu-{name}.json"
+        published = [] if self.is_rehearsal else [SPEED / self.record_path(name).name]
+        for path in (self.record_path(name), *published):
             if path.is_file():
                 record: Record = read_json(path)
                 return record
