@@ -71,11 +71,7 @@ def evaluate(request: EvaluationRequest) -> Report:
             runs that cannot form an ensemble.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
-    if not request.runs:
-        raise UsageError("no run to evaluate: name at least one")
-    if request.settings.by_length is not None:
-        check_edges(request.settings.by_length)  # before data is prepared
-    translation_precision(request.decoding.precision, resolve_device(request.decoding.device))
+    _check_request(request)
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
     names = run_names([run.path for run in run_dirs], configs)
@@ -95,8 +91,10 @@ def evaluate(request: EvaluationRequest) -> Report:
     systems = _systems(request, files, run_dirs, configs, names)
     evaluated = list(systems.values())
     hypotheses = {name: [run.translate(test_set) for test_set in sets] for name, run in systems.items()}
-    data = configs[0].data  # the name of a file of vectors has no length
-    settings = replace(request.settings, length_of="reference") if VECTORS in data.sources else request.settings
+    data, settings = configs[0].data, request.settings
+    if VECTORS in data.sources and settings.length_of == "source":
+        log.info("lengths: those of the references, because the name of a file of vectors has none")
+        settings = replace(settings, length_of="reference")
     languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
     of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
     report = build_report(
@@ -112,6 +110,15 @@ def evaluate(request: EvaluationRequest) -> Report:
     )
     _write(files, report, sets, [run.texts() for run in evaluated])
     return report
+
+
+def _check_request(request: EvaluationRequest) -> None:
+    """Raise UsageError for what can be told before data is prepared."""
+    if not request.runs:
+        raise UsageError("no run to evaluate: name at least one")
+    if request.settings.by_length is not None:
+        check_edges(request.settings.by_length)
+    translation_precision(request.decoding.precision, resolve_device(request.decoding.device))
 
 
 def _analyze(

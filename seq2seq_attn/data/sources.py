@@ -10,6 +10,7 @@ from typing import Any
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
+from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged, sha256_of, sha256_of_values, write_lines
@@ -81,7 +82,7 @@ def check_sources(data: DataConfig) -> None:
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if data.concatenate and data.tokenizer.target == "positions":
+    if data.concatenate and data.tokenizer.target == POSITIONS:
         raise UsageError(
             f"data.concatenate={shorten(data.concatenate)}: pairs whose targets are positions in the source "
             "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"

@@ -76,5 +76,5 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
 
 
 def _without_seed(name: str, seed: int) -> str:
-    stripped = re.sub(rf"[-_./]?(?:seed|s)?[-_.]?(?<!\d){seed}$", "", name)
+    stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){seed}$", "", name)
     return Path(stripped).name or name

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class AttentionAnalyzer:
-    """Analyze what runs did on one set, whose own words are tokenized once."""
+    """Analyze the translations and the attention of runs on one set. Its sources and references are tokenized once."""
 
     def __init__(self, test_set: EvaluationSet, languages: Languages) -> None:
         self._set = test_set

@@ -14,7 +14,7 @@ from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
 from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun, hash_model
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.scoring import FloatArray
+from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.translate.translator import Translator, load
 
 ENSEMBLE_HYPS = "ensemble"
@@ -53,7 +53,7 @@ class EvaluatedEnsemble(EvaluatedRun):
         first = super().describe()
         return {
             "members": self._names,
-            "attention": self._attentions.copy().pop() if len(self._attentions) == 1 else "several",
+            "attention": next(iter(self._attentions)) if len(self._attentions) == 1 else "several",
             **{key: first[key] for key in ("lowercases", "search", "precision", "seconds", "is_reused")},
         }
 

@@ -12,7 +12,8 @@ from seq2seq_attn.files import open_regular
 MAX_BYTES = 64 * 2**20
 """A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _LIMIT = 1e12
-"""Larger numbers are not measured by any training run, and no chart has room for them."""
+"""Larger numbers count as not measured: only a run that diverged has such a perplexity, and no chart has room for
+it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,6 @@ def _validation(line: bytes) -> Validation | None:
 
 
 def _number(value: Any) -> float | None:
-    """A number that training may have measured, else None."""
+    """The number if a chart can show it, else None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < _LIMIT else None

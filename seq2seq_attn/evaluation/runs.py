@@ -30,10 +30,10 @@ from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.vectors import hash_vectors
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, hash_vectors
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
-from seq2seq_attn.translate.scoring import FloatArray, summaries
+from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import Translator, load
 
 log = logging.getLogger(__name__)

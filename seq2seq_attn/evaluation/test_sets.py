@@ -13,6 +13,7 @@ from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import VALID_SOURCES, PreparedCorpus
+from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
@@ -51,7 +52,7 @@ def find_sets(
                 f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
                 f"{config.data.source_name}; leave --concatenate out"
             )
-        if concatenate and config.data.tokenizer.target == "positions":
+        if concatenate and config.data.tokenizer.target == POSITIONS:
             raise UsageError(
                 f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
                 "pairs cannot be concatenated; leave --concatenate out"
@@ -189,16 +190,16 @@ def _different(run: RunDir, first: RunDir) -> UsageError:
 
 
 def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
-    # Trained in another folder, `data` lies there: beside `runs`, or wherever above the run.
+    # A run that was trained in another folder has its `data` there: beside `runs`, or further up.
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
         return prepare_corpus(
-            without_extra(config),  # a run may be far from them
+            without_extra(config),  # the extra files may not be on this machine
             also_in=above,
             may_prepare=lambda: _check_paths(run, config),
             show_progress=show_progress,
         )
-    except UserError as error:  # a run may be far from the text that it was trained on
+    except UserError as error:  # the training text may not be on this machine
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
 
 

@@ -29,8 +29,8 @@ class Embedding(nn.Embedding):
 
 
 class VectorEmbedding(nn.Module):
-    """Given vectors, such as regions of a picture, through a linear layer to the size of token embeddings (after Huang
-    et al. 2016), with the same dropout. EOS is a vector of zeros, so its embedding is the bias."""
+    """Project given vectors, such as those of picture regions, to the size of token embeddings (after Huang et al.
+    2016). Dropout is that of `Embedding`. EOS is a vector of zeros, so its embedding is the bias."""
 
     def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
         super().__init__()

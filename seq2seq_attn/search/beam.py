@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.search.finish import Step, finish
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.search.options import SearchOptions
@@ -92,7 +93,7 @@ def beam_search(
             break
         state = model.reorder(state, (open_B.unsqueeze(1) * beam_size + step.parents_BK[open_B]).flatten())
         if len(open_B) < len(beam.sentences_B):
-            beam = Beam(*(None if field is None else field[open_B] for field in beam))  # type: ignore[arg-type]
+            beam = select_rows(beam, open_B)
     return finish(steps, source.lengths_B.tolist(), n_best=options.n_best)
 
 

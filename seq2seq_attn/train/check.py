@@ -4,7 +4,7 @@ machine."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seq2seq_attn.config import Config, ModelConfig, TrainConfig, shorten
 from seq2seq_attn.data.extra import find_extra
@@ -16,10 +16,12 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import takes
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
+from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules, always_forces
 
@@ -36,7 +38,8 @@ def check_config(config: Config) -> None:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
     model = _check_model(config.model, config.data.sources)
-    _check_objectives(config, model)
+    objectives = build_objectives(config.train.objectives)
+    _check_objectives(config, model, objectives)
     if config.search.coverage_penalty and not model.shows_weights:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
@@ -44,22 +47,9 @@ def check_config(config: Config) -> None:
         )
     if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
         raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
-    if config.train.cuda_graphs and (config.train.objectives or config.train.precision == "fp16"):
-        what = "train.precision=fp16" if config.train.precision == "fp16" else "train.objectives"
-        raise UsageError(f"train.cuda_graphs=true: not with {what}; set train.cuda_graphs=false")
+    if config.train.cuda_graphs:
+        _check_graphs(config, model)
     _check_training(config.train)
-    if config.train.cuda_graphs and VECTORS in config.data.sources:
-        raise UsageError("train.cuda_graphs=true: not with a source of vectors; set train.cuda_graphs=false")
-    if config.train.cuda_graphs and not (model.encoder.is_capturable and model.decoder.attention.is_capturable):
-        what = f"model.attention.name={config.model.attention.name}"
-        if not model.encoder.is_capturable:
-            what = (
-                "several sources" if len(config.data.sources) > 1 else f"model.encoder.name={config.model.encoder.name}"
-            )
-        raise UsageError(
-            f"train.cuda_graphs=true: not with {what}, where a size is read from the device; set "
-            "train.cuda_graphs=false"
-        )
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
     find_extra(config.data)
@@ -69,7 +59,7 @@ def check_config(config: Config) -> None:
         for language in languages:
             if language != VECTORS:
                 SpacyTokenizer(language)
-    _warn_about_objectives(config)
+    _warn_about_objectives(config, objectives)
 
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
@@ -81,7 +71,10 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
-        raise UsageError(f"model: {number:,} parameters besides the vocabulary's, at most {MAX_PARAMETERS:,} expected")
+        raise UsageError(
+            f"model: {number:,} parameters besides the vocabulary's; expected at most {MAX_PARAMETERS:,}; lower a "
+            "size, such as model.hidden_size, or the number of layers"
+        )
     return model
 
 
@@ -118,12 +111,28 @@ def _check_residual(config: ModelConfig) -> None:
             )
 
 
-def _check_objectives(config: Config, model: Seq2Seq) -> None:
-    objectives, draws = build_objectives(config.train.objectives), model.decoder.attention.draws_positions
-    if draws and not any(objective.needs_draws for objective in objectives.values()):
+def _check_graphs(config: Config, model: Seq2Seq) -> None:
+    encoder, attention = model.encoder, model.decoder.attention
+    unread = "where a size is read from the device"
+    refused = {
+        "train.precision=fp16": config.train.precision == "fp16",
+        "train.objectives": bool(config.train.objectives),
+        "a source of vectors": VECTORS in config.data.sources,
+        f"several sources, {unread}": len(config.data.sources) > 1,
+        f"model.encoder.name={config.model.encoder.name}, {unread}": not encoder.is_capturable,
+        f"model.attention.name={config.model.attention.name}, {unread}": not attention.is_capturable,
+    }
+    if what := next((what for what, is_given in refused.items() if is_given), None):
+        raise UsageError(f"train.cuda_graphs=true: not with {what}; set train.cuda_graphs=false")
+
+
+def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, Objective]) -> None:
+    draws = model.decoder.attention.draws_positions
+    weights = {name: config.train.objectives[name].weight for name in objectives}
+    if draws and not any(objective.needs_draws and weights[name] for name, objective in objectives.items()):
         raise UsageError(
             "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce; add "
-            "-c objective/reinforce, or set estimator=straight_through"
+            "-c objective/reinforce, with a weight above 0, or set estimator=straight_through"
         )
     for name, objective in objectives.items():
         key = f"train.objectives.{name}"
@@ -136,6 +145,16 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
             raise UsageError(
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
                 " does not have; choose another attention, such as additive, or leave the objective out"
+            )
+        if objective.needs_weights and not model.decoder.attention.is_learned:
+            raise UsageError(
+                f"{key}: no effect with model.attention.name={config.model.attention.name}, whose weights never change;"
+                " choose another attention, such as additive, or leave the objective out"
+            )
+        if objective.num_passes > 1 and not _is_random(config.model, model):
+            raise UsageError(
+                f"{key} compares passes with different dropout, and all dropout rates are 0: set "
+                "model.dropout.readout=0.1 or another rate, or leave the objective out"
             )
         if objective.num_passes > 1 and not always_forces(config.train):
             raise UsageError(
@@ -156,8 +175,13 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
             check_reverse(key, config, model)
 
 
-def _warn_about_objectives(config: Config) -> None:
-    objectives = build_objectives(config.train.objectives)
+def _is_random(config: ModelConfig, model: Seq2Seq) -> bool:
+    """Whether two passes over the same batch differ in training."""
+    rates = [*config.dropout.model_dump().values(), config.attention.options.get("dropout")]
+    return any(rates) or model.decoder.attention.is_random
+
+
+def _warn_about_objectives(config: Config, objectives: Mapping[str, Objective]) -> None:
     for name, objective in objectives.items():
         if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
             log.warning(
@@ -178,6 +202,10 @@ def _check_training(config: TrainConfig) -> None:
     Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
         log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
+    if config.cuda_graphs and device.type != "cuda":
+        log.warning("train.cuda_graphs=true: no effect on a CPU")
+    elif config.cuda_graphs and training_precision(config.precision, device) == "fp16":
+        log.warning("train.cuda_graphs=true: no effect in fp16, which train.precision=auto is on this GPU; set fp32")
     limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)
     if not any(limits):
         log.warning(

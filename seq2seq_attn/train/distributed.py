@@ -1,8 +1,8 @@
-"""Data-parallel training in several processes, which `torchrun` starts. With one process, everything here is trivial.
+"""Data-parallel training in several processes, which `torchrun` starts. With one process, nothing is exchanged.
 
 Every process ("rank") has the whole model and a share of each batch's pairs. Gradients are sums over target tokens,
-divided by the number of tokens of all ranks, so an update equals that of a single process with the whole batch. The
-ranks share a prepared corpus and a run directory, to which only the first rank writes.
+divided by the number of tokens of all ranks, so an update without dropout equals that of a single process with the
+whole batch. The ranks share a prepared corpus and a run directory, to which only the first rank writes.
 """
 
 from __future__ import annotations

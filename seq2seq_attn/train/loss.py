@@ -66,16 +66,14 @@ def batch_loss(
         batch = repeated(batch, num_passes)
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    on_samples = [objective for objective in objectives if objective.num_samples]
-    outputs = with_log_probs(
-        model.output, outputs, batch, [objective for objective in objectives if objective not in on_samples]
-    )
+    of_pairs = [objective for objective in objectives if not objective.num_samples]
+    outputs = with_log_probs(model.output, outputs, batch, of_pairs)
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         of_reverse.append(reverse_sum)
     terms = [
-        _on_samples(model, batch, objective) if objective in on_samples else objective.term(outputs, batch)
+        _on_samples(model, batch, objective) if objective.num_samples else objective.term(outputs, batch)
         for objective in objectives
     ]
     terms += of_reverse

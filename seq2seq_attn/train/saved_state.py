@@ -8,7 +8,7 @@ import torch
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
@@ -70,6 +70,7 @@ class SavedState:
 
         Raises:
             UserError: the state is damaged, or belongs to another corpus or model.
+            UsageError: another length limit.
         """
         if not self._group.broadcast(lambda: checkpoint.has_state(self._run.last_dir)):
             return None
@@ -79,6 +80,12 @@ class SavedState:
                 raise UserError(
                     f"{self._prepared.directory}: not the corpus that {self._run.path} was started with (its content"
                     " hash differs); put the same text and tokenizer versions back, or start a new run"
+                )
+            before, now = values["config"]["search"]["max_length_ratio"], self._config.search.max_length_ratio
+            if before != now:
+                raise UsageError(
+                    f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot "
+                    "change; leave it out"
                 )
             compare_sessions(values, device=self._device, num_processes=self._group.size)
             self._updater.load(tensors, values)

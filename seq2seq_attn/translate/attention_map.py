@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.snippet import html_map
 
-EOS_LABEL = "<eos>"
 MAP_NOTE = (
     "Each row is a token of the translation, in order. The darker a cell, the more attention the model paid to that "
     "source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
@@ -58,8 +58,8 @@ class AttentionMap:
             missing = size - len(tokens)
             if missing not in (0, 1):
                 raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
-            shown = [EOS_LABEL if token == SOURCE_END else token for token in tokens]
-            labels.append([*shown, *[EOS_LABEL] * missing])
+            shown = [SPECIALS[EOS] if token == SOURCE_END else token for token in tokens]
+            labels.append([*shown, *[SPECIALS[EOS]] * missing])
         return cls(labels[0], labels[1], weights_TS, unknown)
 
     def __repr__(self) -> str:

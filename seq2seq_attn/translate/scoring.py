@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,6 +21,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.translate.batching import (
     batches_by_length,
@@ -35,8 +35,6 @@ from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_tra
 
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translator
-
-FloatArray = npt.NDArray[np.float32]
 
 # Pairs are sorted by length and batched inside a chunk of this size; only a chunk's results are held in memory.
 _CHUNK_PAIRS = 2_048

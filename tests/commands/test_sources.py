@@ -183,7 +183,7 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
             ["data.source_languages=[de,../x]"],
             "data.source_languages='../x': expected a list of language codes, for example [de,fr,cs]",
         ),
-        (["data.links=ibm1"], "data.links='ibm1': needs a single source, and data.source_languages="),
+        (["data.links=ibm1"], "data.links='ibm1': needs a single source, but data.source_languages="),
         (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: needs a single source"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
@@ -211,7 +211,7 @@ def test_inputs_that_do_not_fit(trained: Path, capsys: pytest.CaptureFixture[str
     of = ["translate", "--run", str(trained / "run")]
     code, error = error_of(capsys, *of, "Hund")
     assert code == 2
-    assert "1 text: this run reads 2 sources; give a text for each" in error
+    assert "1 text: this run reads 2 sources; give one text per source" in error
     corpus = trained / "corpus"
     code, error = error_of(capsys, *of, *["-i", str(corpus / "test.de")] * 3)
     assert code == 2
@@ -232,7 +232,7 @@ def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.Capt
     source = str(trained / "corpus" / "test.de")
     code, error = error_of(capsys, "translate", "--run", str(trained / "single"), "-i", source, "-i", source)
     assert code == 2
-    assert "this run reads one source, so one file" in error
+    assert "this run reads one source; concatenate the files" in error
     files = ["--source", source, "--reference", source]
     code, error = error_of(capsys, "evaluate", str(trained / "single"), str(trained / "run"), *files)
     assert code == 2

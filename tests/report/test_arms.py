@@ -78,6 +78,8 @@ def test_the_same_seed_twice_is_no_spread():
     ("names", "configs", "expected"),
     [
         (["a-s1", "a-s11", "b-s1"], ["x", "x", "y"], ["a", "b"]),
+        (["bias1", "bias11", "b-s1"], ["x", "x", "y"], ["bias", "b"]),
+        (["bias-s1", "bias-s11", "b_seed1"], ["x", "x", "y"], ["bias", "b"]),
         (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
         (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=fixed"]),
         (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=fixed"]),

@@ -145,6 +145,24 @@ WRONG = [
         ["train.cuda_graphs=true", "train.objectives={coverage: {}}"],
         "train.cuda_graphs=true: not with train.objectives",
     ),
+    *(
+        (
+            ["model.attention.name=uniform", f"train.objectives={{{name}: {{}}}}"],
+            f"train.objectives.{name}: no effect with model.attention.name=uniform, whose weights never change; choose",
+        )
+        for name in ("coverage", "entropy", "fertility")
+    ),
+    (
+        ["train.objectives={r_drop: {}}", "model.dropout={embedding: 0, encoder: 0, readout: 0}"],
+        "train.objectives.r_drop compares passes with different dropout, and all dropout rates are 0: set",
+    ),
+    (
+        [
+            *("model.attention.name=hard", "model.attention.options.estimator=reinforce"),
+            "train.objectives.reinforce.weight=0",
+        ],
+        "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce; add",
+    ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
     *(
@@ -271,6 +289,11 @@ def test_an_objective_that_lacks_something_is_told(
 def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
     check_config(load_config(["tutorial"], ["train.precision=fp16", "train.device=cpu"]))
     assert "fp16" in caplog.text
+
+
+def test_cuda_graphs_on_a_cpu_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    check_config(load_config(["quickstart"], ["train.cuda_graphs=true", "train.device=cpu"]))
+    assert caplog.messages == ["train.cuda_graphs=true: no effect on a CPU"]
 
 
 def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_config, monkeypatch) -> None:

@@ -104,6 +104,11 @@ def test_a_run_says_how_long_translations_may_be(
     assert train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3").config().search == (
         config.search.model_copy(update={"max_length_ratio": 3.0})
     )
+    fixed = toy_config(*settings, "train.max_epochs=9")
+    with pytest.raises(
+        UsageError, match=r"search\.max_length_ratio=10: the run was started with 3, which a resume can"
+    ):
+        train(fixed, run_dir=tmp_path / "3", resume=True)
     for again in (config, run.config()):
         more = again.model_copy(update={"train": again.train.model_copy(update={"max_epochs": 3})})
         train(more, run_dir=run.path, resume=True)

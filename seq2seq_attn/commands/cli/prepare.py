@@ -78,11 +78,11 @@ def prepare(
     echo(audit_report(prepared))
 
 
-def _prepare_configs(corpus: str | None, config: list[str] | None) -> list[str]:
+def _prepare_configs(corpus: str | None, config: list[str]) -> list[str]:
     if corpus is not None and config:
         raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
     if corpus is not None and corpus not in CORPUS_CONFIGS:
         raise UsageError(f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG")
     from seq2seq_attn.config import with_default
 
-    return with_default(config or []) if corpus is None else [CORPUS_CONFIGS[corpus]]
+    return with_default(config) if corpus is None else [CORPUS_CONFIGS[corpus]]

@@ -1,14 +1,15 @@
 """Monotonic attention: the decoder reads on from where it stopped last, and never goes back (Raffel et al. 2017,
-sections 2.2 to 2.5; of the family of Yu, Buys, Blunsom 2016).
+sections 2.2 to 2.5; related to Yu, Buys, Blunsom 2016, who sum over monotonic alignments).
 
     e_ij = g (v / |v|) . tanh(W s_{i-1} + V h_j + b) + r      p_ij = sigmoid(e_ij + noise)
 
     in training    alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{k <= l < j} (1 - p_il)
     in search      alpha_ij = 1 at the first j >= t_{i-1} with e_ij > 0, which is t_i
 
-alpha_0 is 1 on the first position. The noise, a multiple of N(0, 1), drives p towards 0 or 1. W is `query_projection`,
-V h_j + b is `keys`, v is `score_weight_A`. g is `weight_norm_gain_1` and begins at 1 / sqrt(A); r is `offset_bias_1`
-and begins at 0, where p = 1/2 moves the expected position by one per step.
+alpha_0 is 1 on the first position. Gaussian noise, with the standard deviation `noise`, makes the model learn scores
+for which p is near 0 or 1. W is `query_projection`, V h_j + b is `keys`, v is `score_weight_A`. g is
+`weight_norm_gain_1` and begins at 1 / sqrt(A); r is `offset_bias_1` and begins at 0, where p = 1/2 moves the expected
+position by one per step.
 
 In the paper a decoder that reads past the end gets a context of 0, so the weights may sum to less than 1. Here p = 1 at
 the last position, EOS: reading stops there at the latest, and the weights sum to 1. The paper computes the sum over k
@@ -48,7 +49,7 @@ class Monotonic(Attention):
 
     Args:
         attention_size: A, the size of the hidden layer.
-        noise: standard deviation of what is added to the scores in training.
+        noise: standard deviation of the noise on the scores in training.
     """
 
     is_random = True

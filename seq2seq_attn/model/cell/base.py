@@ -71,6 +71,11 @@ class GatedCell(Cell):
             projected = projected + functional.linear(tensor, weight)
         return projected
 
+    def hidden(self, state: Any) -> Tensor:
+        """See `Cell.hidden`. The state of every gated cell has this field."""
+        hidden_BH: Tensor = state.hidden_BH
+        return hidden_BH
+
     def draw_dropout(self, hidden_BH: Tensor) -> Tensor | None:
         """A dropout mask [B, H] for the hidden state that `project_state` reads, the same at all steps of a sequence
         (Gal and Ghahramani 2016, section 4); None: no dropout. Other uses of the state have no dropout."""

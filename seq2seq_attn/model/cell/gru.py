@@ -39,10 +39,6 @@ class GRU(GatedCell):
         """The formula above."""
         return next_state(inputs_BP, self.project_state(*state), state)
 
-    def hidden(self, state: State) -> Tensor:
-        """The state itself."""
-        return state.hidden_BH
-
 
 def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     """The formula above, from W x and U h with their biases (`inputs_BP`, `projected_BP`); in the state's dtype."""

@@ -30,10 +30,6 @@ class LayerNormGRU(NormalizedCell):
         """The step of `gru`, from normalized projections."""
         return next_state(inputs_BP, self.project_state(*state), state)
 
-    def hidden(self, state: State) -> Tensor:
-        """The state itself."""
-        return state.hidden_BH
-
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormGRU:
     """No options."""

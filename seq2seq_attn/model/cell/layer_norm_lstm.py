@@ -38,10 +38,6 @@ class LayerNormLSTM(NormalizedCell):
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
         return State(hidden_BH, memory_BH, state.dropout_BH)
 
-    def hidden(self, state: State) -> Tensor:
-        """h, without the memory."""
-        return state.hidden_BH
-
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormLSTM:
     """No options."""

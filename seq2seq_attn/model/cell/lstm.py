@@ -48,10 +48,6 @@ class LSTM(GatedCell):
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH, state.dropout_BH)
 
-    def hidden(self, state: State) -> Tensor:
-        """h, without the memory."""
-        return state.hidden_BH
-
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LSTM:
     """No options."""

@@ -3,7 +3,8 @@
     h_j = cell(E x_j, h_{j+1})
 
 The first source words are read last, so that they are the freshest in the summary h_1. The paper reports that this
-helps long sentences in particular. With attention, a state that has read only what follows its word is a handicap.
+helps long sentences in particular. With attention this is a handicap: a state knows its word and those after it, but
+none before it.
 
 Shapes: B sentence pairs, S source positions, H = M hidden size.
 """

@@ -69,10 +69,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         needs_grad: bool,
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
-        wide = weight.dtype
+        dtype = weight.dtype
         needs_grad = needs_grad and any(ctx.needs_input_grad)
         features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
-        sums = torch.zeros(2, dtype=wide, device=weight.device)
+        sums = torch.zeros(2, dtype=dtype, device=weight.device)
         grad_features = torch.empty_like(features_low) if needs_grad else None
         grad_weight, grad_bias = None, torch.zeros_like(bias)
         is_on_cpu = features.device.type == "cpu"
@@ -92,7 +92,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 assert grad_features is not None
                 torch.mm(logits, weight_low, out=grad_features[chunk])
                 of_chunk = logits.t() @ features_low[chunk]
-                grad_weight = of_chunk.to(wide) if grad_weight is None else grad_weight.add_(of_chunk)
+                grad_weight = of_chunk.to(dtype) if grad_weight is None else grad_weight.add_(of_chunk)
         if needs_grad:
             ctx.save_for_backward(
                 grad_features, torch.zeros_like(weight) if grad_weight is None else grad_weight, grad_bias

@@ -109,8 +109,8 @@ class Output(nn.Module, ABC):
 
     def set_table(self, table: TranslationTable) -> str:
         """Take t(target | source), which IBM model 1 has estimated from the training pairs; returns a line for the log.
-        It is kept in buffers, which travel with the weights. An output that needs no table ignores it."""
-        return ""
+        It is kept in buffers, which travel with the weights. Only for an output with `needs_table`."""
+        raise NotImplementedError(f"{type(self).__name__} needs a table, and has no `set_table`")
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:

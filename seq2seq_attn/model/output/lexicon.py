@@ -2,12 +2,13 @@
 
     p_lex(w) = sum_j a_j l(w | x_j)
     bias:           p = softmax(W_o features + b_o + log(p_lex + eps))
-    interpolation:  p = lambda p_lex + (1 - lambda) softmax(W_o features + b_o)
+    interpolation:  p = lambda p_lex + (1 - lambda m) softmax(W_o features + b_o)        m = sum_w p_lex(w)
 
 a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically (section 4): it is
 the translation table of IBM model 1, estimated from the training pairs (`text/ibm1.py`). It holds the most probable
-translations of each source token, normalized; EOS translates as EOS. A token without an entry leaves its share of
-lambda to the model. eps is `epsilon`. lambda = sigma(`share_bias`) is learned.
+translations of each source token, normalized; EOS translates as EOS. m is below 1 if a source token has no entry: its
+part of lambda goes to the model. (The paper's factor is 1 - lambda.) eps is `epsilon`. lambda = sigma(`share_bias`) is
+learned.
 
 The lexicon is kept with the weights, so that a run translates without its training data.
 

@@ -15,14 +15,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets
 from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import PAD
-
-LEAST_WEIGHT = 1e-20
-"""lower bound on the weight of a source position, and the probability of a token that is not in the source; with 0
-their loss would be infinite"""
 
 
 class Pointer(Output):
@@ -58,7 +55,8 @@ class Pointer(Output):
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:
-    """The weights, of real positions at least `LEAST_WEIGHT`, and 0 in padding."""
+    """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is not in the source; 0
+    in padding."""
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
 
 

@@ -7,8 +7,8 @@ a_ts is the weight of source position s at target position t (alpha in the paper
 each target position. Positions without a link, EOS among them, are left to the model. The mean is over linked target
 positions.
 
-A weight below 1e-30 has no gradient: such a link teaches nothing. `sparsemax` and `entmax15` give weights of 0, and so
-does `hard` (`straight_through`) at all positions but the drawn one.
+A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights are exactly 0 with `sparsemax` and
+`entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at all positions but the drawn one.
 
 In our measurements (docs/attention.md) the weights align better, and BLEU is lower, in a run with gold links too.
 """
