@@ -1,7 +1,7 @@
-"""The shape of the package: layers, rooms, floors, cycles, sizes. tests/test_layers.py keeps it within the limits.
+"""The shape of the package: top-level modules, layers, cycles, sizes. tests/test_layers.py keeps it within the limits.
 
-A room is a file or folder at the package's root; the floors are the rooms on the longest chain of imports. Cycles are
-looked for among rooms, and among files without what they import for types only.
+A top-level module is a file or folder at the package's root; the layers are those on the longest chain of imports.
+Cycles are looked for among top-level modules, and among files without what they import for types only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ ORDER = (
     *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "commands", "__main__"),
 )
 LAZY = "__init__"
-"""the package's front door, which imports on demand what lies to the right of it"""
+"""imports on demand what lies to the right of it"""
 LIMITS = {
-    "rooms": 22,
-    "floors": 11,
+    "top-level modules": 22,
+    "layers": 11,
     "cycles": 0,
     "upward imports": 0,
     "files at the root": 8,
@@ -54,14 +54,14 @@ def main() -> int:
 def figures() -> dict[str, Figure]:
     """Each figure of `LIMITS`, of the package as it is."""
     graph = import_graph()
-    rooms = room_graph(graph)
-    cycles = [*cycles_of(rooms), *cycles_of(import_graph(at_runtime=True))]
-    upward, chain = upward_imports(graph), longest_chain(rooms)
+    modules = module_graph(graph)
+    cycles = [*cycles_of(modules), *cycles_of(import_graph(at_runtime=True))]
+    upward, chain = upward_imports(graph), longest_chain(modules)
     num_files = len([path for path in PACKAGE.iterdir() if path.suffix == ".py"])
     files = [(len(path.read_text("utf-8").splitlines()), "/".join(module_of(path))) for path in sources()]
     functions = [found for path in sources() for found in function_lengths(path)]
     found = [
-        Figure(len(rooms)),
+        Figure(len(modules)),
         Figure(len(chain), " > ".join(chain)),
         Figure(len(cycles), next(iter(cycles), "")),
         Figure(len(upward), next(iter(upward), "")),
@@ -124,14 +124,14 @@ def _file_of(name: Module, modules: Mapping[Module, Path]) -> Module | None:
     return next((candidate for candidate in candidates if candidate in modules), None)
 
 
-def room_graph(graph: Mapping[Module, set[Module]]) -> dict[str, set[str]]:
-    """Each room, and the rooms that it imports; the front door imports on demand and is left out."""
-    rooms: dict[str, set[str]] = {}
+def module_graph(graph: Mapping[Module, set[Module]]) -> dict[str, set[str]]:
+    """Each top-level module, and those that it imports, except what `LAZY` imports on demand."""
+    found: dict[str, set[str]] = {}
     for module, targets in graph.items():
-        own = rooms.setdefault(module[0], set())
+        own = found.setdefault(module[0], set())
         if module != (LAZY,):
             own |= {target[0] for target in targets} - {module[0]}
-    return rooms
+    return found
 
 
 def upward_imports(graph: Mapping[Module, set[Module]]) -> list[str]:
@@ -153,14 +153,14 @@ def cycles_of(graph: Mapping[Any, set[Any]]) -> list[str]:
     return []
 
 
-def longest_chain(rooms: Mapping[str, set[str]]) -> list[str]:
-    """The longest chain of rooms each of which imports the next; empty if there is a cycle."""
-    if cycles_of(rooms):
+def longest_chain(modules: Mapping[str, set[str]]) -> list[str]:
+    """The longest chain of modules each of which imports the next; empty if there is a cycle."""
+    if cycles_of(modules):
         return []
     chains: dict[str, list[str]] = {}
-    for room in TopologicalSorter(rooms).static_order():
-        below = max((chains[target] for target in sorted(rooms[room])), key=len, default=[])
-        chains[room] = [room, *below]
+    for module in TopologicalSorter(modules).static_order():
+        below = max((chains[target] for target in sorted(modules[module])), key=len, default=[])
+        chains[module] = [module, *below]
     return max(chains.values(), key=len)
 
 
