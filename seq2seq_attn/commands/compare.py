@@ -65,6 +65,8 @@ def compare(
     for planned_run in planned:
         check_config(planned_run.config)
         planned_run.check_settings()
+    for line in unshared_options(planned):
+        log.info("%s", line)
     prepare_corpora(planned, show_progress=sys.stderr.isatty())
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
@@ -166,6 +168,24 @@ def plan_runs(
         planned.append(PlannedRun.of(run, config_names, [*settings, *own, f"seed={seed}"], imports))
     _check_different(planned[: len(arms)])
     return planned
+
+
+def unshared_options(planned: Sequence[PlannedRun]) -> list[str]:
+    """A line for each option of a variant that arms do not share, although it was not varied: another variant's name
+    drops the options of the configuration."""
+    settings = {one.config.name: trained_settings(one.config) for one in planned}
+    lines = []
+    for key in dict.fromkeys(key for values in settings.values() for key in values if ".options." in key):
+        have = [name for name, values in settings.items() if key in values]
+        lack = [name for name in settings if name not in have]
+        values = {json.dumps(settings[name][key]) for name in have}
+        if lack and len(values) == 1:
+            [value] = values
+            lines.append(
+                f"{key}: {value} in {', '.join(have)}, not set in {', '.join(lack)}: options belong to their variant. "
+                f"--set {key}={value} sets it in all arms, if their variants have it"
+            )
+    return lines
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -14,7 +14,7 @@ from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
 from seq2seq_attn.text.parallel import KINDS, Spec, check_suffixes, find_languages, find_text
 from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -23,8 +23,6 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
-MIN_LONG = 0.1
-"""BLEU is taken if at least this share of those lines has four words"""
 
 log = logging.getLogger(__name__)
 

@@ -58,7 +58,9 @@ class ScoringRequest:
     attention: str | Path | None = None
     """files to write, as in `TranslationRequest`"""
     format: Format = "text"
-    """`json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`"""
+    """`json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`, `unknown`
+    (positions of source tokens outside the vocabulary), `unknown_target` (those of target tokens that are scored as
+    `<unk>`)"""
     batch_size: int | None = None
     """pairs decoded at once; changes speed and memory only"""
     device: str = "auto"
@@ -89,7 +91,10 @@ def score(request: ScoringRequest) -> None:
     summary = _Summary(translator)
     with ExitStack() as stack:
         out = stack.enter_context(open_output(None))
-        writers = [ScoreWriter(out, request.format), *open_attention_writers(stack, **request.attention_files)]
+        writers = [
+            ScoreWriter(out, request.format, translator),
+            *open_attention_writers(stack, **request.attention_files),
+        ]
         stack.enter_context(explained_batch_size(request.batch_size or translator.search.batch_size))
         weights: list[Weights] = []
         decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
@@ -108,19 +113,32 @@ def score(request: ScoringRequest) -> None:
 class ScoreWriter:
     """Log-probability and number of target tokens of each pair."""
 
-    def __init__(self, out: BinaryIO, format: Format) -> None:
+    def __init__(self, out: BinaryIO, format: Format, translator: Translator) -> None:
         self._out = out
         self._format = format
+        self._translator = translator
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         [pair] = translations
-        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else _as_json(pair)
+        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else self._as_json(pair)
         self._out.write(f"{text}\n".encode())
 
     def flush(self) -> None:
         """See `Writer`."""
         self._out.flush()
+
+    def _as_json(self, pair: Translation) -> str:
+        values = {
+            "log_prob": round(pair.log_prob, 4) if math.isfinite(pair.log_prob) else None,
+            "num_tokens": num_scored(pair),
+            "tokens": pair.tokens,
+            "source_tokens": pair.source_tokens,
+            "links": None if pair.heaviest is None else pair.links(),
+            "unknown": pair.unknown,
+            "unknown_target": unknown_target(self._translator, pair),
+        }
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
 def num_scored(pair: Translation) -> int:
@@ -128,15 +146,13 @@ def num_scored(pair: Translation) -> int:
     return len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
 
 
-def _as_json(pair: Translation) -> str:
-    values = {
-        "log_prob": round(pair.log_prob, 4) if math.isfinite(pair.log_prob) else None,
-        "num_tokens": num_scored(pair),
-        "tokens": pair.tokens,
-        "source_tokens": pair.source_tokens,
-        "links": None if pair.heaviest is None else pair.links(),
-    }
-    return json.dumps(values, ensure_ascii=False, allow_nan=False)
+def unknown_target(translator: Translator, pair: Translation) -> list[int]:
+    """The positions of target tokens that are scored as `<unk>`: not those of the source, if the output copies."""
+    ids = translator.target_vocab.ids_of(pair.tokens)
+    if isinstance(translator.model, Seq2Seq) and translator.model.output.copies_source:
+        source = spell_source(pair.source_tokens[:-1], translator.target_tokenizer)
+        ids = list(surface_of_tokens(source, pair.tokens, translator.target_vocab).target)
+    return [position for position, number in enumerate(ids) if number == UNK]
 
 
 @dataclass
@@ -153,16 +169,8 @@ class _Summary:
         """Count a pair."""
         self.log_probs.append(pair.log_prob)
         self.num_tokens += num_scored(pair)
-        self.num_unknown += self._num_unknown(pair)
+        self.num_unknown += len(unknown_target(self.translator, pair))
         self.num_blank += not num_scored(pair)
-
-    def _num_unknown(self, pair: Translation) -> int:
-        """The number of target tokens that are scored as `<unk>`: not those of the source, if the output copies."""
-        vocab, model = self.translator.target_vocab, self.translator.model
-        if not (isinstance(model, Seq2Seq) and model.output.copies_source):
-            return vocab.ids_of(pair.tokens).count(UNK)
-        source = spell_source(pair.source_tokens[:-1], self.translator.target_tokenizer)
-        return list(surface_of_tokens(source, pair.tokens, vocab).target).count(UNK)
 
     def report(self) -> None:
         """Log the perplexity, with warnings about unknown tokens and blank sources."""

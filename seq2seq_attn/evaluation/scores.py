@@ -66,7 +66,7 @@ class ArmScore:
     retention: Interval | None = None
     """this arm's mean / the first arm's; None for the first arm, for error rates, and where that mean is 0"""
     is_too_short: bool = False
-    """whether the measure is 0 whatever the translations: BLEU, where no reference has four tokens"""
+    """whether the measure says little: BLEU, where few references have four tokens"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
-from seq2seq_attn.data.store import VALID_SOURCES, PreparedCorpus
+from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
@@ -22,6 +23,8 @@ from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenat
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_of_tabs
+
+log = logging.getLogger(__name__)
 
 NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
@@ -138,7 +141,7 @@ def _find_sets(
         # the same settings prepare the same text
         known = next((prepared for data, prepared in corpora if data == config.data), None)
         prepared = known or _prepared_for(run, config, show_progress)
-        _check_set_aside(run, config.data, prepared, splits)
+        _check_text(run, config.data, prepared, splits)
         if known is None:
             chosen = list(dict.fromkeys(splits)) or prepared.test_splits
             of_run = [_split_of(prepared, split) for split in chosen]
@@ -203,21 +206,24 @@ def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedC
         raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
 
 
-def _check_set_aside(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
-    """Check that the run was validated on these validation pairs. Otherwise some of them may be its training pairs: the
-    text may have changed since they were set aside, or the run is a reverse model, whose pairs were set aside by the
-    source side of the first model. The content hash cannot tell, because it also depends on extra pairs, test sets and
-    tokenizer versions. Runs of earlier versions are not checked.
+def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
+    """Warn if the run was trained on other training pairs. Check that it was validated on these validation pairs.
+    Otherwise some of them may be its training pairs: the text may have changed since they were set aside, or the run is
+    a reverse model, whose pairs were set aside by the source side of the first model. The content hash cannot tell,
+    because it also depends on extra pairs, test sets and tokenizer versions. Runs of earlier versions are not checked.
 
     Raises:
         UserError: the run was validated on other pairs.
     """
-    if data.corpus != "files" or data.valid is not None or "valid" not in splits:
-        return
     try:
-        recorded = run.best_metadata().get(VALID_SOURCES)
+        metadata = run.best_metadata()
     except UserError:  # translating says what is wrong
         return
+    if "train" in splits and not data.extra and metadata.get(TRAIN_TEXT) not in (None, prepared.train_sha256):
+        log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)
+    if data.corpus != "files" or data.valid is not None or "valid" not in splits:
+        return
+    recorded = metadata.get(VALID_SOURCES)
     if recorded not in (None, prepared.valid_sha256("source")):
         raise UserError(
             f"{run.path} was validated on other pairs than those that are set aside from data.train="

@@ -42,6 +42,8 @@ TITLES: dict[str, str] = {
 LOWER_IS_BETTER: frozenset[str] = frozenset({"ter", "cer", "wer"})
 DEFAULT_MEASURES: tuple[MeasureName, ...] = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
 
+MIN_LONG = 0.1
+"""BLEU says little where a smaller share of the references has n-grams of its largest order"""
 _MAX_ORDER = 4  # BLEU's n-grams
 _NUM_CHRF_ORDERS = 6
 _CHRF_BETA = 2
@@ -95,8 +97,8 @@ class CorpusStatistics:
 
     @property
     def is_too_short(self) -> bool:
-        """Whether BLEU is 0 whatever the hypotheses."""
-        return self.share_long == 0.0
+        """Whether BLEU depends on less than `MIN_LONG` of the references; it is 0 if it depends on none."""
+        return self.share_long < MIN_LONG
 
     def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""

@@ -30,7 +30,7 @@ def caution_lines(description: Mapping[str, Any]) -> list[str]:
 
 
 def too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
-    """Where BLEU is 0 even for perfect translations."""
+    """Where BLEU says little, because few references have four tokens."""
 
     def is_too_short(part: SetScores | BucketScores) -> bool:
         return any(of_arms[0].is_too_short for of_arms in part.scores.values())
@@ -42,8 +42,8 @@ def too_short_lines(scored: Sequence[SetScores], unit: str) -> list[str]:
     if not where:
         return []
     return [
-        f"no reference has four tokens in {'; '.join(where)}: even perfect translations have a BLEU of 0 there; "
-        "see --metric exact or --metric chrf"
+        f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: BLEU counts little else there, "
+        "and is 0 if none has; see --metric exact or --metric chrf"
     ]
 
 

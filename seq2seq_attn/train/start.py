@@ -59,6 +59,7 @@ def load_settings(
             raise UsageError(
                 f"{run_dir}: nothing to resume (no {own.config_path.name}); name a run, or use -c to start one"
             )
+        log.info("%s: no run to resume; starting one", run_dir)
     return load_config(with_default(config_names), overrides), run_dir
 
 
@@ -153,14 +154,17 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
-    if resume and path is not None and checkpoint.has_state((run := RunDir(path)).last_dir):
+    run = None if path is None or not resume else RunDir(path)
+    if run is not None and checkpoint.has_state(run.last_dir):
         values = checkpoint.read_values(run.last_dir)
         check_same_run(config_from_dict(values["config"]), config)
         if values["state"]["best_update"] is not None:
             _check_best_exists(run)
-    else:
-        check_vectors(config.model)
-        check_pretrained(config)
+        return path
+    if run is not None and run.config_path.exists():  # stopped before its first state was saved
+        check_same_run(run.config(), config)
+    check_vectors(config.model)
+    check_pretrained(config)
     return path
 
 

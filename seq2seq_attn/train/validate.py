@@ -100,8 +100,8 @@ class Validator:
         metric = config.train.validation.metric
         if metric == "bleu" and self._measure.statistics(self._references).is_too_short:
             log.warning(
-                "no validation target has four words separated by spaces: BLEU of perfect translations is 0, so it "
-                "cannot choose the best model; set train.validation.metric=chrf"
+                "fewer than a tenth of the validation targets have four words separated by spaces: BLEU depends on "
+                "these alone, and cannot choose the best model; set train.validation.metric=chrf"
             )
         references = [line.lower() for line in self._references] if is_lowercase else self._references
         self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, references)

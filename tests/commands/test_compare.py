@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.commands.compare import parse_seeds, plan_runs
+from seq2seq_attn.commands.compare import parse_seeds, plan_runs, unshared_options
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
@@ -103,6 +103,17 @@ def test_mistakes_are_told_before_data_is_prepared(
     assert run_command(["compare", "-c", "quickstart", "--vary", "attention=additive,bilinaer"]) == 2
     assert "model.attention.name='bilinaer': no such variant; did you mean 'bilinear'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_options_that_only_some_arms_have_are_told() -> None:
+    size = "model.attention.options.attention_size"
+    assert unshared_options(plan_runs(["quickstart"], ["attention=additive,location,dot"], [1, 2])) == [
+        f"{size}: 96 in quickstart+additive, not set in quickstart+location, quickstart+dot: options belong to their "
+        f"variant. --set {size}=96 sets it in all arms, if their variants have it"
+    ]
+    pair = ["attention=additive,location"]
+    assert not unshared_options(plan_runs(["quickstart"], pair, [1], settings=[f"{size}=96"]))
+    assert not unshared_options(plan_runs(["quickstart"], [f"{size}=96,48"], [1]))
 
 
 # ---- training and report ----

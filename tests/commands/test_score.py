@@ -76,6 +76,7 @@ def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: P
         assert found["log_prob"] == pytest.approx(pair.log_prob, abs=1e-3)
         assert (found["tokens"], found["num_tokens"]) == (pair.tokens, len(pair.tokens) + 1)
         assert (found["source_tokens"], found["links"]) == (pair.source_tokens, [list(link) for link in pair.links()])
+        assert (found["unknown"], found["unknown_target"]) == ([], [])
     without, _ = score(capsys, "pairs.tsv", "--format", "json", run="none")
     assert json.loads(without[0])["links"] is None
 
@@ -99,6 +100,14 @@ def test_what_cannot_be_scored_as_it_is_is_counted(capsys: pytest.CaptureFixture
     assert "1 of 4 target tokens are unknown to this run and were scored as <unk>" in err
     assert "1 of 3 pairs have a blank source and were not scored" in err
     assert "2 pairs, 4 target tokens with <eos>: " in err
+
+
+def test_json_says_which_tokens_are_unknown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("Ein Ötzi rennt .\tA xyz runs Wq .\n", encoding="utf-8")
+    [line], _ = score(capsys, str(tmp_path / "pairs.tsv"), "--format", "json")
+    found = json.loads(line)
+    assert [found["source_tokens"][position] for position in found["unknown"]] == ["Ötzi"]
+    assert [found["tokens"][position] for position in found["unknown_target"]] == ["xyz", "Wq"]
 
 
 def test_attention_and_links_are_written(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:

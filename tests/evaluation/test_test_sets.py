@@ -31,7 +31,9 @@ def with_data(config: Config, **changes: object) -> Config:
     return config.model_copy(update={"data": config.data.model_copy(update=changes)})
 
 
-def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_set_aside_from_another_text_are_not_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """They would be training pairs of the run."""
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("text"))
@@ -55,6 +57,13 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path: Path, monkey
         find_sets([again, run], [config] * 2, ["valid"])
     [after] = find_sets([again], [config], ["valid"])
     assert after != before
+
+    caplog.clear()
+    assert len(find_sets([run], [config], ["train"])[0].source) < len(before.source) * 10
+    assert caplog.messages == ["run: trained on other pairs than --split train has now: the text has changed"]
+    caplog.clear()
+    find_sets([again], [config], ["train"])
+    assert not caplog.messages
 
     assert len(find_sets([run], [config], ["test"])[0].source) == 20
     [pairs] = find_sets([run], [config], source=Path("text/train.de"), reference=Path("text/train.en"))

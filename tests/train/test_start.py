@@ -14,7 +14,14 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.start import check_same_run, choose_run_dir, create_run_dir, load_settings, newest_unfinished
+from seq2seq_attn.train.start import (
+    check_same_run,
+    check_start,
+    choose_run_dir,
+    create_run_dir,
+    load_settings,
+    newest_unfinished,
+)
 from tests.train.conftest import ConfigMaker
 
 
@@ -86,6 +93,24 @@ def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
         with pytest.raises(UsageError, match=r"runs/a: has a model, but no saved state to resume \(no last/\)"):
             choose(named, resume=True)
     assert choose(path, overwrite=True) == path
+
+
+def test_a_resume_of_a_run_without_state_keeps_its_settings_too() -> None:
+    path = begin("a")
+    same = load_config(["quickstart"], ["train.device=cpu"])
+    RunDir(path).save_config(same)
+    assert check_start(same, path, resume=True, overwrite=False) == path
+    for setting in ("seed=7", "model.hidden_size=32"):
+        other = load_config(["quickstart"], ["train.device=cpu", setting])
+        with pytest.raises(UsageError, match=f"{setting}: the run was started with .* which a resume cannot change"):
+            check_start(other, path, resume=True, overwrite=False)
+        assert check_start(other, path, resume=False, overwrite=True) == path
+
+
+def test_a_resume_without_a_run_says_that_it_starts_one(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    load_settings(["quickstart"], [], run_dir=Path("runs/typo"), resume=True)
+    assert caplog.messages == ["runs/typo: no run to resume; starting one"]
 
 
 def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ Links = Annotated[
     ),
 ]
 ScoreFormat = Annotated[
-    Format, typer.Option(metavar="text|json", help="json: one object per line, with tokens and links.")
+    Format, typer.Option(metavar="text|json", help="json: one object per line, with tokens, links and unknown tokens.")
 ]
 
 

@@ -34,7 +34,10 @@ NoRepeatNgram = Annotated[
 ]
 Prefix = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Text that every translation starts with; the model may continue its last word."),
+    typer.Option(
+        metavar="TEXT",
+        help="Text that every translation starts with; subwords may continue its last word.",
+    ),
 ]
 SearchMethod = Annotated[
     Method,
