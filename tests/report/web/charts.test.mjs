@@ -36,7 +36,7 @@ test('the label of a bucket names whole lengths', () => {
 
 test('a bucket without a value is a gap in the line', () => {
   const point = { value: 1 };
-  assert.deepEqual(stretches([point, point, null, point]).map((stretch) => stretch.map(({ place }) => place)), [[0, 1], [3]]);
+  assert.deepEqual(stretches([point, point, null, point]).map((stretch) => stretch.map(({ index }) => index)), [[0, 1], [3]]);
   assert.deepEqual(stretches([null, null]), []);
 });
 
