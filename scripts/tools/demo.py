@@ -21,7 +21,7 @@ from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.build import Report
-from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
 from seq2seq_attn.report.terminal import attention_text
 from seq2seq_attn.run_dir import RunDir
@@ -128,8 +128,7 @@ def evaluate_both() -> Report:
 
 
 def show_scores(report: Report) -> None:
-    plot = REPORT.with_name(f"bleu-by-length.{REPORT.stem}.png")
-    step(f"BLEU by sentence length (as a plot: {plot})")
+    step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
     rows = [

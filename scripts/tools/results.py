@@ -27,6 +27,7 @@ from scripts.tools.other_records import other_records
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.report.files import plot_path
 
 PLOTS = ROOT / "docs" / "plots"
 BEGIN = "<!-- results: written by scripts/results, from docs/records -->"
@@ -91,10 +92,8 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
         "sets": report["sets"],
     }
     write_json(RECORDS / f"{name}.json", value)
-    stem = report_path.name.removesuffix(".json")
-    suffix = stem.removeprefix("report") if stem.startswith("report") else f".{stem}"
     for kind in ("bleu", "retention"):
-        plot = report_path.with_name(f"{kind}-by-length{suffix}.png")
+        plot = plot_path(report_path, kind)
         if plot.exists():
             PLOTS.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plot, PLOTS / f"{name}-{kind}.png")

@@ -21,6 +21,12 @@ from seq2seq_attn.report.plots import plot_by_length, plot_retention
 PlotFormat = Literal["png", "svg", "pdf"]
 
 
+def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1) -> Path:
+    """The plot beside a report: `report.valid.json` has `bleu-by-length.valid.png`."""
+    suffix = beside.stem.removeprefix("report") if beside.stem.startswith("report") else f".{beside.stem}"
+    return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
+
+
 @dataclass(frozen=True)
 class ReportFiles:
     """Where the parts of a report go; None: that part is not written."""
@@ -98,16 +104,14 @@ class ReportFiles:
         the pooled one is drawn."""
         if self.plots is None or not self._paths:
             return []
-        beside = self._paths[0]
-        # report.comparison.json -> bleu-by-length.comparison.png
-        suffix = beside.stem.removeprefix("report") if beside.stem.startswith("report") else f".{beside.stem}"
         written = []
         for drawn in report.drawn:
             measure = bucket_measures(list(drawn.scores))[0]
-            name = f"{concatenated_name(f'{measure}-by-length{suffix}', drawn.num_concatenated)}.{self.plots}"
-            written.append(beside.with_name(name))
+            written.append(plot_path(self._paths[0], measure, self.plots, num_concatenated=drawn.num_concatenated))
             plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
             if len(drawn.arms) > 1 and measure not in LOWER_IS_BETTER:
-                written.append(beside.with_name(name.replace(measure, "retention", 1)))
+                written.append(
+                    plot_path(self._paths[0], "retention", self.plots, num_concatenated=drawn.num_concatenated)
+                )
                 plot_retention(written[-1], drawn, measure=measure, unit=report.page.unit)
         return written
