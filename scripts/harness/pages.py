@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from scripts.harness.records import Record
 
+PAIRED_BOOTSTRAP = "paired bootstrap, about half of a two-sided p"
+"""the test of most pages"""
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "---:") -> list[str]:
     """The lines of a table; all columns but the first are aligned as `align` says."""

@@ -25,16 +25,18 @@ embedded corpus of German-English captions, ten epochs, one overlay. `encoder/co
 suffix; [How the rows were trained](#how-the-rows-were-trained) has every command. [Mechanisms](mechanisms.md) explains
 the rows and shows the attention of most.
 
-- All rows use `{CAPTIONS}`'s learning rate, dropout and number of updates; none was tuned for its row.
+- All rows use `{CAPTIONS}`'s learning rate, dropout and number of updates; none of these was tuned for its row. The
+  depth of `encoder/convolutional` and the start of some objectives were chosen in trials on captions.
 - Rows differ in size. `attention/additive` is `{CAPTIONS}` itself, with a scoring layer of 96 units. Other attentions
   with such a layer use the default, the decoder's 160 units, as does `attention/additive-160`; `attention/multi_head`
   has 192, as wide as the encoder's states. `attention/dot` needs a decoder of that width. On Multi30k all scoring
   layers have 192 units except that of `attention/additive-160`.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
-  `attention/additive`; both make the same updates in turns. It was measured in bf16, though most rows were trained in
-  fp32. The baseline has hand-written training code (`seq2seq_attn/model/fast`), which gains more in bf16
-  ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); most mechanisms have none, so in fp32 they
-  are not as far behind.
+  `attention/additive`; both make the same updates in turns. Brackets are the 95 % confidence interval of the median
+  over turns. It was measured in bf16, though most rows were trained in fp32. The baseline has hand-written training
+  code (`seq2seq_attn/model/fast`), which gains more in bf16
+  ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); rows with other scores, normalizers or
+  cells, or with the decoder `luong`, have none, so in fp32 they are not as far behind.
 - BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
 - AER is the alignment error rate against gold links, in forced decoding: the model reads the reference, as in training,

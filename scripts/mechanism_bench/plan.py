@@ -200,7 +200,7 @@ REASONS = {
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
-    "objective/guided": "the links of IBM model 1 have errors; but a run with gold links loses BLEU too, though less",
+    "objective/guided": "the links of IBM model 1 have errors",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "encoder/bilstm": "the cause is not known; `cell/lstm` loses too",

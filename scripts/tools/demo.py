@@ -43,7 +43,7 @@ LOGGED = ("captions", "commands.train_runs")
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
-  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), under an hour on two cores"""
+  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), about an hour on two cores"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

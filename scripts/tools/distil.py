@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.pages import p_value, provenance, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, provenance, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code
 from scripts.harness.runs import train_all, translate_to
 from scripts.tools import levers, levers_page
@@ -222,7 +222,8 @@ def render(record: Record) -> list[str]:
         rows.append([label, seeds, scores, f"{sum(values) / len(values):.2f}", minutes])
     gain = record["against"]
     lines += [*table(["", "seeds", "BLEU by seed", "mean", "minutes"], rows), ""]
-    lines += [f"Students against teachers: {gain['gain']:+.2f} (p {p_value(gain['p_value'])}, paired bootstrap).", ""]
+    about = f"p {p_value(gain['p_value'])} by {PAIRED_BOOTSTRAP}"
+    lines += [f"Students against teachers: {gain['gain']:+.2f} ({about}).", ""]
     if names := levers_page.test_names(record):
         lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
         lines += [*table(["seeds", *names], [levers_page.test_cells(record, names)]), ""]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import stdev
 
-from scripts.harness.pages import p_value, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, table
 from scripts.harness.records import RECORDS, Record, describe, exit_code
 from scripts.harness.runs import train_all, translate_to
 from scripts.tools import distil, extra_pairs, levers
@@ -203,11 +203,10 @@ def render(record: Record) -> list[str]:
         "## First look",
         "",
         f"`multi30k` with one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} updates where there are extra "
-        f"pairs; one seed{spread}. BLEU on {score['num_pairs']:,} validation pairs, beam {record['beam_size']}, "
-        f"`{score['signature']}`; the gain is over a run of {BASELINE} on the same machine, whose BLEU stands "
-        "beside it, with p by the paired bootstrap. Six epochs are too few to judge regularizers or larger models. "
-        "For a run that starts from another, updates and minutes count its own training only. "
-        "`scripts/first_look`.",
+        f"pairs, unless its settings say otherwise; one seed{spread}. BLEU on {score['num_pairs']:,} validation "
+        f"pairs, beam {record['beam_size']}, `{score['signature']}`; the gain is over a run of {BASELINE} on the same "
+        f"machine, whose BLEU stands beside it, with p by {PAIRED_BOOTSTRAP}. Six epochs are too few to judge regularizers or larger "
+        "models. For a run that starts from another, updates and minutes count its own training only. `scripts/first_look`.",
         "",
     ]
     ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": math.inf})["gain"])

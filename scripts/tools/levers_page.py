@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from scripts.harness.pages import p_value, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, table
 from scripts.harness.records import Record
 from scripts.harness.settings import difference, settings_of
 from seq2seq_attn.config import load_config, packaged_config_names
@@ -18,7 +18,7 @@ BASELINE = "multi30k"
 VALIDATION = "validation"
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
-_SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over", "minutes", "parameters", "hardware"]
+_SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over", "minutes", "precision", "parameters", "hardware"]
 
 
 def render(records: Mapping[str, Record]) -> list[str]:
@@ -33,10 +33,10 @@ def render(records: Mapping[str, Record]) -> list[str]:
         f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row names a config and the settings changed in "
         f"it (`{base['config']}` if it names no config); do not compare rows of different languages. Track A trains "
         "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. "
-        "SD is the standard deviation over seeds. The gain is over the mean of another row's n runs, with p by "
-        "paired bootstrap; seeds are listed if only some of this row's were compared. Subword sampling keeps all "
+        f"SD is the standard deviation over seeds. The gain is over the mean of another row's n runs, with p by "
+        f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Subword sampling keeps all "
         "subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over seeds, on machines "
-        "that did other work too.",
+        "that did other work too; compare those of one precision only.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
@@ -116,6 +116,7 @@ def _scores(record: Record, base: Record) -> list[str]:
         deviation,
         *_gain(record, base),
         f"{fmean(run['minutes'] for run in runs):.0f}",
+        ", ".join(dict.fromkeys(run["precision"] for run in runs)),
         f"{runs[0]['parameters']:,}",
         ", ".join(dict.fromkeys(str(run["hardware"]) for run in runs)),
     ]

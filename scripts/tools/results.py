@@ -19,7 +19,7 @@ from pathlib import Path
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
-from scripts.harness.pages import p_value, replace_block, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
@@ -155,7 +155,8 @@ def render_readme(records: Records) -> str:
     for name, value in records.items():
         if len(value["runs"]) > 1 and (PLOTS / f"{name}-bleu.png").exists():
             test = value["sets"][-1]
-            lines += ["", f"BLEU by length in the record `{name}` ({test['name']}, n = {test['num_pairs']}):", ""]
+            about = f"{test['name']}, n = {test['num_pairs']}; p against the first by {PAIRED_BOOTSTRAP}"
+            lines += ["", f"BLEU by length in the record `{name}` ({about}):", ""]
             lines += [*by_length(value, test, [run["name"] for run in value["runs"]])]
             lines += ["", f"![BLEU by source length, {name}](docs/plots/{name}-bleu.png)"]
             break

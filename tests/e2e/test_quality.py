@@ -137,9 +137,9 @@ def test_a_training_that_ended_early_is_not_called_finished(runs, tmp_path):
 
 def test_the_page_gives_mean_and_spread_and_marks_track_b():
     def record(bleu, **settings):
-        score = {"num_pairs": 9, "signature": "tok:13a"}
+        score, machine = {"num_pairs": 9, "signature": "tok:13a"}, {"precision": "fp32", "hardware": "a processor"}
         runs = [
-            {"seed": n, "validation": {**score, "bleu": b}, "minutes": 3.0, "parameters": 7, "hardware": "a processor"}
+            {"seed": n, "validation": {**score, "bleu": b}, "minutes": 3.0, "parameters": 7, **machine}
             for n, b in enumerate(bleu, 1)
         ]
         return {"config": "multi30k", "settings": settings, "beam_size": 5, "runs": runs}

@@ -7,8 +7,7 @@ a_ts is the weight of source position s at target position t (a_i^t in the paper
 over target tokens.
 
 The paper adds this loss to a trained model only. Used from the first update on, it does harm: attention to a new
-position costs nothing, right or wrong. So the overlay starts it halfway through training; docs/attention.md shows the
-effect.
+position costs nothing, right or wrong. So the overlay starts it halfway through training.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ positions.
 A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights are exactly 0 with `sparsemax` and
 `entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at all positions but the drawn one.
 
-In our measurements (docs/attention.md) the weights align better, and BLEU is lower, in a run with gold links too.
+In our measurements (docs/attention.md) the weights align better, and BLEU is lower.
 """
 
 from __future__ import annotations

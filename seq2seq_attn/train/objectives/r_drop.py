@@ -6,7 +6,7 @@ for Neural Networks", section 2.1).
 p1_t and p2_t are the distributions of target token t in the two passes. The cross-entropy and this term are divided by
 the target tokens of both passes; the paper sums over both, so its total is twice ours, and the weight equals its alpha.
 
-An update takes a little more than twice the time.
+An update takes more than twice the time (docs/attention.md).
 """
 
 from __future__ import annotations
