@@ -205,8 +205,9 @@ def render(record: Record) -> list[str]:
         f"`multi30k` with one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} updates where there are extra "
         f"pairs, unless its settings say otherwise; one seed{spread}. BLEU on {score['num_pairs']:,} validation "
         f"pairs, beam {record['beam_size']}, `{score['signature']}`; the gain is over a run of {BASELINE} on the same "
-        f"machine, whose BLEU stands beside it, with p by {PAIRED_BOOTSTRAP}. Six epochs are too few to judge regularizers or larger "
-        "models. For a run that starts from another, updates and minutes count its own training only. `scripts/first_look`.",
+        f"machine, whose BLEU stands beside it, with p by {PAIRED_BOOTSTRAP}. Six epochs are too few to "
+        "judge regularizers or larger models. For a run that starts from another, updates and minutes count its own "
+        "training only. `scripts/first_look`.",
         "",
     ]
     ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": math.inf})["gain"])

@@ -149,7 +149,7 @@ def test_the_page_gives_mean_and_spread_and_marks_track_b():
         "multi30k": record([41.0, 42.0, 43.0]),
     }
     first, second = levers_page.render(records)[-3:-1]
-    assert first == "| `multi30k` | A | 41.00, 42.00, 43.00 | 42.00 | 1.00 |  |  | 3 | 7 | a processor |"
+    assert first == "| `multi30k` | A | 41.00, 42.00, 43.00 | 42.00 | 1.00 |  |  | 3 | fp32 | 7 | a processor |"
     assert second.startswith('| `data.extra=["task2-back-translated"]` | B | 43.00 | 43.00 |  |  |')
 
 
