@@ -65,7 +65,7 @@ class Decoding:
     show_progress: bool = False
 
     def variation(self, own: SearchConfig) -> str:
-        """What differs from fp32 and a run's own search settings, for file names: `.beam1.penalty0.5.bf16`."""
+        """The differences from a run's own search settings and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
         search = self.search.over(own)
         changed = {key: getattr(search, key) for key in _VARIATION if getattr(search, key) != getattr(own, key)}
         precision = translation_precision(self.precision, resolve_device(self.device))
