@@ -113,14 +113,14 @@ def _check_residual(config: ModelConfig) -> None:
 
 def _check_graphs(config: Config, model: Seq2Seq) -> None:
     encoder, attention = model.encoder, model.decoder.attention
-    unread = "where a size is read from the device"
+    why = "where a size is read from the device"
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
         "a source of vectors": VECTORS in config.data.sources,
-        f"several sources, {unread}": len(config.data.sources) > 1,
-        f"model.encoder.name={config.model.encoder.name}, {unread}": not encoder.is_capturable,
-        f"model.attention.name={config.model.attention.name}, {unread}": not attention.is_capturable,
+        f"several sources, {why}": len(config.data.sources) > 1,
+        f"model.encoder.name={config.model.encoder.name}, {why}": not encoder.is_capturable,
+        f"model.attention.name={config.model.attention.name}, {why}": not attention.is_capturable,
     }
     if what := next((what for what, is_given in refused.items() if is_given), None):
         raise UsageError(f"train.cuda_graphs=true: not with {what}; set train.cuda_graphs=false")
