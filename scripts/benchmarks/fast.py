@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -87,8 +87,10 @@ def main() -> None:
     for name in options.configs.split(","):
         for precision in precisions(CPU):
             measure(f"training {name}, {precision}", training(name, precision))
-    for beam_size, label in ((1, "greedy"), (5, "beam 5")):
-        measure(f"translating multi30k, {label}, fp32", searching("multi30k", beam_size))
+    for more in ((), ("output/lexical",)):
+        for beam_size, label in ((1, "greedy"), (5, "beam 5")):
+            what = " with ".join(["multi30k", *more])
+            measure(f"translating {what}, {label}, fp32", searching("multi30k", beam_size, overlays=more))
     publish("fast", {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}, save=options.record)
 
 
@@ -119,9 +121,10 @@ def training(name: str, precision: Precision) -> dict[str, Callable[[int], float
     return {BASE: update, **{what: without(way) for what, way in IN_TRAINING.items()}}
 
 
-def searching(name: str, beam_size: int) -> dict[str, Callable[[int], float]]:
+def searching(name: str, beam_size: int, *, overlays: Sequence[str] = ()) -> dict[str, Callable[[int], float]]:
     """64 sentences, 14 steps each."""
-    model = build_model(load_config([name]).model, num_source_ids=NUM_TYPES[name], num_target_ids=NUM_TYPES[name])
+    config = load_config([name, *overlays])
+    model = build_model(config.model, num_source_ids=NUM_TYPES[name], num_target_ids=NUM_TYPES[name])
     source = collate_source(sentences(64, NUM_TYPES[name], torch.Generator().manual_seed(1)))
     limits = [14] * 64
 

@@ -8,6 +8,7 @@ It computes the same as the decoder's step and the output (`search.steps.PlainSt
 - with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j), instead of K contexts at each
   step. With one beam that would be a product per source position instead of one per target token, so the context is
   projected;
+- the output `lexical` is one product, of the features and its hidden layer side by side;
 - the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the factors are in the weights.
 
 Shapes: B sentences in the batch, K rows (beams) of a sentence, R = B * K, S source positions, H hidden size, M memory
@@ -31,6 +32,7 @@ from seq2seq_attn.model.fast.cells import first_cell, has_known_cells, second_ce
 from seq2seq_attn.model.fast.gru import tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
+from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -47,9 +49,12 @@ which the C library reuses instead of requesting new pages at each step"""
 
 @offer("steps")
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
-    """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and a softmax output."""
+    """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and the output
+    `softmax` or `lexical`."""
     decoder = model.decoder
-    if type(model.output) is not Softmax or known_score(decoder.attention) is None or not has_known_cells(decoder):
+    if type(model.output) not in (Softmax, Lexical) or known_score(decoder.attention) is None:
+        return None
+    if not has_known_cells(decoder):
         return None
     return lambda: FastStep(model, precision)
 
@@ -94,6 +99,8 @@ class Shared(NamedTuple):
     """bool, True = padding; None for a fixed context"""
     weights_BS: Tensor | None
     """those of a fixed context; None for others"""
+    embedded_BSE: Tensor | None
+    """for the output `lexical`; None for others"""
 
 
 class FastState(NamedTuple):
@@ -124,8 +131,12 @@ class FastStep:
         self._from_context = pack(*parts.context, precision)
         self._from_embedding = pack(*parts.embedding, precision)
         self._readout = None if parts.readout is None else pack(*parts.readout, precision)
-        projection = cast(Softmax, model.output).projection
-        self._output = pack(projection.weight, projection.bias, precision)
+        projection = cast(Softmax | Lexical, model.output).projection
+        weight, self._lexical_layer = projection.weight, None
+        if isinstance(model.output, Lexical):
+            weight = torch.cat([weight, model.output.lexical_projection.weight], dim=1)
+            self._lexical_layer = pack(model.output.layer.weight, None, precision)
+        self._output = pack(weight, projection.bias, precision)
         self._embedding_VE = model.embedding.weight.detach()
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * len(parts.embedding.weight_OI) <= _MAX_TABLE_NUMBERS:
@@ -137,6 +148,8 @@ class FastStep:
             memory, state = self._prepare(source)
         hidden_BH = self._hidden(state.cell)
         shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
+        if self._lexical_layer is not None:
+            shared = shared._replace(embedded_BSE=memory.output.to(hidden_BH.dtype))
         return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence)
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
@@ -160,6 +173,8 @@ class FastStep:
             embedded_RX += context_RX
             hidden_RH = _cell(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
             features_RF = tanh_(self._readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
+        if self._lexical_layer is not None:
+            features_RF = torch.cat([features_RF, self._lexical(weights_BKS, state.shared)], dim=1)
         weights_RS = weights_BKS.flatten(0, 1) if self._attention.is_positional else None
         return FastTokens(features_RF, self._output, weights_RS), state._replace(hidden_RH=hidden_RH)
 
@@ -177,14 +192,14 @@ class FastStep:
         """Convert the attention's memory for the steps."""
         if isinstance(self._score, FixedContext):
             fixed_BX = self._project(self._from_context, memory.context_BM.to(hidden_BH.dtype))
-            return Shared(fixed_BX.unsqueeze(1), None, None, memory.weights_BS)
+            return Shared(fixed_BX.unsqueeze(1), None, None, memory.weights_BS, None)
         values_BSM = memory.values_BSM.to(hidden_BH.dtype)
         factor = self._score.scale if isinstance(self._score, DotScore) else -2.0
         keys_BSA = memory.keys_BSA.to(hidden_BH.dtype) * factor
         if rows_per_sentence > 1:
             flat = self._project(self._from_context, values_BSM.flatten(0, 1))
             values_BSM = flat.view(*values_BSM.shape[:2], -1)
-        return Shared(values_BSM, keys_BSA, ~memory.mask_BS, None)
+        return Shared(values_BSM, keys_BSA, ~memory.mask_BS, None, None)
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
         """The projected contexts, [R, X], and the weights."""
@@ -206,6 +221,13 @@ class FastStep:
         weights_BKS = torch.softmax(scores_BKS, dim=-1)
         mixed = torch.bmm(weights_BKS, shared.values_BSX).flatten(0, 1)
         return mixed if num_rows > 1 else self._project(self._from_context, mixed), weights_BKS
+
+    def _lexical(self, weights_BKS: Tensor, shared: Shared) -> Tensor:
+        """The hidden layer h^l of the output `lexical`, [R, E]."""
+        assert shared.embedded_BSE is not None
+        assert self._lexical_layer is not None
+        average_RE = tanh_(torch.bmm(weights_BKS, shared.embedded_BSE).flatten(0, 1))
+        return tanh_(self._lexical_layer(average_RE)).add_(average_RE)
 
     def _embed(self, ids_R: Tensor) -> Tensor:
         if self._table_VX is not None:

@@ -97,6 +97,18 @@ def test_steps_and_reordering_in_double_precision(make_model, source, name, deco
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("readout", [{}, {"readout_size": None, "tie_embeddings": "none"}], ids=["readout", "joined"])
+@pytest.mark.parametrize("name", ["additive", "scaled_dot", "uniform"])
+def test_the_lexical_output_is_one_product(make_sharp, source, name, readout, beam_size):
+    model = make_sharp(name, output={"name": "lexical"}, **readout)
+    assert isinstance(step_model(model), FastStep)
+    expected, found = searched(PlainSteps(model), source, beam_size), searched(step_model(model), source, beam_size)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [one.ids for one in ours] == [one.ids for one in theirs]
+        assert [one.log_prob for one in ours] == pytest.approx([one.log_prob for one in theirs], abs=1e-5)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
 def test_an_unknown_combination_takes_the_models_own_step(make_sharp, source, beam_size):
     model = make_sharp(decoder={"name": "luong", "cell": "lstm"})
     assert isinstance(step_model(model), PlainSteps)
