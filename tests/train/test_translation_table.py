@@ -44,6 +44,15 @@ def test_the_table_is_that_of_all_pairs() -> None:
     np.testing.assert_array_equal(table.lookup(np.array(sources), np.array(targets)), np.eye(4))
 
 
+def test_an_output_that_asks_for_a_table_takes_it() -> None:
+    class Forgetful(Softmax):
+        needs_table = True
+
+    side = IdsInMemory([np.array([4], dtype=np.int32)])
+    with pytest.raises(NotImplementedError, match="Forgetful needs a table, and has no `set_table`"):
+        set_table(Forgetful(3, 10), PairStore(side, side))
+
+
 def test_a_resumed_and_moved_run_translates_with_its_table(
     toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
