@@ -1,8 +1,8 @@
-"""The softmax output's loss and its gradient in one pass, in chunks of rows.
+"""The loss of the outputs `softmax` and `lexical` and its gradient in one pass, in chunks of rows.
 
 Logits of all tokens never exist at once: each chunk's logits are replaced in place by their gradient.
 
-Shapes: N target tokens, padded to a multiple, F features, V target vocabulary.
+Shapes: N target tokens, padded to a multiple, B pairs, T steps, F features, E embedding size, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import compute_dtype
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import Outputs, ScoredOutput
+from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.wide import wide
@@ -31,12 +32,25 @@ COLUMN_MULTIPLE = 64
 
 
 @offer("cross_entropy")
-def offer_cross_entropy(output: Softmax) -> Callable[[Outputs, float], tuple[Tensor, Tensor]]:
-    """Offer the chunked loss for every softmax output."""
-    projection = output.projection
+def offer_cross_entropy(output: ScoredOutput) -> Callable[[Outputs, float], tuple[Tensor, Tensor]] | None:
+    """Offer the chunked loss for the outputs `softmax` and `lexical`."""
+    if type(output) not in (Softmax, Lexical):
+        return None
     return lambda outputs, label_smoothing: chunked_cross_entropy(
-        outputs.features_NF, projection.weight, projection.bias, outputs.targets_N, label_smoothing
+        *_linear(output, outputs), outputs.targets_N, label_smoothing
     )
+
+
+def _linear(output: ScoredOutput, outputs: Outputs) -> tuple[Tensor, Tensor, Tensor]:
+    """Inputs, weight and bias of the one linear layer that the logits come from. The two of `lexical` are one, of the
+    features and its hidden layer side by side."""
+    features_NF, projection = outputs.features_NF, output.projection
+    if not isinstance(output, Lexical):
+        return features_NF, projection.weight, projection.bias
+    sums_BTE = torch.bmm(outputs.weights_TBS.transpose(0, 1), outputs.memory.output)
+    sums_NE = sums_BTE.transpose(0, 1).flatten(0, 1).index_select(0, outputs.positions_N)
+    inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
+    return inputs_NF, torch.cat([projection.weight, output.lexical_projection.weight], dim=1), projection.bias
 
 
 def chunked_cross_entropy(

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.rows import select_rows
@@ -166,6 +167,8 @@ class ScoredOutput(Output):
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """See `Output.loss`."""
+        if fast := speed.find("cross_entropy", self):
+            return BatchLoss(*fast(outputs, label_smoothing))
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 

@@ -51,10 +51,14 @@ class Lexical(ScoredOutput):
         """See `ScoredOutput.score`."""
         return score_logits(self._logits(step, memory), targets_N)
 
+    def hidden(self, sum_BE: Tensor) -> Tensor:
+        """`h^l_BE`, from the weighted sum of the source embeddings."""
+        average_BE = torch.tanh(sum_BE)
+        return torch.tanh(self.layer(average_BE)) + average_BE
+
     def _logits(self, step: StepOutput, memory: Memory) -> Tensor:
         embedded_BSE = memory.output
-        average_BE = torch.tanh(torch.bmm(step.weights_BS.unsqueeze(1), embedded_BSE).squeeze(1))
-        hidden_BE = torch.tanh(self.layer(average_BE)) + average_BE
+        hidden_BE = self.hidden(torch.bmm(step.weights_BS.unsqueeze(1), embedded_BSE).squeeze(1))
         return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
 
 

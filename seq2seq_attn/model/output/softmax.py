@@ -10,10 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Outputs, ScoredOutput, score_logits
+from seq2seq_attn.model.output.base import ScoredOutput, score_logits
 from seq2seq_attn.model.wide import wide
 
 
@@ -27,12 +25,6 @@ class Softmax(ScoredOutput):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`."""
         return score_logits(wide(self.projection(step.features_BF)), targets_N)
-
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
-        """See `Output.loss`."""
-        if fast := speed.find("cross_entropy", self):
-            return BatchLoss(*fast(outputs, label_smoothing))
-        return super().loss(outputs, batch, label_smoothing=label_smoothing)
 
 
 def build(*, feature_size: int, num_ids: int) -> Softmax:

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from seq2seq_attn.model import speed
 from seq2seq_attn.model.fast import cross_entropy as loss_module
 from seq2seq_attn.model.fast.cross_entropy import aligned_empty, chunked_cross_entropy
 from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.loss import batch_loss
 
 
 @pytest.fixture
@@ -62,6 +64,26 @@ def test_rows_whose_target_is_padding_do_not_count(case, monkeypatch, padding, s
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, **sums))
     torch.testing.assert_close(gradients, torch.autograd.grad(expected, inputs))
+
+
+@pytest.mark.parametrize(("output", "is_fast"), [("softmax", True), ("lexical", True), ("lexicon", False)])
+@pytest.mark.parametrize("tie", ["target", "none"])
+def test_an_output_of_linear_layers_has_it(make_model, batch, output, is_fast, tie):
+    model = make_model(output={"name": output}, tie_embeddings=tie).eval()
+    assert (speed.find("cross_entropy", model.output) is not None) == is_fast
+    if not is_fast:
+        return
+
+    def loss_and_gradients():
+        model.zero_grad()
+        loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=1.0)
+        loss.loss_sum.backward()
+        return loss.loss_sum, loss.nll_sum, [parameter.grad.clone() for parameter in model.output.parameters()]
+
+    fast = loss_and_gradients()
+    with speed.without(["cross_entropy"]):
+        plain = loss_and_gradients()
+    torch.testing.assert_close(fast, plain, rtol=1e-9, atol=1e-12)
 
 
 def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch):
