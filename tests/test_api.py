@@ -12,7 +12,7 @@ import pytest
 
 import seq2seq_attn
 from seq2seq_attn.commands import api
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.snippet import MAX_CELLS, html_map
@@ -202,6 +202,17 @@ def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) ->
     for config in (mine, [mine], str(mine)):
         seq2seq_attn.train_model(config)
     assert [(config.name, config.seed) for config in trained] == [("mine", 5)] * 3
+
+
+def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path: Path) -> None:
+    config = load_config(["quickstart"], ["train.optimizer.learning_rate=0.01"])
+    run = RunDir(tmp_path / "run")
+    run.path.mkdir()
+    run.save_config(config)
+    seq2seq_attn.train_model(run_dir=run.path, resume=True)
+    assert trained == [config]
+    seq2seq_attn.train_model()
+    assert trained[1] == load_config(["multi30k"])
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])

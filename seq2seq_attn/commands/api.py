@@ -19,7 +19,7 @@ from seq2seq_attn.train.start import load_settings
 
 
 def train_model(
-    config: str | Path | Sequence[str | Path] = "multi30k",
+    config: str | Path | Sequence[str | Path] | None = None,
     settings: Mapping[str, Any] | None = None,
     *,
     run_dir: str | Path | None = None,
@@ -32,7 +32,8 @@ def train_model(
     RunDir('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:
-        config: packaged configuration or YAML file; later ones override earlier ones.
+        config: packaged configuration or YAML file; later ones override earlier ones. None: `multi30k`, or, with
+            `resume`, that of the run.
         settings: single settings by dotted key, as `--set` takes them; None is `null`.
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
@@ -41,7 +42,7 @@ def train_model(
     Raises:
         UsageError, UserError: as the command.
     """
-    config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config)]
+    config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config or [])]
     where = None if run_dir is None else Path(run_dir)
     resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
     return train(resolved, run_dir=where, resume=resume, overwrite=overwrite)

@@ -245,7 +245,7 @@ class EvaluatedRun:
     def _how_made(self, test_set: EvaluationSet) -> dict[str, Any]:
         return {
             **self._search.model_dump(exclude=_WITHOUT_EFFECT),
-            **({"max_source_length": self._max_source_length(test_set)} if test_set.num_concatenated > 1 else {}),
+            "max_source_length": self._max_source_length(test_set),
             "precision": self._precision,
             "model_sha256": self._model_hash,
             _SOURCE_HASH: hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),

@@ -1,7 +1,8 @@
 """Intervals of one system and paired tests between two, by resampling sufficient statistics.
 
 The draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and `--paired-ar` (a test compares them
-with the command), but all resamples are scored at once, so a test per length bucket costs milliseconds.
+with the command), except that a trial of the randomization that ties with the difference counts. All resamples are
+scored at once, so a test per length bucket costs milliseconds.
 
 Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomization:
 Riezler and Maxwell 2005.
@@ -25,6 +26,7 @@ DEFAULT_SEED = 12345
 NUM_RESAMPLES = 1_000
 NUM_TRIALS = 10_000
 
+_ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
 _CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
 
 
@@ -49,7 +51,7 @@ class PairedTest:
     """bootstrap or randomization"""
     difference: float
     p_value: float
-    """as in sacreBLEU: two-sided for randomization, about half of a two-sided p for bootstrap (`bootstrap_test`)"""
+    """two-sided for randomization, about half of a two-sided p for bootstrap (`bootstrap_test`)"""
     num_samples: int
     seed: int
 
@@ -102,7 +104,12 @@ def paired_randomization(
     seed: int = DEFAULT_SEED,
 ) -> PairedTest:
     """Paired approximate randomization: each trial swaps the two systems' outputs sentence by sentence with probability
-    one half; p as sacreBLEU's `--paired-ar` (and 1 for equal scores)."""
+    one half. p is the share of trials whose absolute difference is at least that of the systems, both plus one; 1 for
+    equal scores.
+
+    sacreBLEU's `--paired-ar` counts strictly larger differences. Where the systems differ in a few sentences, most
+    trials tie with the difference, and its p is far too small: 1 / (trials + 1) for a single sentence, instead of 1.
+    """
     num_pairs = _common_length((baseline, system))
     difference = system.score().score - baseline.score().score
     if _is_zero(difference):
@@ -116,7 +123,7 @@ def paired_randomization(
         mixed_RD = of_system_D + keeps_RN @ gained_ND  # counts: exact in float64
         other_RD = of_baseline_D + of_system_D - mixed_RD
         differences.append(np.abs(baseline.scores_of_sums(mixed_RD) - system.scores_of_sums(other_RD)))
-    p_value = _p_value(np.concatenate(differences), abs(difference))
+    p_value = _p_value(np.concatenate(differences), abs(difference) - _ROUNDING)
     return PairedTest("randomization", difference, p_value, num_trials, seed)
 
 
@@ -129,12 +136,11 @@ def ratio_interval(baseline: float, system: float, of_baseline: FloatArray, of_s
 
 
 def _is_zero(difference: float) -> bool:
-    # Means of the same scores in another order differ by some 1e-15.
-    return abs(difference) < 1e-9
+    return abs(difference) < _ROUNDING
 
 
 def _p_value(samples: FloatArray, difference: float) -> float:
-    # Strictly more, plus one: sacreBLEU's convention (from multeval).
+    # Plus one: sacreBLEU's convention (from multeval).
     return (int(np.sum(samples > difference)) + 1) / (len(samples) + 1)
 
 

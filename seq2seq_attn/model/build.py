@@ -136,8 +136,8 @@ def _build_output(
     )
     if output.needs_weights and not attention.is_positional:
         raise UsageError(
-            f"model.output.name={name!r}: reads attention weights over source positions, and "
-            f"model.attention.name={config.attention.name!r} has none; choose another attention, or output 'softmax'"
+            f"model.output.name={name!r}: reads attention weights over source positions, and model.attention.name="
+            f"{config.attention.name!r} has none; choose another attention, or add -c output/softmax"
         )
     if output.needs_soft_weights and attention.is_one_hot:
         raise UsageError(
@@ -152,9 +152,9 @@ def _build_output(
         )
     embedding = getattr(encoder, "embedding", None)
     if output.needs_embeddings and not isinstance(embedding, Embedding):
-        named = f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or output 'softmax'"
+        named = f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or add -c output/softmax"
         if isinstance(embedding, VectorEmbedding):
-            named = "a source of vectors has none; choose output 'softmax'"
+            named = "a source of vectors has none; add -c output/softmax"
         raise UsageError(f"model.output.name={name!r}: reads the embeddings of source tokens, and {named}")
     return output
 

@@ -89,7 +89,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
 
 def _decode(path: Path, number: int, line: bytes) -> str:
     try:
-        return line.decode("utf-8")
+        text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         is_utf16 = number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         found = "UTF-16" if is_utf16 else f"not UTF-8 (byte {line[error.start]:#04x})"
@@ -97,6 +97,12 @@ def _decode(path: Path, number: int, line: bytes) -> str:
             f"{path}, line {number}: {found}; convert the file, for example with "
             f"iconv -f {'UTF-16' if is_utf16 else 'LATIN1'} -t UTF-8"
         ) from None
+    if "\0" in text:  # UTF-16 of plain English is valid UTF-8
+        raise UserError(
+            f"{path}, line {number}: holds a NUL character; if the file is UTF-16, convert it with "
+            "iconv -f UTF-16LE -t UTF-8"
+        )
+    return text
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:

@@ -136,7 +136,7 @@ class Trainer:
         )
         self._updates_per_epoch = self._epoch(0).num_updates
         self._schedules = Schedules(config.train, updates_per_epoch=self._updates_per_epoch)
-        self._saved = SavedState(run, prepared, config, self._updater, device=device, group=group)
+        self._saved = SavedState(run, prepared, config, self._updater, device=device, precision=precision, group=group)
         self._state = TrainState()
         self._saved_at = 0
         self._finished: str | None = None
@@ -193,7 +193,7 @@ class Trainer:
         if self._state.validated_at != self._state.update and not self._validate(reporter):
             self._after_update(reporter)
         self._finished = self._stop_reason()
-        reporter.ended(self._state, self._finished, self._schedules.late_objectives(self._state.best_update or 0))
+        reporter.ended(self._state, self._finished, self._schedules)
         self._save(reporter)
         if self._group.is_first:
             self._mark_finished()

@@ -11,6 +11,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.runlog import Progress, RunLog
+from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.state import TrainState, Window
 from seq2seq_attn.train.update import UpdateResult
 from seq2seq_attn.train.validate import Validation
@@ -121,8 +122,8 @@ class TrainReporter:
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
-    def ended(self, state: TrainState, reason: str | None, late_objectives: Sequence[str] = ()) -> None:
-        """Report the end of training. `late_objectives` did not act before the best model was saved."""
+    def ended(self, state: TrainState, reason: str | None, schedules: Schedules) -> None:
+        """Report the end of training."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
@@ -134,7 +135,13 @@ class TrainReporter:
         if state.best_num_cut:
             text = "the length limit cut %d hypotheses of that validation; train longer, or translate with a larger %s"
             log.warning(text, state.best_num_cut, "--max-length-ratio")
-        for name in late_objectives:
+        if schedules.is_cut(state.update):
+            log.warning(
+                "training ended before the learning rate fell: train.schedule.name=%s was planned for %d updates; for "
+                "training as long as this, set train.max_updates=%d",
+                *(self._config.train.schedule.name, schedules.total_updates, state.update),
+            )
+        for name in schedules.late_objectives(state.best_update or 0):
             log.warning(
                 "the best model was saved before train.objectives.%s.start, so the objective did not affect it", name
             )

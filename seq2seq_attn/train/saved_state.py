@@ -10,6 +10,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.start import compare_sessions
@@ -38,6 +39,7 @@ class SavedState:
         updater: Updater,
         *,
         device: torch.device,
+        precision: Precision,
         group: Group,
     ) -> None:
         self._run = run
@@ -45,6 +47,7 @@ class SavedState:
         self._config = config
         self._updater = updater
         self._device = device
+        self._precision = precision
         self._group = group
 
     def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
@@ -61,6 +64,7 @@ class SavedState:
             "rng": rng_values,
             "num_threads": torch.get_num_threads(),
             "num_processes": self._group.size,
+            "precision": self._precision,
             **self._updater.values(),
         }
         checkpoint.save_state(self._run.last_dir, self._updater.tensors() | rng_tensors, values)
@@ -87,7 +91,8 @@ class SavedState:
                     f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot "
                     "change; leave it out"
                 )
-            compare_sessions(values, device=self._device, num_processes=self._group.size)
+            group_size = self._group.size
+            compare_sessions(values, device=self._device, precision=self._precision, num_processes=group_size)
             self._updater.load(tensors, values)
             if self._group.rank < values.get("num_processes", 1):
                 checkpoint.set_rng_state(tensors, values["rng"], self._device, rank=self._group.rank)

@@ -7,6 +7,9 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.train.optim import learning_rate_factor
 from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
 
+FALLING = ("cosine", "trapezoid")
+"""schedules of the learning rate that are planned to the end of training"""
+
 
 class Schedules:
     """The schedules of a training run. They hold no state: a resume gets the same values for the same update."""
@@ -31,6 +34,12 @@ class Schedules:
         """The learning rate of this update (0 = first)."""
         factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
         return self._config.optimizer.learning_rate * factor * plateau_factor
+
+    def is_cut(self, num_updates: int) -> bool:
+        """Whether training that ends after so many updates ends before the learning rate has fallen as planned: with
+        more than a tenth of the updates to go."""
+        falls = self._config.schedule.name in FALLING
+        return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
 
     def teacher_forcing_ratio(self, update: int) -> float:
         """The teacher forcing ratio of this update (0 = first)."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from seq2seq_attn.run_dir import RunDir
+    from seq2seq_attn.runtime.precision import Precision
 
 RUNS_DIR = Path("runs")
 
@@ -194,13 +195,18 @@ def _check_best_exists(run: RunDir) -> None:
             )
 
 
-def compare_sessions(values: Mapping[str, Any], *, device: torch.device, num_processes: int) -> None:
+def compare_sessions(
+    values: Mapping[str, Any], *, device: torch.device, precision: Precision, num_processes: int
+) -> None:
     """Warn about differences between this session and the one that saved `values`."""
     import torch
 
     if device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
         text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
         log.warning(text, torch.get_num_threads(), values["num_threads"])
+    if (before := values.get("precision", precision)) != precision:
+        text = "%s in this session, %s before: results will differ; see train.precision"
+        log.warning(text, precision, before)
     if (before := values.get("num_processes", 1)) != num_processes:
         text = "%d processes in this session, %d before: dropout masks will differ"
         log.warning(text, num_processes, before)

@@ -3,7 +3,7 @@ as in Eikema & Aziz 2020, section 6).
 
     y* = argmax_y 1/N sum_n chrF(y, y_n)        over the samples y_1 ... y_N
 
-chrF is sacreBLEU's chrF2 of a sentence.
+chrF is sacreBLEU's chrF2 of a sentence, but 100, not 0, of two empty ones.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ def least_risk(samples: Sequence[Translation], n_best: int) -> list[Translation]
     counts = Counter(sample.text for sample in samples)
     first = {sample.text: sample for sample in reversed(samples)}
     chrf = CHRF()
+
+    def utility(text: str, other: str) -> float:
+        return 100.0 if text == other else chrf.sentence_score(text, [other]).score
+
     expected = {
-        text: sum(count * chrf.sentence_score(text, [other]).score for other, count in counts.items()) / len(samples)
-        for text in counts
+        text: sum(count * utility(text, other) for other, count in counts.items()) / len(samples) for text in counts
     }
     ranked = sorted(expected, key=lambda text: -expected[text])
     return [replace(first[text], score=expected[text]) for text in ranked[:n_best]]

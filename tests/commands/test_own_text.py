@@ -335,6 +335,7 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
             1,
             "utf16.de, line 1: UTF-16; convert the file, for example with iconv -f UTF-16 -t",
         ),
+        (["--train=no_bom", *LANGUAGES], 1, "no_bom.de, line 1: holds a NUL character; if the file is UTF-16, convert"),
         (["--train=empty", "--valid=corpus/valid", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
         (["--train=blank", "--valid=corpus/valid", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
         (["--train=empty", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
@@ -350,6 +351,7 @@ def test_mistakes_are_one_line(
     for language in ("de", "en"):
         Path(f"cr.{language}").write_bytes(b"ein\rzwei\r")
         Path(f"utf16.{language}").write_text("eins\nzwei\n", encoding="utf-16")
+        Path(f"no_bom.{language}").write_text("eins\nzwei\n", encoding="utf-16-le")
     Path("one.tsv").write_text("a\tb\n")
     Path("named.tsv").write_text("en\tfr\nHello.\tBonjour.\nYes.\tOui.\n")
     for name, text in (("empty", ""), ("blank", "\n \n\n")):

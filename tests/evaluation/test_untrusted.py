@@ -112,6 +112,18 @@ def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
     assert not again.describe()["is_reused"]
 
 
+def test_translations_with_another_length_limit_are_not_reused(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
+    evaluated(run.path).translate(one)
+    config = run.config()
+    config.data.max_length = 3
+    run.save_config(config)
+    again = evaluated(run.path)
+    again.translate(one)
+    assert not again.describe()["is_reused"]
+
+
 def test_translations_without_counts_are_not_reused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
     one = EvaluationSet("test", SOURCE[:2], TARGET[:2])

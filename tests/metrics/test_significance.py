@@ -41,18 +41,23 @@ def test_paired_tests_equal_sacrebleus(name, noise):
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "bs", n_samples=400)()
     assert bootstrap(*ours, num_resamples=400).p_value == theirs[title][1].p_value
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "ar", n_samples=1000)()
-    assert paired_randomization(*ours, num_trials=1000).p_value == theirs[title][1].p_value
+    p_value = paired_randomization(*ours, num_trials=1000).p_value
+    if name == "ter":  # counts of edits tie
+        assert p_value >= theirs[title][1].p_value
+    else:
+        assert p_value == theirs[title][1].p_value
     assert theirs[title][1].score - theirs[title][0].score == bootstrap(*ours, num_resamples=9).difference
 
 
-def test_systems_that_differ_in_few_sentences_tie_as_in_sacrebleu():
+@pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])
+@pytest.mark.parametrize("name", ["bleu", "exact", "wer"])
+def test_few_different_sentences_are_not_significant(name, num_changed, p_value):
+    """Each is swapped or not: all or none of them in 2 of 2^n cases, which tie with the difference."""
     system = list(BASELINE)
-    system[3:6] = REFERENCES[3:6]
-    _, theirs = SacrebleuTest([("a", BASELINE), ("b", system)], {"bleu": BLEU()}, [REFERENCES], "ar", n_samples=500)()
-    assert (
-        paired_randomization(*statistics_of("bleu", BASELINE, system), num_trials=500).p_value
-        == theirs["BLEU"][1].p_value
-    )
+    for index in [i for i, line in enumerate(BASELINE) if line != REFERENCES[i]][:num_changed]:
+        system[index] = REFERENCES[index]
+    found = paired_randomization(*statistics_of(name, BASELINE, system))
+    assert found.p_value == pytest.approx(p_value, abs=0.02)
 
 
 def test_paired_tests_equal_the_sacrebleu_command(tmp_path):

@@ -354,6 +354,23 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
     assert 3600 < last["elapsed_s"] < 3660
 
 
+@pytest.mark.parametrize(
+    ("schedule", "limit", "is_told"),
+    [
+        ("cosine", "train.max_minutes=0.000001", True),
+        ("trapezoid", "train.max_minutes=0.000001", True),
+        ("constant", "train.max_minutes=0.000001", False),
+        ("cosine", "train.max_updates=3", False),
+    ],
+)
+def test_training_that_ends_before_its_rate_falls_says_so(
+    toy_config: ConfigMaker, tmp_path: Path, schedule: str, limit: str, is_told: bool
+) -> None:
+    run = train(toy_config(f"train.schedule.name={schedule}", limit), run_dir=tmp_path / "run")
+    message = f"before the learning rate fell: train.schedule.name={schedule} was planned for 20 updates"
+    assert (message in (run.path / "train.log").read_text(encoding="utf-8")) == is_told
+
+
 def test_lower_cased_models_are_scored_lower_cased(toy_config: ConfigMaker, tmp_path: Path) -> None:
     run = train(toy_config("data.tokenizer.lowercase=true", "train.max_updates=1"), run_dir=tmp_path / "run")
     assert "case:lc" in events(run, "validation")[0]["signature"]

@@ -14,6 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from seq2seq_attn.config import load_config
 from seq2seq_attn.train.reporter import TrainReporter
 from seq2seq_attn.train.runlog import Progress, RunLog
+from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.validate import Sample, Validation
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -170,7 +171,10 @@ def test_the_bar_is_closed_before_the_last_word(
     was_shown = []
     caplog.handler.addFilter(lambda record: was_shown.append(bar.is_shown) or True)
     caplog.set_level(logging.INFO)
-    TrainReporter(None, bar, load_config(), num_types=10).ended(TrainState(update=10), "train.max_updates=10 reached")
+    config = load_config()
+    schedules = Schedules(config.train, updates_per_epoch=1)
+    reporter = TrainReporter(None, bar, config, num_types=10)
+    reporter.ended(TrainState(update=10), "train.max_updates=10 reached", schedules)
     assert caplog.messages == ["finished after 0.0 min: train.max_updates=10 reached; best validation bleu: none"]
     assert was_shown == [False]
 

@@ -51,6 +51,7 @@ def test_samples_do_not_depend_on_the_batch(translator: Translator) -> None:
 def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most() -> None:
     blank = empty_translation(has_attention=False)
     drawn = ["a dog runs", "a dog ran", "a dog runs", "the cat sleeps"]
+    assert least_risk([replace(blank, text=text) for text in ("", "", "", "a dog")], n_best=1)[0].text == ""
     best, second = least_risk([replace(blank, text=text) for text in drawn], n_best=2)
     chrf = CHRF()
     expected = {text: sum(chrf.sentence_score(text, [other]).score for other in drawn) / 4 for text in drawn}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from seq2seq_attn.files import write_json
@@ -10,11 +11,13 @@ from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 
 SENTENCES = "sentences"
 """the name in saved settings"""
-_ENDS = frozenset(".!?…。！？")
+_ENDS_WITHOUT_SPACE = frozenset("。！？")
+_ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
 
 class SentenceTokenizer:
     """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?` and the like.
+    Inside a word, as in `3.5` and `z.B.`, it ends none; spaCy leaves those whole.
 
     If a line ends with such a token, its last sentence has a mark too, so that joined lines keep their boundary.
     """
@@ -43,8 +46,11 @@ class SentenceTokenizer:
 
 def _with_ends(tokens: Sequence[str]) -> list[str]:
     marked = []
-    for token in tokens:
+    has_spaces = any(SPACE in token for token in tokens)
+    for token, following in zip_longest(tokens, tokens[1:], fillvalue=SPACE):
         marked.append(token)
-        if token.lstrip(SPACE) in _ENDS:
+        end = token.lstrip(SPACE)
+        is_inside_a_word = has_spaces and end not in _ENDS_WITHOUT_SPACE and following[0].isalnum()
+        if end in _ENDS and not is_inside_a_word:
             marked.append(SOURCE_END)
     return marked

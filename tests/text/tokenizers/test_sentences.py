@@ -17,7 +17,7 @@ LINES = ["Ein Hund. Er rennt!", "Wer ist da"]
 
 def build(name: str) -> Tokenizer:
     source, target = build_tokenizers(
-        LINES,
+        [*LINES, "。！"],
         ["A dog."],
         source_languages=["de"],
         target_language="en",
@@ -37,6 +37,20 @@ def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
     loaded = load_tokenizer(tmp_path, "source")
     assert (loaded.name, loaded.tokenize_many(LINES)) == (name, tokenizer.tokenize_many(LINES))
     assert saved_settings(tmp_path, "source")["name"] == "sentences"
+
+
+@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
+@pytest.mark.parametrize(
+    ("line", "num_sentences"),
+    [
+        ("Er läuft 3.5 km am 24.12.", 1),
+        ("Er ruft z.B. nie. Ja!", 3),
+        ('Er ruft: "Nein!" Ja.', 2),
+        ("Er。Rennt！ Ja", 2),
+    ],
+)
+def test_a_mark_inside_a_word_ends_no_sentence(name: str, line: str, num_sentences: int) -> None:
+    assert build(name).tokenize(line).count("\t") == num_sentences
 
 
 def test_joined_lines_have_the_tokens_of_their_parts() -> None:
