@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import TRAIN_TEXT
@@ -23,6 +24,7 @@ from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRu
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.by_length import check_edges
 from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_report
 from seq2seq_attn.report.files import ReportFiles
@@ -74,6 +76,9 @@ def evaluate(request: EvaluationRequest) -> Report:
     _check_request(request)
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
+    for run in run_dirs:
+        if run.last_dir.exists() and not run.is_finished():
+            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
     names = run_names([run.path for run in run_dirs], configs)
     if request.ensemble:
         _check_ensemble(run_dirs)
@@ -200,8 +205,22 @@ def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[Ru
 
 
 def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> None:
+    if files.is_of_run and files.json is not None and files.json.exists() and _is_other(files.json, report.data):
+        log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", files.json)
     if written := files.write(report, sets, runs):
         log.info("written: %s", ", ".join(map(str, written)))
+
+
+def _is_other(path: Path, data: dict[str, Any]) -> bool:
+    """Whether the report in a file is on other runs, measures or lengths, or not readable."""
+    subjects = []
+    try:
+        for report in (read_json(path), data):
+            measures = [measure["name"] for measure in report["sets"][0]["measures"]]
+            subjects.append(([run["path"] for run in report["runs"]], measures, report["length"]))
+    except (UserError, KeyError, IndexError, TypeError):
+        return True
+    return subjects[0] != subjects[1]
 
 
 def _report_name(request: EvaluationRequest, config: Config) -> str:

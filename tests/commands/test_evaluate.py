@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import shutil
 
 import pytest
 import sacrebleu
@@ -138,6 +139,32 @@ def test_exact_match_and_error_rates_by_length_in_characters(workshop):
     assert "exact match by length" in report.summary
     assert "source characters" in report.text
     assert (workshop / "additive/exact-by-length.comparison.short.png").exists()
+
+
+def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, tmp_path, caplog):
+    shutil.copytree(workshop / "none", tmp_path / "third")
+    message = "report.comparison.long.json: replaces a report on other runs or measures; to keep both, add --json FILE"
+    for other, of, is_told in [
+        ("none", "source", False),
+        ("none", "source", False),
+        ("none", "reference", True),
+        (tmp_path / "third", "reference", True),
+    ]:
+        caplog.clear()
+        run_evaluate(workshop, "additive", other, splits=["long"], length_of=of)
+        assert (message in caplog.text) == is_told
+
+
+def test_a_run_whose_training_goes_on_is_told(workshop, tmp_path, caplog):
+    copy = tmp_path / "copy"
+    shutil.copytree(workshop / "additive", copy)
+    (copy / "finished.json").unlink()
+    for has_state, is_told in [(False, False), (True, True)]:
+        if has_state:
+            (copy / "last").mkdir()
+        caplog.clear()
+        run_evaluate(tmp_path, "copy", splits=["short"], json=tmp_path / "report.json")
+        assert (f"{copy}: its training has not finished; its best model so far is evaluated" in caplog.text) == is_told
 
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
