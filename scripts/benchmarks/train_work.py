@@ -69,6 +69,8 @@ def flops_per_token(model: ModelConfig, sizes: Sizes, batches: Sequence[Batch]) 
     joined = hidden + memory + embedding
     readout = model.readout_size
     output = joined * sizes.num_target_ids if readout is None else readout * (joined + sizes.num_target_ids)
+    if model.output.name == "lexical":
+        output += embedding * (embedding + sizes.num_target_ids)
     per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
     per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
     source = sum(int(batch.source.lengths_B.sum()) for batch in batches)

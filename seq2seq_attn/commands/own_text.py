@@ -82,6 +82,8 @@ def with_own_text(
         config_names.insert(0, _suitable_config(texts[0]))
         targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
         fallback = _metric_for(targets)
+        if VECTORS in source_languages:  # the output `lexical` reads the embeddings of source tokens
+            fallback["model.output.name"] = "softmax"
         if not _is_set(config, "data.tokenizer.name"):
             fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
         fallback = {key: value for key, value in fallback.items() if not _is_set(config, key)}

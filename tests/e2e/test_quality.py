@@ -290,7 +290,7 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
         Lever("self-distillation", tiny, pairs=(first_look.SELF_DISTILLED,)),
     ]
     monkeypatch.setattr(first_look, "BY_NAME", {lever.name: lever for lever in trials})
-    monkeypatch.setattr(first_look, "CONFIG", "quickstart")
+    monkeypatch.setattr(first_look, "CONFIGS", ("quickstart",))
     words = ["first_look", "--dir", str(tmp_path / "runs"), "--record", str(tmp_path / "record.json"), "--jobs", "2"]
     monkeypatch.setattr("sys.argv", [*words, "--only", "one epoch more", "self-distillation", f"{recipe}, seed 2"])
     assert exit_code(first_look.main) == 0

@@ -47,6 +47,10 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     elif config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
         with pytest.raises(UsageError, match=r"attention weights over source positions|nothing to learn"):
             check_config(config)
+    elif config.model.output.name == "lexical" and overlay in WITHOUT_POSITIONS:
+        with pytest.raises(UsageError, match=r"attention weights over source positions.*, or add -c output/softmax$"):
+            check_config(config)
+        check_config(load_config([base, overlay, "output/softmax"], own))
     else:
         check_config(config)
 

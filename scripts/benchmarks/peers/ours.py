@@ -84,6 +84,7 @@ def config_of(task: dict[str, Any]) -> Config:
         "model.encoder.hidden_size": size // 2,
         "model.attention.options.attention_size": size,
         "model.decoder.name": "bahdanau",  # one cell, as the peers' decoders have
+        "model.output.name": "softmax",
         **{f"model.dropout.{where}": task["dropout"] for where in ("embedding", "encoder", "readout")},
         "train.batch.size": task["batch_size"],
         "train.label_smoothing": 0.0,

@@ -3,8 +3,8 @@ and 9).
 
     f_i = F * alpha_{i-1}      e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)
 
-F holds K filters over source positions, `filters` here; W is `query_projection`, V h_j + b is `keys`, U is
-`location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
+F holds K filters, `filters` here, and * is a convolution over source positions. W is `query_projection`, V h_j + b is
+`keys`, U is `location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
 
 No gradient flows through alpha_{i-1} into earlier steps: with it, attention learned to advance by one word per step,
 and missed the words that stand elsewhere in the source.
