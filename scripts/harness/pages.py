@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scripts.harness.records import Record
+from seq2seq_attn.errors import UserError
 
 PAIRED_BOOTSTRAP = "paired bootstrap, about half of a two-sided p"
 """the test of most pages"""
@@ -17,10 +18,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = 
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
-    """A page with the lines between two marks replaced; unchanged if it lacks the marks."""
+    """A page with the lines between two marks replaced.
+
+    Raises:
+        UserError: the page lacks a mark.
+    """
     before, found_begin, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
-    return f"{before}{begin}\n{block}\n{end}{after}" if found_begin and found_end else text
+    if not (found_begin and found_end):
+        raise UserError(f"no lines {begin!r} ... {end!r}; put them back")
+    return f"{before}{begin}\n{block}\n{end}{after}"
 
 
 def provenance(record: Record, script: str) -> str:

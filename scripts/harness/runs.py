@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 from scripts.harness.records import Record, read_log, read_training
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
-from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import sha256_of, write_text
@@ -23,13 +22,7 @@ from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference
 from seq2seq_attn.metrics.significance import percentile_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import load
-
-
-def train_or_resume(config: Config, path: Path) -> RunDir:
-    """The run of a directory, trained to its end: from the start, or from where it was interrupted."""
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
 
 
 def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
@@ -43,6 +36,19 @@ def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
         prepare_corpora(planned, show_progress=sys.stderr.isatty())
     if failed := train_runs(planned, at_once=at_once):
         raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+
+
+def train_one(path: Path, config_names: Sequence[str], settings: Sequence[str]) -> RunDir:
+    """The run of a directory, trained to its end on one thread: from the start, or from where it was interrupted.
+
+    Raises:
+        UsageError, UserError: as `train_all`. A finished run's corpus is checked too.
+    """
+    planned = PlannedRun.of(RunDir(path), config_names, settings)
+    if planned.is_finished():
+        prepare_corpora([planned])
+    train_all([planned], 1)
+    return planned.run
 
 
 def describe_run(run: RunDir) -> Record:

@@ -7,6 +7,7 @@ none; the config is `own-tiny`. BLEU is that of test_2016_flickr, with the paire
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from itertools import islice
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.runs import gain_over, score_lines, train_one
 from scripts.tools.levers_page import VALIDATION
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
@@ -47,16 +48,14 @@ def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str])
     """A run with that output."""
     own = [
         f"name=lexicons-{output}",
-        f"seed={seed}",
         "data.corpus=files",
         *(f"data.{side}_language={language}" for side, language in zip(("source", "target"), LANGUAGES, strict=True)),
         f"data.data_dir={directory}",
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    config = load_config([CONFIG, f"output/{output}"], [*own, *SETTINGS, *overrides])
-    return train_or_resume(config, directory / f"{output}-s{seed}")
+    settings = [*own, *SETTINGS, *overrides, f"seed={seed}"]
+    return train_one(directory / f"{output}-s{seed}", [CONFIG, f"output/{output}"], settings)
 
 
 def row_of(output: str, arm: BootstrapSamples, baseline: BootstrapSamples) -> dict[str, Any]:
@@ -67,6 +66,7 @@ def row_of(output: str, arm: BootstrapSamples, baseline: BootstrapSamples) -> di
 
 def main() -> None:
     """Train, translate, print a table, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
     )

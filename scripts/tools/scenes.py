@@ -9,16 +9,16 @@ of all sources, is on the vector of its object.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, ROOT, add_record_option, describe, exit_code, read_training
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.runs import gain_over, score_lines, train_one
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
-from seq2seq_attn.config import load_config
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.metrics.seeds import bootstrap, mean_interval
@@ -35,7 +35,7 @@ CONFIG, TEST = "quickstart", "test"
 PICTURE = "vectors"
 SYSTEMS = ((PICTURE,), ("de",), ("de", PICTURE))
 NUM_MAPS, MAP_OBJECTS = 4, 3
-SETTINGS = ("data.max_length_ratio=30", "train.max_epochs=5", "train.num_threads=1", "train.device=cpu")
+SETTINGS = ("data.max_length_ratio=30", "train.max_epochs=5", "train.device=cpu")
 """a picture of one object may have a caption of a dozen words"""
 
 Gold = list[dict[str, Any]]
@@ -49,7 +49,7 @@ def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str])
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
         f"data.test={{{TEST}: {directory / TEST}}}",
     ]
-    return train_or_resume(load_config([CONFIG], [*own, *SETTINGS, *overrides]), directory / "-".join(sources))
+    return train_one(directory / "-".join(sources), [CONFIG], [*own, *SETTINGS, *overrides])
 
 
 def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
@@ -120,6 +120,7 @@ def measure(directory: Path, overrides: Sequence[str], references: list[str], go
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the corpus, train, print a line per system, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = read_options(arguments)
     directory: Path = options.dir
     write_corpus(directory, {**SPLITS, "train": options.num_train, "test": options.num_test})

@@ -7,15 +7,15 @@ test_2016_flickr, with the paired bootstrap test of three sources against the si
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, add_record_option, describe, exit_code, read_training
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.runs import gain_over, score_lines, train_one
 from scripts.tools.levers_page import VALIDATION
-from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval
@@ -29,8 +29,8 @@ SYSTEMS = (("de",), ("fr",), ("cs",), LANGUAGES)
 
 def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
     """A run with these sources."""
-    own = [f"data.source_languages=[{','.join(sources)}]", "train.num_threads=1"]
-    return train_or_resume(load_config([CONFIG], [*own, *overrides]), directory / f"sources-{'-'.join(sources)}")
+    own = f"data.source_languages=[{','.join(sources)}]"
+    return train_one(directory / f"sources-{'-'.join(sources)}", [CONFIG], [own, *overrides])
 
 
 def row_of(sources: Sequence[str], run: RunDir, samples: BootstrapSamples, best: BootstrapSamples) -> dict[str, Any]:
@@ -43,6 +43,7 @@ def row_of(sources: Sequence[str], run: RunDir, samples: BootstrapSamples, best:
 
 def main() -> None:
     """Train, translate, print a table, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description="BLEU of three sources together and of each alone, on Multi30k.")
     parser.add_argument("--dir", type=Path, default=Path("runs"), help="runs; default: %(default)s")
     add_record_option(parser, RECORD)

@@ -9,13 +9,14 @@ The page is `docs/typos.md` (`typos_page.py`).
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.harness.records import Record, add_record_option, describe, exit_code, read_log, read_training
-from scripts.harness.runs import train_or_resume
+from scripts.harness.runs import train_one
 from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,
@@ -30,7 +31,6 @@ from scripts.tools.typos_corpus import (
 )
 from scripts.tools.typos_page import PLOTS, RECORD, draw_plots, page_lines
 from seq2seq_attn import load
-from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.run_dir import RunDir
@@ -64,10 +64,9 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
         f"data.train={directory / (TWICE if name == 'corrector' else 'train')}",
         f"data.valid={directory / 'valid'}",
         *(f"data.test.{split}={directory / split}" for split in TESTS),
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    return train_or_resume(load_config([f"typos/{name}"], [*own, *overrides]), directory / name)
+    return train_one(directory / name, [f"typos/{name}"], [*own, *overrides])
 
 
 def answer(finder: RunDir, corrector: RunDir, examples: Sequence[Example]) -> list[Answer]:
@@ -189,6 +188,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the corpus, train, count, print the page; with --record keep what it is made from, and its plots."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = read_options(arguments)
     words = read_words(options.words) if options.words else default_words(options.dir / "data")
     sizes = write_corpus(options.dir, words, per_kind=options.per_kind)

@@ -9,6 +9,7 @@ the translation has it as often as the reference.
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
-from scripts.harness.runs import train_or_resume
+from scripts.harness.runs import train_one
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
@@ -69,11 +70,10 @@ def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
         f"data.data_dir={directory}",
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
         f"data.vocab.min_frequency={MIN_FREQUENCY}",
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    config = load_config(["quickstart", f"output/{output}"], [*own, *overrides])
-    return train_or_resume(config, directory / f"{output}-s{config.seed}")
+    names, settings = ["quickstart", f"output/{output}"], [*own, *overrides]
+    return train_one(directory / f"{output}-s{load_config(names, settings).seed}", names, settings)
 
 
 def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[str, Any]:
@@ -91,6 +91,7 @@ def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[
 
 def main() -> None:
     """Train, translate, print a table, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="Count unseen names that the outputs softmax and copy translate right."
     )

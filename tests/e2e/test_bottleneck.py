@@ -15,6 +15,7 @@ from scripts.bottleneck_experiment.plan import (
 from scripts.harness.pages import replace_block
 from scripts.harness.records import ROOT
 from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model, count_parameters
 
 
@@ -136,7 +137,8 @@ def test_half_of_attentions_quality_may_be_lost_from_the_start():
 def test_only_the_block_is_replaced():
     page = "before\n<begin>\nold\n<end>\nafter\n"
     assert replace_block(page, "<begin>", "<end>", "new") == "before\n<begin>\nnew\n<end>\nafter\n"
-    assert replace_block("no marks\n", "<begin>", "<end>", "new") == "no marks\n"
+    with pytest.raises(UserError, match=r"no lines '<begin>' \.\.\. '<end>'; put them back"):
+        replace_block("no marks\n", "<begin>", "<end>", "new")
 
 
 def test_every_record_has_its_plot():
