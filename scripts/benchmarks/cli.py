@@ -17,6 +17,7 @@ from scripts.harness.processes import run_timed
 from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from scripts.harness.samples import hostile_lines
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
 
@@ -49,8 +50,17 @@ def main() -> int:
 
 
 def median_of(command: list[str]) -> Record:
-    """Wall seconds of a command that runs several times."""
-    runs = [run_timed(command).seconds for _ in range(NUM_RUNS)]
+    """Wall seconds of a command that runs several times.
+
+    Raises:
+        UserError: it failed.
+    """
+    runs = []
+    for _ in range(NUM_RUNS):
+        found = run_timed(command)
+        if found.exit_code:
+            raise UserError(f"{' '.join(command)}: exit {found.exit_code}\n{found.stderr}")
+        runs.append(found.seconds)
     return {"seconds": statistics.median(runs), "runs": runs}
 
 

@@ -32,6 +32,9 @@ from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
 """target types of the prepared corpora: no multiples of 64"""
+FAST = "fast"
+RECORDED = (FAST, "fast-again")
+"""the second is of another machine"""
 CPU = torch.device("cpu")
 BASE = "everything on"
 Way = Callable[[], AbstractContextManager[Any]]
@@ -84,15 +87,15 @@ def main() -> None:
         rows[row] = {what: round(ratio.value, 3) for what, ratio in found.items()}
         print(row + "".join(f"\n  {what:36}{ratio}" for what, ratio in found.items()), flush=True)
 
-    for name in options.configs.split(","):
+    for name in options.configs:
         for precision in precisions(CPU):
             measure(f"training {name}, {precision}", training(name, precision))
     for more in ((), ("output/lexical",)):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             what = " with ".join(["multi30k", *more])
             measure(f"translating {what}, {label}, fp32", searching("multi30k", beam_size, overlays=more))
-    name = "fast-again" if options.again else "fast"
-    publish(name, {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}, save=options.record)
+    record = {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}
+    publish(options.record or FAST, record, save=bool(options.record))
 
 
 def sentences(count: int, num_types: int, generator: torch.Generator) -> list[list[int]]:
@@ -157,10 +160,12 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_fast", description=__doc__)
     parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--configs", default=",".join(NUM_TYPES), help="what to train, of " + ", ".join(NUM_TYPES))
-    parser.add_argument("--record", action="store_true", help="write docs/speed/fast.json")
-    parser.add_argument("--again", action="store_true", help="write docs/speed/fast-again.json, of another machine")
-    return parser.parse_args()
+    parser.add_argument("--configs", nargs="+", choices=NUM_TYPES, default=list(NUM_TYPES), help="default: all")
+    parser.add_argument("--record", nargs="?", const=FAST, choices=RECORDED, help="write docs/speed/NAME.json (fast)")
+    options = parser.parse_args()
+    if options.record and {*options.configs} != {*NUM_TYPES}:
+        parser.error(f"--record: a record has all of {', '.join(NUM_TYPES)}; leave out --configs or --record")
+    return options
 
 
 if __name__ == "__main__":

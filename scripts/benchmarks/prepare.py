@@ -28,6 +28,7 @@ from scripts.harness.processes import peak_mib
 from scripts.harness.records import ROOT, Record, describe
 
 SIDES = ("de", "en")
+TOKENIZERS = ("sentencepiece", "spacy")
 NUM_YARDSTICK_LINES = 20_000
 SAMPLE_EVERY_S = 0.5
 
@@ -200,7 +201,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench_prepare", description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--tokenizers", nargs="+", default=["sentencepiece", "spacy"])
+    parser.add_argument("--tokenizers", nargs="+", choices=TOKENIZERS, default=TOKENIZERS)
     parser.add_argument("--folder", type=Path, help="for the corpora and what is made of them; removed afterwards")
     parser.add_argument("--record", action="store_true", help="write docs/speed/prepare.json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)

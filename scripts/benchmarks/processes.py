@@ -110,7 +110,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=60)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--record", action="store_true", help="write docs/speed/processes.json")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.updates < 2 * WINDOW:  # the first window is not counted
+        parser.error(f"--updates {options.updates}: expected at least {2 * WINDOW}")
+    return options
 
 
 if __name__ == "__main__":

@@ -137,8 +137,11 @@ def parse_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_scaling", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small corpora, few updates")
-    parser.add_argument("--record", action="store_true")
-    return parser.parse_args()
+    parser.add_argument("--record", action="store_true", help="write docs/speed/scaling.json")
+    options = parser.parse_args()
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
+    return options
 
 
 if __name__ == "__main__":

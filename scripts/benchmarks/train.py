@@ -182,6 +182,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--teacher-forcing", type=float, default=0.5)
     parser.add_argument("--record", nargs="?", const=TRAIN, choices=RECORDED, help="write docs/speed/NAME.json (train)")
     options = parser.parse_args(arguments)
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
     options.batches = options.batches or (4 if options.quick else 8)
     options.cores = [1, 2] if options.cores else []
     if options.config != TUTORIAL and not (options.quick or options.cores):

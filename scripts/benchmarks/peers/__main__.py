@@ -255,6 +255,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="to translate, from the beginning of the test set")
     parser.add_argument("--record", action="store_true", help="write docs/speed/peers.json")
     options = parser.parse_args()
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
     defaults = {"updates": (8, 3), "turns": (5, 2), "decode_turns": (2, 1), "sentences": (1000, 200)}
     for name, (full, quick) in defaults.items():
         if getattr(options, name) is None:
