@@ -88,7 +88,7 @@ def hostile_file(translate: list[str], run: Path, num_lines: int) -> Record:
         source.write_bytes(b"".join(line + b"\r\n" for line in hostile_lines(num_lines, ordinary)))
         found = run_timed([*translate, "--beam-size", "1", "-i", str(source), "-o", str(target)])
         if found.peak_mib is None:
-            raise SystemExit("bench_cli: needs more memory than the translation that it measures")
+            raise UserError("bench_cli needs more memory than the translation that it measures")
         about = {**found._asdict(), "stderr": found.stderr.replace(f"{folder}/", "")}
         return {"lines_in": num_lines, "lines_out": target.read_bytes().count(b"\n"), **about}
 

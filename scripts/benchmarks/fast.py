@@ -6,6 +6,7 @@ One thread, CPU time.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.train_work import Sizes, run_update, updates_over
-from scripts.harness.records import describe
+from scripts.harness.records import describe, exit_code
 from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, collate_source
@@ -169,4 +170,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

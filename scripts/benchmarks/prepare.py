@@ -25,7 +25,8 @@ from unittest import mock
 
 from scripts.benchmarks.pages import publish
 from scripts.harness.processes import peak_mib
-from scripts.harness.records import ROOT, Record, describe
+from scripts.harness.records import ROOT, Record, describe, exit_code
+from seq2seq_attn.errors import UserError
 
 SIDES = ("de", "en")
 TOKENIZERS = ("sentencepiece", "spacy")
@@ -50,7 +51,7 @@ def main() -> None:
     value = {"origin": origin, "bare_lines_per_s": yardsticks}
     publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
     if not all(row["is_same"] for row in rows):
-        raise SystemExit("another number of processes made another folder")
+        raise UserError("another number of processes made another folder")
 
 
 def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:
@@ -146,7 +147,7 @@ def watch(task: Record) -> Record:
     peak = peak_mib(child, SAMPLE_EVERY_S)
     output, _ = child.communicate()
     if child.returncode:
-        raise SystemExit(f"{task}: exit {child.returncode}")
+        raise UserError(f"{task}: exit {child.returncode}")
     return {**json.loads(output), "peak_mib": peak}
 
 
@@ -209,4 +210,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -18,8 +18,9 @@ from pathlib import Path
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events
 from scripts.harness.processes import peak_mib
-from scripts.harness.records import Record, describe
+from scripts.harness.records import Record, describe, exit_code
 from scripts.harness.turns import paired_ratio
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
 
 WINDOW = 10
@@ -97,7 +98,7 @@ def train(num_processes: int, num_threads: int, options: argparse.Namespace) -> 
             peak = peak_mib(process, SAMPLE_EVERY_S)
             if process.returncode:
                 log.seek(0)
-                raise SystemExit(f"{command}: exit {process.returncode}\n{log.read()}")
+                raise UserError(f"{command}: exit {process.returncode}\n{log.read()}")
         windows = [event for event in read_events(run_dir) if event["event"] == "train"]
     speed = statistics.median(window["tokens_per_s"] for window in windows[1:])
     return {"tokens_per_s": speed, "peak_mib": peak}
@@ -117,4 +118,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -20,9 +20,10 @@ from functools import partial
 from pathlib import Path
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import ROOT, Record, describe, ratio_fields
+from scripts.harness.records import ROOT, Record, describe, exit_code, ratio_fields
 from scripts.harness.turns import Ratio, median_interval, precisions
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.run_dir import RunDir
 
 SHORT, LONG = 10, 50
@@ -106,7 +107,7 @@ def cpu_seconds(checkout: Path, arguments: Sequence[str]) -> float:
     command = [sys.executable, "-W", "ignore", "-m", "seq2seq_attn", *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)}, in {checkout}:\n{done.stderr}")
+        raise UserError(f"{' '.join(arguments)}, in {checkout}:\n{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -128,4 +129,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import Record, describe
+from scripts.harness.records import Record, describe, exit_code
 from scripts.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
@@ -145,4 +146,4 @@ def parse_options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

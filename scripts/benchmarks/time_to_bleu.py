@@ -17,7 +17,8 @@ from pathlib import Path
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import describe
+from scripts.harness.records import describe, exit_code
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
 POLL_S = 1.0
@@ -52,7 +53,7 @@ def train_until(options: argparse.Namespace, run_dir: Path, target: float) -> fl
         if pid:
             code = os.waitstatus_to_exitcode(status)
             if code not in (0, 143):
-                raise SystemExit(f"the training run failed with exit code {code}")
+                raise UserError(f"the training run failed with exit code {code}")
             return usage.ru_maxrss / 1024
         if not stopped and any(event.get("bleu", 0.0) >= target for event in read_events(run_dir)):
             process.send_signal(signal.SIGTERM)
@@ -72,4 +73,4 @@ def parse_options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,7 +22,7 @@ from scripts.benchmarks.train_work import (
     tutorial_update,
     updates_over,
 )
-from scripts.harness.records import Record, describe, options_of, ratio_fields
+from scripts.harness.records import Record, describe, exit_code, options_of, ratio_fields
 from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
@@ -193,4 +194,4 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

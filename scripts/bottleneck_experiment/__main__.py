@@ -21,10 +21,11 @@ from scripts.bottleneck_experiment.plan import (
     multi30k_tuning,
     validation,
 )
-from scripts.harness.records import exit_code
+from scripts.harness.records import choose, exit_code
 from scripts.harness.runs import train_all
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
@@ -35,7 +36,8 @@ MOST_SEEDS = 20
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = parse()
-    arms = choose_arms(CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS, options.arms)
+    all_arms = CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS
+    arms = choose({arm.name: arm for arm in all_arms}, options.arms, "--arms")
     if options.parameters:
         print_parameters(options.corpus, arms)
         return
@@ -57,15 +59,6 @@ def parse() -> argparse.Namespace:
     only.add_argument("--train-only", action="store_true")
     only.add_argument("--report-only", action="store_true", help="of all runs that are finished")
     return parser.parse_args()
-
-
-def choose_arms(arms: tuple[Arm, ...], names: str | None) -> list[Arm]:
-    """The arms of these names, all of them without names."""
-    by_name = {arm.name: arm for arm in arms}
-    wanted = names.split(",") if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise SystemExit(f"--arms {','.join(unknown)}: arms are {', '.join(by_name)}")
-    return [by_name[name] for name in wanted]
 
 
 def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
@@ -93,10 +86,10 @@ def finished(corpus: str) -> list[Training]:
         trainings = multi30k_trainings(tuned, MOST_SEEDS)
     found = [one for one in trainings if one.is_finished]
     if not found:
-        raise SystemExit(f"{corpus}: no finished run under {RUNS}/; train first")
+        raise UserError(f"{corpus}: no finished run under {RUNS}/; train first")
     for name in dict.fromkeys(one.inputs for one in found):
         if not any(one.inputs == name and one.arm.name == BASELINE for one in found):
-            raise SystemExit(f"{name}: no finished run of `{BASELINE}`, with which the others are compared")
+            raise UserError(f"{name}: no finished run of `{BASELINE}`, with which the others are compared")
     return found
 
 

@@ -11,9 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.runtime.environment import describe_environment
 
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEED = ROOT / "docs" / "speed"
 RECORDS = ROOT / "docs" / "records"
 Record = dict[str, Any]
+ChosenT = TypeVar("ChosenT")
 TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
@@ -50,6 +51,18 @@ def add_record_option(parser: argparse.ArgumentParser, path: Path) -> None:
     parser.add_argument(
         "--record", type=Path, nargs="?", const=path, metavar="FILE", help=f"keep the record; without FILE: {where}"
     )
+
+
+def choose(by_name: Mapping[str, ChosenT], names: str | None, option: str) -> list[ChosenT]:
+    """Those of an option's names, separated by commas; all of them without names.
+
+    Raises:
+        UsageError: there is no such name.
+    """
+    wanted = names.split(",") if names else list(by_name)
+    if unknown := [name for name in wanted if name not in by_name]:
+        raise UsageError(f"{option} {','.join(unknown)}: expected some of {', '.join(by_name)}")
+    return [by_name[name] for name in wanted]
 
 
 def load_records(folder: Path) -> dict[str, Record]:

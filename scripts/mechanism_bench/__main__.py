@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import ROOT, exit_code
+from scripts.harness.records import ROOT, choose, exit_code
 from scripts.mechanism_bench.pages import documents
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, MULTI30K, OF_TWO_MODELS, Row, all_rows
 from seq2seq_attn.files import write_text
@@ -18,7 +18,7 @@ def main() -> None:
     """Train, evaluate, measure, write the pages."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     options = parse()
-    rows = choose_rows(options.rows)
+    rows = choose({row.name: row for row in all_rows()}, options.rows, "--rows")
     if options.list:
         print("\n".join(row.name for row in rows))
         return
@@ -46,15 +46,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=9, help="of each speed measurement; default: %(default)s")
     parser.add_argument("--list", action="store_true", help="print the rows and stop")
     return parser.parse_args()
-
-
-def choose_rows(names: str | None) -> list[Row]:
-    """The rows of these names, all of them without names."""
-    by_name = {row.name: row for row in all_rows()}
-    wanted = names.split(",") if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise SystemExit(f"--rows {','.join(unknown)}: rows are {', '.join(by_name)}")
-    return [by_name[name] for name in wanted]
 
 
 def train(rows: Sequence[Row], seeds: int, bases: Sequence[str], jobs: int) -> None:

@@ -48,7 +48,7 @@ SETTINGS = [
 CLOCK = {"elapsed_s", "seconds", "tokens_per_s"}
 
 
-def main() -> None:
+def main() -> int:
     options = parse_options()
     with tempfile.TemporaryDirectory() as folder:
         whole, killed = Path(folder) / "whole", Path(folder) / "killed"
@@ -72,7 +72,7 @@ def main() -> None:
     if options.record:
         write_json(options.record, record)
     print(f"{len(moments)} kills, {num_updates} updates: {'identical' if not differences else differences}")
-    sys.exit(bool(differences))
+    return int(bool(differences))
 
 
 def parse_options() -> argparse.Namespace:
@@ -95,7 +95,7 @@ def train(arguments: list[str]) -> float:
     began_at = time.monotonic()
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"training failed with exit code {done.returncode}:\n{done.stderr}")
+        raise UserError(f"training failed with exit code {done.returncode}:\n{done.stderr}")
     return time.monotonic() - began_at
 
 
@@ -112,7 +112,7 @@ def kill_again_and_again(
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(share * wait_for_update(process, run_dir, target - EVERY))
         if process.poll() is not None:
-            sys.exit(f"session {number} ended before its kill, with exit code {process.returncode}")
+            raise UserError(f"session {number} ended before its kill, with exit code {process.returncode}")
         process.send_signal(signal.SIGKILL)
         process.wait()
         after_s = round(time.monotonic() - began_at, 2)

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, NoReturn
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.peers.environments import PEERS, ensure_environment
-from scripts.harness.records import ROOT, Record, describe, options_of, ratio_fields
+from scripts.harness.records import ROOT, Record, describe, exit_code, options_of, ratio_fields
 from scripts.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.vocab import Vocab
 
 TEST_SET = "test_2016_flickr"
@@ -104,7 +105,7 @@ class Competitor:
         return answer
 
     def _fail(self) -> NoReturn:
-        raise SystemExit(f"{self.name} ended early:\n{self._log.read_text(errors='replace')[-3000:]}")
+        raise UserError(f"{self.name} ended early:\n{self._log.read_text(errors='replace')[-3000:]}")
 
 
 class Part(NamedTuple):
@@ -154,7 +155,7 @@ def write_sentences(path: Path, ids_of: Callable[[int], Any], vocab: Vocab, coun
     """The first sentences of one side of a split, one per line."""
     lines = [" ".join(vocab.tokens_of(ids_of(i).tolist())) for i in range(count)]
     if any(len(line.split()) != len(ids_of(i)) for i, line in enumerate(lines)):
-        raise SystemExit(f"{path}: a token holds a space")
+        raise UserError(f"{path}: a token holds a space")
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -206,7 +207,7 @@ def take_turn(competitor: Competitor, command: Record) -> None:
     """One turn, with a line about it."""
     turn = competitor.turn(command)
     if turn.get("steps", [SIZES["steps"]]) != [SIZES["steps"]]:
-        raise SystemExit(f"{competitor.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
+        raise UserError(f"{competitor.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
     competitor.turns.append(turn)
     print(f"{competitor.name}: {command}: {turn['speed']:,.0f} per second", file=sys.stderr)
 
@@ -267,4 +268,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))
