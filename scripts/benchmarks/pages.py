@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scripts.benchmarks import pages_gpu
-from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table
+from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table, with_settings
 from scripts.harness.records import SPEED, Record
 from seq2seq_attn.files import write_json
 
@@ -40,8 +40,9 @@ def render_block(records: dict[str, Record]) -> str:
     lines = []
     if record := records.get("time-to-bleu"):
         lines.append(
-            f"- training `{record['config']}` on {record['threads']} threads of {_hardware(record)}: validation BLEU "
-            f"(cased, greedy) after each epoch {_course(record)}; peak memory {record['peak_mib'] / 1024:.1f} GiB"
+            f"- training `{record['config']}`{with_settings(record['settings'])} on {record['threads']} threads of "
+            f"{_hardware(record)}: validation BLEU (cased, greedy) after each epoch {_course(record)}; peak memory "
+            f"{record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
         by_name = {row["name"]: row for row in record["rows"]}
@@ -78,6 +79,7 @@ def _minutes(minutes: float | None) -> str:
 
 def _time_to_bleu(record: Record) -> Iterator[str]:
     yield from ("## Time to a BLEU", "", provenance(record, "time_to_bleu"), "")
+    yield from (f"Training with config `{record['config']}`{with_settings(record['settings'])}:", "")
     for target, minutes in record["minutes_to_bleu"].items():
         yield f"- {target} BLEU on the validation set: {_minutes(minutes)}"
     speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
@@ -237,7 +239,8 @@ def _search(record: Record) -> Iterator[str]:
             f"{100 * found['same_tokens']:.1f} % of tokens the same"
         )
     if found := record.get("run"):
-        yield from ("", "A trained Multi30k run on test_2016_flickr, from text to text:", "")
+        signature = found[0]["beam_1"]["signature"]
+        yield from ("", f"A trained Multi30k run on test_2016_flickr, from text to text; `{signature}`:", "")
         header = ["", "greedy, sentences/s", "BLEU", "beam 5, sentences/s", "BLEU", "one sentence, greedy"]
         yield from table(
             header,
@@ -258,7 +261,10 @@ def _search(record: Record) -> Iterator[str]:
 def _prepare(record: Record) -> Iterator[str]:
     yield from ("## Preparing", "", provenance(record, "bench_prepare"), "")
     bare = ", ".join(f"{name} {speed:,.0f}" for name, speed in record["bare_lines_per_s"].items())
-    yield f"Lines/s count one side; lines/s/core are per second of CPU time. The tokenizers alone: {bare} lines/s."
+    yield (
+        f"Text made from lines of {record['origin']}. Lines/s count one side; lines/s/core are per second of CPU time. "
+        f"The tokenizers alone: {bare} lines/s."
+    )
     yield ""
     header = ["pairs", "tokenizer", "processes", "lines/s", "lines/s/core", "tokenizer, s", "peak MiB"]
     yield from table(

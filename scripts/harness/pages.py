@@ -41,6 +41,11 @@ def provenance(record: Record, script: str) -> str:
     )
 
 
+def with_settings(settings: Sequence[str]) -> str:
+    """The settings that were changed in a configuration, after its name; nothing without any."""
+    return f" with `{' '.join(settings)}`" if settings else ""
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage; nothing without one."""
     return "" if share is None else f"{100 * share:.1f} %"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from scripts.harness.pages import percent, ratio_cell, table
@@ -33,7 +33,7 @@ the rows and shows the attention of most.
   layers have 192 units except that of `attention/additive-160`.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
   `attention/additive`; both make the same updates in turns. Brackets are the 95 % confidence interval of the median
-  over turns. It was measured in bf16, though most rows were trained in fp32. The baseline has hand-written training
+  over turns.{{measured}} The baseline has hand-written training
   code (`seq2seq_attn/model/fast`), which gains more in bf16
   ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); rows with other scores, normalizers or
   cells, or with the decoder `luong`, have none, so in fp32 they are not as far behind.
@@ -65,7 +65,7 @@ def documents() -> Iterator[tuple[Path, str]]:
 def render_page(found: dict[str, Summary]) -> str:
     """docs/attention.md."""
     measured = [row for row in all_rows() if row.name in found]
-    parts = [INTRODUCTION, _lines(_main_table(measured, found))]
+    parts = [INTRODUCTION.format(measured=_measured(found.values())), _lines(_main_table(measured, found))]
     scored = [row for row in measured if found[row.name].bleu]
     if scored:
         parts += ["## BLEU by source length", _lines(_length_table(scored, found))]
@@ -132,6 +132,16 @@ def _best_shift(error_rates: dict[int, float]) -> str:
         return ""
     shift = min(error_rates, key=lambda one: error_rates[one])
     return f"{percent(error_rates[shift])} ({shift:+d})" if shift else f"{percent(error_rates[0])} (0)"
+
+
+def _measured(found: Iterable[Summary]) -> str:
+    """The turns, hardware and precision of the measurements of speed; nothing without any."""
+    speeds = [one.speed for one in found if one.speed]
+    if not speeds:
+        return ""
+    hardware = _values([speed["environment"] for speed in speeds], "device_name")
+    precision, turns = (_values(speeds, key) for key in ("precision", "turns"))
+    return f" It was measured in {turns} turns on {hardware}, in {precision}, though most rows were trained in fp32."
 
 
 def _speed(speed: Record | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scripts.harness.pages import p_value, provenance
+from scripts.harness.pages import p_value, provenance, with_settings
 from scripts.harness.records import RECORDS, Record, load_records
 
 
@@ -24,7 +24,7 @@ def other_records() -> Iterator[str]:
     if value := records.get("unseen-names"):
         yield from ["", "## Names that training never showed", ""]
         yield (
-            f"{value['what'][:1].upper()}{value['what'][1:]}; "
+            f"{value['what'][:1].upper()}{value['what'][1:]}{with_settings(value['set'])}; "
             f"{value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
             f"held-out names; {value['systems'][0]['signature']}. {provenance(value, 'unseen_names')}"
         )
@@ -56,7 +56,7 @@ def lexicons_block(value: Record) -> Iterator[str]:
     yield from ["", "## Lexicons with little training data", ""]
     yield (
         f"{value['what']}, the first {value['num_train']:,} training pairs; config "
-        f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
+        f"`{value['config']}`{with_settings(value['set'])}, {value['num_seeds']} seed(s); {value['test']}, n = "
         f"{value['num_test']}; 95 % bootstrap intervals over sentences; {value['signature']}. "
         f"{provenance(value, 'lexicons')}"
     )
@@ -67,10 +67,9 @@ def lexicons_block(value: Record) -> Iterator[str]:
 
 def sources_block(value: Record) -> Iterator[str]:
     """BLEU of three sources together and of each alone."""
-    settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
     yield from ["", "## Several sources", ""]
     yield (
-        f"{value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
+        f"{value['what']}; config `{value['config']}`{with_settings(value['set'])}, seed {value['seed']}; "
         f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {value['signature']}. "
         f"{provenance(value, 'sources')}"
     )
@@ -90,7 +89,7 @@ def scenes_block(value: Record) -> Iterator[str]:
     yield (
         f"{value['what']}, {value['objects']:g} objects on average in random order, and from the "
         f"German caption with its nouns blanked out; {value['num_train']:,} training pairs, n = {value['num_test']}; "
-        f"config `{value['config']}` with `{' '.join(value['set'])}`, seed {value['seed']}; 95 % bootstrap intervals; "
+        f"config `{value['config']}`{with_settings(value['set'])}, seed {value['seed']}; 95 % bootstrap intervals; "
         f"{value['signature']}. {provenance(value, 'scenes')} "
         "Attended: the share of the reference's nouns at which attention, in forced decoding, has "
         "its largest weight on the vector of that object."
