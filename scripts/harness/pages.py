@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 from scripts.harness.records import Record
 from seq2seq_attn.errors import UserError
@@ -60,6 +61,18 @@ def ratio_cell(value: float, interval: Sequence[float] | None, *, digits: int = 
     """A ratio, with its interval where the record has it."""
     low_high = "" if interval is None else f" [{', '.join(f'{end:.{digits}f}' for end in interval)}]"
     return f"{value:.{digits}f}{low_high}"
+
+
+def interval_cell(found: Record, *, key: str = "value", digits: int = 1) -> str:
+    """A value with its interval."""
+    return ratio_cell(found[key], (found["low"], found["high"]), digits=digits)
+
+
+def mean_cell(values: Sequence[float]) -> str:
+    """The mean, with the standard deviation where there are several values; nothing without any."""
+    if not values:
+        return ""
+    return f"{fmean(values):.1f}" + (f" ±{stdev(values):.1f}" if len(values) > 1 else "")
 
 
 def ratio_cells(row: Record, names: Sequence[str]) -> list[str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -18,11 +18,13 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import sha256_of, write_text
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
 from seq2seq_attn.metrics.significance import percentile_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.translator import load
+
+NameT = TypeVar("NameT")
 
 
 def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
@@ -92,6 +94,17 @@ def score_lines(run: RunDir, sources: Sequence[str], references: Sequence[str]) 
     """BLEU statistics of a run's translations of some lines, on a CPU."""
     found = load(run.path, "cpu").translate(sources, keep_attention=False)
     return Measure("bleu", list(references)).statistics([translation.text for translation in found])
+
+
+def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, BootstrapSamples]:
+    """Each run's scores over common resamples of the sentence pairs."""
+    return dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+
+
+def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
+    """The score of an arm with its interval, and its gain over a baseline that is not the arm itself."""
+    found: Record = {"bleu": mean_interval(arm).to_dict()}
+    return found if baseline is None or baseline is arm else found | gain_over(baseline, arm)
 
 
 def gain_over(baseline: BootstrapSamples, arm: BootstrapSamples) -> Record:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import percent, ratio_cell, table
+from scripts.harness.pages import interval_cell, mean_cell, percent, table
 from scripts.harness.records import ROOT, Record, load_records
 from scripts.mechanism_bench.guide import render_guide
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, Row, all_rows
-from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, spread, summaries
+from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, summaries
 
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
 OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")
@@ -115,15 +115,15 @@ def _main_row(row: Row, one: Summary) -> list[str]:
         "" if (entropy := one.mean("entropy")) is None else f"{entropy:.2f}",
         percent(one.mean("dropped")),
         percent(one.mean("repeated")),
-        spread(one.multi30k_bleu),
+        mean_cell(one.multi30k_bleu),
     ]
 
 
 def _bleu(one: Summary) -> str:
     if len(one.captions) == 1:
         [run] = one.captions
-        return ratio_cell(run["bleu"], (run["low"], run["high"]), digits=1)
-    return spread(one.bleu)
+        return interval_cell(run, key="bleu")
+    return mean_cell(one.bleu)
 
 
 def _best_shift(error_rates: dict[int, float]) -> str:
@@ -145,7 +145,7 @@ def _measured(found: Iterable[Summary]) -> str:
 
 
 def _speed(speed: Record | None) -> str:
-    return "" if speed is None else ratio_cell(speed["ratio"], (speed["low"], speed["high"]))
+    return "" if speed is None else interval_cell(speed, key="ratio", digits=2)
 
 
 def _length_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:

@@ -12,14 +12,14 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
-from scripts.harness.runs import gain_over, score_lines, train_one
+from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.levers_page import VALIDATION
+from scripts.tools.other_records import lexicons_block
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval, pool
+from seq2seq_attn.metrics.seeds import pool
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import iter_lines
@@ -58,14 +58,8 @@ def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str])
     return train_one(directory / f"{output}-s{seed}", [CONFIG, f"output/{output}"], settings)
 
 
-def row_of(output: str, arm: BootstrapSamples, baseline: BootstrapSamples) -> dict[str, Any]:
-    """BLEU of an arm with its interval, and against the baseline."""
-    found: dict[str, Any] = {"output": output, "bleu": mean_interval(arm).to_dict(), "seeds": list(arm.values)}
-    return found if arm is baseline else found | gain_over(baseline, arm)
-
-
 def main() -> None:
-    """Train, translate, print a table, write the record."""
+    """Train, translate, print the section of the page, write the record."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
@@ -80,12 +74,11 @@ def main() -> None:
     cases = [(output, seed) for seed in range(1, options.seeds + 1) for output in OUTPUTS]
     test = [list(iter_lines(options.dir / f"test.{language}")) for language in LANGUAGES]
     scored = {case: score_lines(train_run(options.dir, *case, options.set), *test) for case in cases}
-    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    samples = bootstrap_by_name(scored)
     arms = {output: pool([part for case, part in samples.items() if case[0] == output]) for output in OUTPUTS}
-    rows = [row_of(output, arm, arms["softmax"]) for output, arm in arms.items()]
-    for row in rows:
-        gain = f", {row['gain']['value']:+.1f}, p = {row['paired_bootstrap']['p_value']:.3f}" if "gain" in row else ""
-        print(f"{row['output']:8} BLEU {row['bleu']['value']:.1f}{gain}")
+    rows = [
+        {"output": output, **score_row(arm, arms["softmax"]), "seeds": list(arm.values)} for output, arm in arms.items()
+    ]
     first = next(iter(scored.values()))
     about = {
         "num_train": NUM_TRAIN,
@@ -99,6 +92,7 @@ def main() -> None:
         "environment": describe("scripts/lexicons"),
     }
     record = {"what": "Multi30k, German to English, words of spaCy", "systems": rows, **about}
+    print("\n".join(lexicons_block(record)))
     if options.record:
         write_json(options.record, record)
 

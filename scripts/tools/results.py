@@ -19,7 +19,7 @@ from pathlib import Path
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, replace_block, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
@@ -237,7 +237,7 @@ def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
 
 def interval(score: Record) -> str:
     """A score with its interval."""
-    return f"{score['score']:.1f} [{score['low']:.1f}, {score['high']:.1f}]"
+    return interval_cell(score, key="score")
 
 
 def threads(run: Record) -> str:

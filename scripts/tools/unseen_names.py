@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
+from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from scripts.harness.runs import train_one
+from scripts.tools.other_records import names_block
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
@@ -76,7 +77,7 @@ def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
     return train_one(directory / f"{output}-s{load_config(names, settings).seed}", names, settings)
 
 
-def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[str, Any]:
+def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> Record:
     """Translate the test pairs; how many of the names are right, and BLEU."""
     sources, references = zip(*test, strict=True)
     hypotheses = [translation.text for translation in load(run.path, "cpu").translate(sources, unk=unk)]
@@ -90,7 +91,7 @@ def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[
 
 
 def main() -> None:
-    """Train, translate, print a table, write the record."""
+    """Train, translate, print the section of the page, write the record."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="Count unseen names that the outputs softmax and copy translate right."
@@ -110,11 +111,11 @@ def main() -> None:
         run = train_run(options.dir, output, options.set)
         found = count_right(run, test, held_out, unk)
         rows.append({"output": output, "unk": unk, "seed": run.config().seed, **found})
-        print(f"{output:8} --unk {unk:5} {found['right']:4} of {found['names']} names right, BLEU {found['bleu']}")
     counts = {"held_out_surnames": len(held_out), "test_pairs": len(test)}
     what = "surnames never seen in training, captions, config quickstart (words of spaCy, additive attention, beam 5)"
     about = {"environment": describe("scripts/unseen_names")}
     record = {"what": what, "set": options.set, **counts, "systems": rows, **about}
+    print("\n".join(names_block(record)))
     if options.record:
         write_json(options.record, record)
 
