@@ -155,9 +155,7 @@ def _findings(record: Record) -> Iterator[str]:
     for precision, ratio in record.get("fed_back", {}).items():
         forcing = record["options"]["teacher_forcing"]
         yield f"- {precision}: teacher forcing {forcing:g} trains at {100 * ratio:.0f} % of the speed of 1"
-    for precision, found in record["differences"].items():
-        loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
-        yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+    yield from pages_gpu.differences(record)
 
 
 def _bounds(record: Record) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events
 from scripts.harness.processes import peak_mib
-from scripts.harness.records import Record, describe, exit_code
+from scripts.harness.records import Record, describe, exit_code, set_arguments
 from scripts.harness.turns import paired_ratio
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
@@ -91,7 +91,7 @@ def train(num_processes: int, num_threads: int, options: argparse.Namespace) -> 
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
         command = [*launcher, "-m", "seq2seq_attn", "train", "-c", options.config, "--run-dir", str(run_dir)]
-        command += [argument for key, value in settings.items() for argument in ("--set", f"{key}={value}")]
+        command += set_arguments(f"{key}={value}" for key, value in settings.items())
         with (Path(folder) / "log").open("w+") as log:
             environment = {**os.environ, "OMP_NUM_THREADS": str(num_threads)}
             process = subprocess.Popen(command, stderr=log, env=environment, text=True)

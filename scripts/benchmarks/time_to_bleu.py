@@ -17,7 +17,7 @@ from pathlib import Path
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import describe, exit_code
+from scripts.harness.records import add_set_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -34,7 +34,7 @@ def main() -> int:
         events = read_events(run_dir)
         threads = read_json(run_dir / "environment.json")["num_threads"]
     found = summarize(events, targets)
-    about = {"config": options.config, "settings": options.settings, "threads": threads}
+    about = {"config": options.config, "settings": options.set, "threads": threads}
     record = {"name": "time-to-bleu", **about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
     publish("time-to-bleu", record, save=options.record)
     return 1 if None in found["minutes_to_bleu"].values() else 0
@@ -43,8 +43,8 @@ def main() -> int:
 def train_until(options: argparse.Namespace, run_dir: Path, target: float) -> float:
     """Run the training until a validation reaches the target; its peak resident memory in MiB."""
     command = [sys.executable, "-m", "seq2seq_attn", "train", "-c", options.config, "--run-dir", str(run_dir)]
-    settings = [*options.settings, *([f"train.num_threads={options.threads}"] if options.threads else [])]
-    command += [argument for setting in settings for argument in ("--set", setting)]
+    threads = [f"train.num_threads={options.threads}"] if options.threads else []
+    command += set_arguments([*options.set, *threads])
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(options.threads)} if options.threads else {})}
     process = subprocess.Popen(command, env=environment)
     stopped = False
@@ -67,7 +67,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--config", default="multi30k")
     parser.add_argument("--targets", default="30,35", help="BLEU scores, separated by commas")
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: torch's")
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
+    add_set_option(parser)
     parser.add_argument("--record", action="store_true", help="write docs/speed/time-to-bleu.json")
     return parser.parse_args()
 

@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +51,18 @@ def add_record_option(parser: argparse.ArgumentParser, path: Path) -> None:
     parser.add_argument(
         "--record", type=Path, nargs="?", const=path, metavar="FILE", help=f"keep the record; without FILE: {where}"
     )
+
+
+def add_set_option(parser: argparse.ArgumentParser) -> None:
+    """`--set KEY=VALUE`, any number of times."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
+    )
+
+
+def set_arguments(settings: Iterable[str]) -> list[str]:
+    """Settings as arguments of `seq2seq train`."""
+    return [argument for setting in settings for argument in ("--set", setting)]
 
 
 def choose(by_name: Mapping[str, ChosenT], names: str | None, option: str) -> list[ChosenT]:

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
+from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.tools.extra_pairs import fetched
 from scripts.tools.levers_page import VALIDATION
 from scripts.tools.other_records import lexicons_block
-from seq2seq_attn.config import load_config
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.metrics.seeds import pool
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import iter_lines
 
 RECORD = RECORDS / "lexicons.json"
@@ -35,13 +34,10 @@ OUTPUTS = ("softmax", "lexicon", "lexical")
 
 def make_corpus(directory: Path) -> None:
     """Write the first training pairs, the validation pairs and the test pairs."""
-    defaults = load_config(["multi30k"]).data
-    raw = multi30k.fetch(defaults.data_dir, defaults.source_dir, languages=LANGUAGES, show_progress=False)
-    names = multi30k.published_splits(*LANGUAGES)
+    paths = fetched("de")
     for split, published, limit in (("train", "train", NUM_TRAIN), ("valid", "valid", None), ("test", TEST, None)):
-        for language, name in zip(LANGUAGES, names[published], strict=True):
-            lines = "".join(f"{line}\n" for line in islice(iter_lines(raw / name), limit))
-            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
+        for language, path in zip(LANGUAGES, paths[published], strict=True):
+            write_lines(directory / f"{split}.{language}", islice(iter_lines(path), limit))
 
 
 def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str]) -> RunDir:
@@ -67,7 +63,7 @@ def main() -> None:
     parser.add_argument("--dir", type=Path, default=Path("runs/lexicons"), help="text and runs; default: %(default)s")
     add_record_option(parser, RECORD)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="of each output; default: %(default)s")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
+    add_set_option(parser)
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     make_corpus(options.dir)

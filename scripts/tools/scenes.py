@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, ROOT, Record, add_record_option, describe, exit_code
+from scripts.harness.records import RECORDS, ROOT, Record, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.other_records import scenes_block
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
@@ -94,7 +94,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--num-test", type=int, default=SPLITS["test"], metavar="N", help="default: %(default)s")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
     parser.add_argument("--plot", action="store_true", help="draw docs/plots/scenes-attention.png as well")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
+    add_set_option(parser)
     return parser.parse_args(arguments)
 
 

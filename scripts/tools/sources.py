@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code, read_training
+from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code, read_training
 from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.levers_page import VALIDATION
 from scripts.tools.other_records import sources_block
@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="BLEU of three sources together and of each alone, on Multi30k.")
     parser.add_argument("--dir", type=Path, default=Path("runs"), help="runs; default: %(default)s")
     add_record_option(parser, RECORD)
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
+    add_set_option(parser)
     options = parser.parse_args()
     runs = {sources: train_run(options.dir, sources, options.set) for sources in SYSTEMS}
     scored = {sources: score_lines(run, *prepare_corpus(run.config()).text(TEST)) for sources, run in runs.items()}

@@ -15,7 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.harness.records import Record, add_record_option, describe, exit_code, read_log, read_training
+from scripts.harness.records import (
+    Record,
+    add_record_option,
+    add_set_option,
+    describe,
+    exit_code,
+    read_log,
+    read_training,
+)
 from scripts.harness.runs import train_one
 from scripts.tools.typos_corpus import (
     KINDS,
@@ -182,7 +190,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--remark", default="", help="a sentence for the record and the page")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
+    add_set_option(parser)
     return parser.parse_args(arguments)
 
 

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
+from scripts.harness.records import RECORDS, Record, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import train_one
 from scripts.tools.other_records import names_block
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_pairs
@@ -58,8 +58,7 @@ def make_corpus(directory: Path, overrides: Sequence[str]) -> tuple[set[str], Pa
     for split in ("train", "valid"):
         kept = [pair for pair in splits[split] if not any(name in " ".join(pair) for name in held_out)]
         for index, language in enumerate(LANGUAGES):
-            lines = "".join(f"{pair[index]}\n" for pair in kept)
-            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
+            write_lines(directory / f"{split}.{language}", (pair[index] for pair in kept))
     return held_out, [pair for pair in splits["test"] if names_of(pair, held_out)]
 
 
@@ -100,9 +99,7 @@ def main() -> None:
         "--dir", type=Path, default=Path("runs/unseen-names"), help="text and runs; default: %(default)s"
     )
     add_record_option(parser, RECORD)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
-    )
+    add_set_option(parser)
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     held_out, test = make_corpus(options.dir, options.set)

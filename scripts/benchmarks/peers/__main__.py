@@ -25,6 +25,7 @@ from scripts.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.vocab import Vocab
 
 TEST_SET = "test_2016_flickr"
@@ -143,7 +144,7 @@ def write_data(folder: Path, options: argparse.Namespace) -> None:
     prepared = prepare_corpus(load_config(["multi30k"]))
     sides = {"source": ("de", prepared.source_vocab), "target": ("en", prepared.target_vocab)}
     for side, (language, vocab) in sides.items():
-        (folder / f"{side}.vocab").write_text("".join(f"{token}\n" for token in vocab.tokens[4:]), encoding="utf-8")
+        write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
         for split in ("train", "valid"):
             pairs = prepared.pairs(split)
             write_sentences(folder / f"{split}.{language}", getattr(pairs, side), vocab, len(pairs))
@@ -156,7 +157,7 @@ def write_sentences(path: Path, ids_of: Callable[[int], Any], vocab: Vocab, coun
     lines = [" ".join(vocab.tokens_of(ids_of(i).tolist())) for i in range(count)]
     if any(len(line.split()) != len(ids_of(i)) for i, line in enumerate(lines)):
         raise UserError(f"{path}: a token holds a space")
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_lines(path, lines)
 
 
 def num_sentences(options: argparse.Namespace) -> dict[str, int]:
