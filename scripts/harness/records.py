@@ -96,18 +96,21 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a finished training run; `is_finished` says whether it made all of them."""
-    finished = read_json(folder / "finished.json")
-    is_finished = str(finished.get("reason")).startswith(("train.max_epochs=", "train.max_updates="))
-    return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": is_finished}
+    """Minutes, updates and epochs of a finished training run, and whether it made all of them (`is_finished`); its
+    number of parameters and its precision, which only the log holds.
 
-
-def read_log(path: Path) -> Record:
-    """Facts about a run that only its training log holds."""
-    text = path.read_text(encoding="utf-8")
+    Raises:
+        UserError: the log lacks them.
+    """
+    finished, log_path = read_json(folder / "finished.json"), folder / "train.log"
+    text = log_path.read_text(encoding="utf-8")
     parameters = re.search(r"(\d+) parameters, ", text)
     precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)
+    if parameters is None or precision is None:
+        raise UserError(f"{log_path}: no number of parameters or no precision; train the run again")
     return {
-        "num_parameters": int(parameters[1]) if parameters else None,
-        "precision": precision[1] if precision else None,
+        **{key: finished[key] for key in TRAINING_KEYS},
+        "is_finished": str(finished["reason"]).startswith(("train.max_epochs=", "train.max_updates=")),
+        "num_parameters": int(parameters[1]),
+        "precision": precision[1],
     }

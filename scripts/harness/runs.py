@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from scripts.harness.records import Record, read_log, read_training
+from scripts.harness.records import Record, read_training
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -60,8 +60,8 @@ def describe_run(run: RunDir) -> Record:
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
         "validation_perplexity": round(float(best["perplexity"]), 3),
-        "parameters": read_log(run.path / "train.log")["num_parameters"],
-        "precision": read_log(run.path / "train.log")["precision"],
+        "parameters": trained["num_parameters"],
+        "precision": trained["precision"],
         "updates": trained["update"],
         "minutes": round(trained["minutes"], 1),
         "commit": (git.get("commit") or "unknown")[:12],

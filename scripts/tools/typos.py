@@ -15,15 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.harness.records import (
-    Record,
-    add_record_option,
-    add_set_option,
-    describe,
-    exit_code,
-    read_log,
-    read_training,
-)
+from scripts.harness.records import Record, add_record_option, add_set_option, describe, exit_code, read_training
 from scripts.harness.runs import train_one
 from scripts.tools.typos_corpus import (
     KINDS,
@@ -165,7 +157,7 @@ def about(run: RunDir) -> Record:
         "seed": config.seed,
         "max_epochs": config.train.max_epochs,
         "metric": config.train.validation.metric,
-        "training": {**read_training(run.path), **read_log(run.path / "train.log")},
+        "training": read_training(run.path),
     }
 
 

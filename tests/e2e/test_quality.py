@@ -131,8 +131,13 @@ def test_a_run_adopted_again_keeps_its_test_scores_and_one_trained_anew_loses_th
 
 def test_a_training_that_ended_early_is_not_called_finished(runs, tmp_path):
     assert read_training(runs[0].path)["is_finished"]
-    (tmp_path / "finished.json").write_text('{"reason": "train.patience=3 reached"}')
+    finished = json.loads((runs[0].path / "finished.json").read_text())
+    (tmp_path / "finished.json").write_text(json.dumps({**finished, "reason": "train.patience=3 reached"}))
+    (tmp_path / "train.log").write_bytes((runs[0].path / "train.log").read_bytes())
     assert not read_training(tmp_path)["is_finished"]
+    (tmp_path / "train.log").write_text("starts\n")
+    with pytest.raises(UserError, match=r"train\.log: no number of parameters or no precision"):
+        read_training(tmp_path)
 
 
 def test_the_page_gives_mean_and_spread_and_marks_track_b():
