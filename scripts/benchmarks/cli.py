@@ -30,7 +30,6 @@ def main() -> int:
     options = parse_options()
     translate = [*COMMAND, "translate", "--run", str(options.run)]
     value: Record = {
-        "name": "cli",
         "help": {**median_of([*COMMAND, "--help"]), "imports_torch": imports_torch()},
         "cold_start": median_of([*translate, "Ein Hund rennt."]),
         "hostile_lines": [hostile_file(translate, options.run, num_lines) for num_lines in (500, 2_000)],

@@ -118,9 +118,9 @@ def _pieces(record: Record) -> Iterator[str]:
 def _train(record: Record) -> Iterator[str]:
     options = record["options"]
     peaks = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in record["gemm_peak"].items())
-    config = options.get("config", "tutorial")
+    config = options["config"]
     what = "the size of the tutorial's model" if config == "tutorial" else f"the sizes of `{config}`"
-    threads = " and ".join(map(str, options.get("cores") or [options["threads"]]))
+    threads = " and ".join(map(str, options["cores"] or [options["threads"]]))
     yield (
         f"## Training at {what}, teacher forcing {options['teacher_forcing']:g}, {threads} "
         f"thread{'s' * (threads != '1')}"
@@ -175,9 +175,8 @@ def _processes(record: Record) -> Iterator[str]:
     yield from ("## Two cores: threads and processes", "", provenance(record, "bench_processes"), "")
     turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
     yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
-    if ratio := record.get("machine_ratio"):
-        text = f"two processes of pure matrix products are {ratio:.2f} times as fast as one"
-        yield from (f"Upper bound on this machine's two cores: {text}.", "")
+    text = f"two processes of pure matrix products are {record['machine_ratio']:.2f} times as fast as one"
+    yield from (f"Upper bound on this machine's two cores: {text}.", "")
     header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
     rows = [
         [

@@ -178,11 +178,8 @@ def measure(prefixes: Mapping[str, str], data_dir: str, tokenizer: str, num_proc
     return {
         "seconds": seconds,
         "tokenizer_seconds": before["seconds"],
-        "cpu_seconds": cpu_s,
         "lines_per_s": num_lines / seconds,
         "lines_per_s_per_core": num_lines / cpu_s,
-        "largest_process_mib": max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, workers.ru_maxrss) / 1024,
-        "types": [prepared.audit["train"][side]["types"] for side in ("source", "target")],
         "content": content(prepared.directory),
     }
 

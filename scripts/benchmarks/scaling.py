@@ -43,7 +43,7 @@ def main() -> None:
     by_pairs = cost_by_pairs(config, sizes, num_updates)
     by_length = cost_by_source_length(config, num_updates)
     spread = max(row["us_per_token"] for row in by_pairs) / min(row["us_per_token"] for row in by_pairs) - 1
-    value = {"name": "scaling", "by_pairs": by_pairs, "spread": spread, "by_source_length": by_length}
+    value = {"by_pairs": by_pairs, "spread": spread, "by_source_length": by_length}
     value |= {"line": fit_line(by_length), "environment": describe("bench_scaling")}
     publish("scaling", value, save=options.record)
 

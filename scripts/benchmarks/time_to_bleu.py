@@ -35,7 +35,7 @@ def main() -> int:
         threads = read_json(run_dir / "environment.json")["num_threads"]
     found = summarize(events, targets)
     about = {"config": options.config, "settings": options.set, "threads": threads}
-    record = {"name": "time-to-bleu", **about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
+    record = {**about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
     publish("time-to-bleu", record, save=options.record)
     return 1 if None in found["minutes_to_bleu"].values() else 0
 

@@ -6,10 +6,10 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from scripts.bottleneck_experiment.findings import BASELINE
-from scripts.bottleneck_experiment.pages import FOLDER
+from scripts.bottleneck_experiment.pages import FOLDER, num_updates
 from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
     MULTI30K_ARMS,
@@ -21,12 +21,12 @@ from scripts.bottleneck_experiment.plan import (
     multi30k_tuning,
     validation,
 )
-from scripts.harness.records import choose, exit_code
+from scripts.harness.records import Record, choose, exit_code
 from scripts.harness.runs import train_all
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
 MOST_SEEDS = 20
@@ -94,7 +94,7 @@ def finished(corpus: str) -> list[Training]:
 
 
 def evaluate(corpus: str) -> None:
-    """Write the records and plots of the finished trainings."""
+    """Write the records and plots of the finished runs."""
     from scripts.bottleneck_experiment.evaluate import evaluate_joined, evaluate_lengths
     from scripts.bottleneck_experiment.plots import plot, plot_vectors
 
@@ -106,13 +106,20 @@ def evaluate(corpus: str) -> None:
         record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
         if corpus == "multi30k":
             record["tuning"] = tuning([one.arm for one in found])
+        keep_other_number(FOLDER / f"{name}.json", record)
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
         if record.get("vectors"):
             plot_vectors(record["vectors"], FOLDER / f"{name}-vectors.png")
 
 
-def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+def keep_other_number(path: Path, record: Record) -> None:
+    """Keep the former record under another name if its runs made another number of updates: the page shows both."""
+    if path.exists() and num_updates(former := read_json(path)) != num_updates(record):
+        write_json(path.with_stem(f"{path.stem}-{num_updates(former)}updates"), former)
+
+
+def tuning(arms: Sequence[Arm]) -> list[Record]:
     """What each arm validated at with each rate of dropout that was tried."""
     return [
         {"arm": one.arm.name, "dropout": one.dropout, "validation": validation(one)}

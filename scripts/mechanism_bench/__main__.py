@@ -61,7 +61,7 @@ def record(rows: Sequence[Row], adopted: Path | None) -> None:
     """Add every finished run of the rows to their records, and draw the attention of the first seeds."""
     import torch
 
-    from scripts.mechanism_bench.measure import add_run
+    from scripts.mechanism_bench.measure import add_run, lacks_picture
     from scripts.mechanism_bench.pictures import draw
     from scripts.mechanism_bench.runs import RUNS, find_trained
 
@@ -70,7 +70,7 @@ def record(rows: Sequence[Row], adopted: Path | None) -> None:
     for training in (one for folder in folders for one in find_trained(folder, rows)):
         if is_new := add_run(training):
             logging.info("recorded: %s, seed %d (%s)", training.row.name, training.seed, training.run.path)
-        if training.base == CAPTIONS and training.seed == 1 and (is_new or not training.row.picture_path.exists()):
+        if training.base == CAPTIONS and training.seed == 1 and (is_new or lacks_picture(training.row)):
             draw(training)
 
 

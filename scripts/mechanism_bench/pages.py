@@ -65,21 +65,17 @@ def documents() -> Iterator[tuple[Path, str]]:
 def render_page(found: dict[str, Summary]) -> str:
     """docs/attention.md."""
     measured = [row for row in all_rows() if row.name in found]
-    parts = [INTRODUCTION.format(measured=_measured(found.values())), _lines(_main_table(measured, found))]
+    parts = [INTRODUCTION.format(measured=_measured(found.values())), "\n".join(_main_table(measured, found))]
     scored = [row for row in measured if found[row.name].bleu]
     if scored:
-        parts += ["## BLEU by source length", _lines(_length_table(scored, found))]
+        parts += ["## BLEU by source length", "\n".join(_length_table(scored, found))]
         parts += _losses(scored, found)
-        parts += ["## How the rows were trained", _lines(_training_table(scored, found)), _provenance(scored, found)]
+        parts += ["## How the rows were trained", "\n".join(_training_table(scored, found)), _provenance(scored, found)]
     if on_multi30k := [row for row in measured if found[row.name].multi30k]:
-        parts += [f"With `-c {MULTI30K}` in place of `-c {CAPTIONS}`:", _lines(_multi30k_table(on_multi30k, found))]
+        parts += [f"With `-c {MULTI30K}` in place of `-c {CAPTIONS}`:", "\n".join(_multi30k_table(on_multi30k, found))]
     if missing := [f"`{row.name}`" for row in all_rows() if row not in scored]:
         parts.append(f"Not trained yet: {', '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return "\n".join(lines)
 
 
 def _main_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
@@ -162,7 +158,7 @@ def _losses(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
     lost = ((row, loss_and_reason(row, found)) for row in rows)
     lines = [f"- `{row.name}`, {loss[0]:.1f} below: {loss[1]}." for row, loss in lost if loss]
     title = f"## More than {MAX_LOSS:g} BLEU below `{BASELINE_ROW.name}`"
-    return [title, _lines(lines) if lines else "No row."]
+    return [title, "\n".join(lines) if lines else "No row."]
 
 
 def _training_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
@@ -179,7 +175,7 @@ def _multi30k_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]
 def _training(runs: Sequence[Record], keys: Sequence[str]) -> list[str]:
     """The cells under `TRAINING_HEADER`, then those of `keys`."""
     return [
-        *(", ".join(str(run.get(key, "")) for run in runs) for key in OF_EACH_SEED),
+        *(", ".join(str(run[key]) for run in runs) for key in OF_EACH_SEED),
         *(_values(runs, k) for k in keys),
     ]
 

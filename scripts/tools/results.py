@@ -287,7 +287,8 @@ def documents() -> Iterator[tuple[Path, str]]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replace_block(readme, BEGIN, END, f"\n{render_readme(records)}\n")
     readme = replace_block(readme, pages.BEGIN, pages.END, f"\n{pages.render_block(speed)}\n")
-    yield ROOT / "README.md", bottleneck_pages.renew_block(readme, bottleneck)
+    block = bottleneck_pages.render_block(bottleneck)
+    yield ROOT / "README.md", replace_block(readme, bottleneck_pages.BEGIN, bottleneck_pages.END, block)
     yield SPEED / "README.md", pages.render_page(speed)
     yield bottleneck_pages.FOLDER / "README.md", bottleneck_pages.render_page(bottleneck)
     if typos_page.RECORD.exists():

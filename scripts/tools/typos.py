@@ -13,7 +13,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scripts.harness.records import Record, add_record_option, add_set_option, describe, exit_code, read_training
 from scripts.harness.runs import train_one
@@ -180,7 +180,6 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="training typos per word and kind; default: %(default)s",
     )
-    parser.add_argument("--remark", default="", help="a sentence for the record and the page")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
     add_set_option(parser)
     return parser.parse_args(arguments)
@@ -197,8 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     finder, corrector = (train_model(options.dir.resolve(), name, options.set) for name in MODELS)
     examples = {test: read_split(options.dir, test) for test in TESTS}
-    record: dict[str, Any] = {
-        "what": "misspelled words: a finder points at the typo, a corrector writes the right word",
+    record: Record = {
         "corpus": {
             "source": str(options.words or "frequent words of Multi30k and the captions' lexicon"),
             "words": len(words),
@@ -206,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "pairs": sizes,
         },
         "set": options.set,
-        "remark": options.remark,
         "models": {name: about(run) for name, run in zip(MODELS, (finder, corrector), strict=True)},
         "tests": {test: groups(answer(finder, corrector, of_test)) for test, of_test in examples.items()},
         "letters": letters_of(corrector),

@@ -132,8 +132,6 @@ def _training(record: Record) -> Iterator[str]:
             f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation {model['metric']} "
             f"{training['best_score']:.2f}"
         )
-    if record["remark"]:
-        yield f"- {record['remark']}"
     yield "- [low, high]: 95 % interval of a share (Wilson 1927)"
     yield f"- {provenance(record, 'typos')}"
 

@@ -67,6 +67,7 @@ def entry(seed, bleu, **changes):
         "repeated": 0.2,
         "search": {"beam_size": 5},
         "validation_bleu": 80.0,
+        "validation_perplexity": 2.5,
         "parameters": 1234,
         "precision": "fp32",
         "updates": 10,
@@ -244,7 +245,7 @@ def test_the_pages_show_bleu_on_multi30k():
     )
     text = render_page(found)
     assert "| 10.0 % | 20.0 % | 34.2 |\n" in text
-    assert "| `attention/additive` | 1 | 1.5 | 34.25 |  | 1234 | 10 | fp32 | abc | a processor |" in text
+    assert "| `attention/additive` | 1 | 1.5 | 34.25 | 2.5 | 1234 | 10 | fp32 | abc | a processor |" in text
     guide = render_guide(found)
     assert "| 90.0 (1 seed) | 34.2 |\n" in guide
     assert "Measured: 90.0 BLEU, 1 seed; 34.2 on Multi30k; alignment error rate" in guide
