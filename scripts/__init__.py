@@ -1,1 +1,4 @@
-"""Scripts of a checkout: benchmarks, the bottleneck experiment and small tools. `scripts/NAME` runs them."""
+"""Scripts of a checkout: benchmarks, the bottleneck experiment, the bench of mechanisms and small tools.
+
+`scripts/NAME` runs them.
+"""

@@ -17,6 +17,7 @@ from scripts.harness.processes import run_timed
 from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from scripts.harness.samples import hostile_lines
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
 
@@ -29,7 +30,6 @@ def main() -> int:
     options = parse_options()
     translate = [*COMMAND, "translate", "--run", str(options.run)]
     value: Record = {
-        "name": "cli",
         "help": {**median_of([*COMMAND, "--help"]), "imports_torch": imports_torch()},
         "cold_start": median_of([*translate, "Ein Hund rennt."]),
         "hostile_lines": [hostile_file(translate, options.run, num_lines) for num_lines in (500, 2_000)],
@@ -49,8 +49,17 @@ def main() -> int:
 
 
 def median_of(command: list[str]) -> Record:
-    """Wall seconds of a command that runs several times."""
-    runs = [run_timed(command).seconds for _ in range(NUM_RUNS)]
+    """Wall seconds of a command that runs several times.
+
+    Raises:
+        UserError: it failed.
+    """
+    runs = []
+    for _ in range(NUM_RUNS):
+        found = run_timed(command)
+        if found.exit_code:
+            raise UserError(f"{' '.join(command)}: exit {found.exit_code}\n{found.stderr}")
+        runs.append(found.seconds)
     return {"seconds": statistics.median(runs), "runs": runs}
 
 
@@ -78,7 +87,7 @@ def hostile_file(translate: list[str], run: Path, num_lines: int) -> Record:
         source.write_bytes(b"".join(line + b"\r\n" for line in hostile_lines(num_lines, ordinary)))
         found = run_timed([*translate, "--beam-size", "1", "-i", str(source), "-o", str(target)])
         if found.peak_mib is None:
-            raise SystemExit("bench_cli: needs more memory than the translation that it measures")
+            raise UserError("bench_cli needs more memory than the translation that it measures")
         about = {**found._asdict(), "stderr": found.stderr.replace(f"{folder}/", "")}
         return {"lines_in": num_lines, "lines_out": target.read_bytes().count(b"\n"), **about}
 

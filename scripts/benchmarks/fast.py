@@ -6,6 +6,7 @@ One thread, CPU time.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,23 +16,24 @@ import torch
 from torch import Tensor
 
 from scripts.benchmarks.pages import publish
+from scripts.benchmarks.search import searcher
 from scripts.benchmarks.train_work import Sizes, run_update, updates_over
-from scripts.harness.records import describe
+from scripts.harness.records import describe, exit_code
 from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import collate, collate_source
+from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import dropout, embedding, speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast import cross_entropy, product
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
 """target types of the prepared corpora: no multiples of 64"""
+FAST = "fast"
+RECORDED = (FAST, "fast-again")
+"""the second is of another machine"""
 CPU = torch.device("cpu")
 BASE = "everything on"
 Way = Callable[[], AbstractContextManager[Any]]
@@ -84,15 +86,15 @@ def main() -> None:
         rows[row] = {what: round(ratio.value, 3) for what, ratio in found.items()}
         print(row + "".join(f"\n  {what:36}{ratio}" for what, ratio in found.items()), flush=True)
 
-    for name in options.configs.split(","):
+    for name in options.configs:
         for precision in precisions(CPU):
             measure(f"training {name}, {precision}", training(name, precision))
     for more in ((), ("output/lexical",)):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             what = " with ".join(["multi30k", *more])
-            measure(f"translating {what}, {label}, fp32", searching("multi30k", beam_size, overlays=more))
-    name = "fast-again" if options.again else "fast"
-    publish(name, {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}, save=options.record)
+            measure(f"translating {what}, {label}, fp32", searching(beam_size, more))
+    record = {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}
+    publish(options.record or FAST, record, save=bool(options.record))
 
 
 def sentences(count: int, num_types: int, generator: torch.Generator) -> list[list[int]]:
@@ -122,23 +124,19 @@ def training(name: str, precision: Precision) -> dict[str, Callable[[int], float
     return {BASE: update, **{what: without(way) for what, way in IN_TRAINING.items()}}
 
 
-def searching(name: str, beam_size: int, *, overlays: Sequence[str] = ()) -> dict[str, Callable[[int], float]]:
-    """64 sentences, 14 steps each."""
-    config = load_config([name, *overlays])
-    model = build_model(config.model, num_source_ids=NUM_TYPES[name], num_target_ids=NUM_TYPES[name])
-    source = collate_source(sentences(64, NUM_TYPES[name], torch.Generator().manual_seed(1)))
-    limits = [14] * 64
+def searching(beam_size: int, overlays: Sequence[str]) -> dict[str, Callable[[int], float]]:
+    """A batch of 64 sentences, in a fixed number of steps."""
+    config, num_types = load_config(["multi30k", *overlays]), NUM_TYPES["multi30k"]
+    model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
+    source = sentences(64, num_types, torch.Generator().manual_seed(1))
 
     def without(way: Way) -> Callable[[int], float]:
         with torch.inference_mode(), way():
-            steps = step_model(model.eval())
+            translate = searcher(step_model(model.eval()), beam_size, len(source), CPU)
 
         def work(_: int) -> float:
-            if beam_size == 1:
-                greedy_search(steps, source, max_lengths_B=limits)
-            else:
-                beam_search(steps, source, SearchOptions(beam_size=beam_size), max_lengths_B=limits)
-            return len(limits)
+            translate(source)
+            return len(source)
 
         return work
 
@@ -157,11 +155,13 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_fast", description=__doc__)
     parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--configs", default=",".join(NUM_TYPES), help="what to train, of " + ", ".join(NUM_TYPES))
-    parser.add_argument("--record", action="store_true", help="write docs/speed/fast.json")
-    parser.add_argument("--again", action="store_true", help="write docs/speed/fast-again.json, of another machine")
-    return parser.parse_args()
+    parser.add_argument("--configs", nargs="+", choices=NUM_TYPES, default=list(NUM_TYPES), help="default: all")
+    parser.add_argument("--record", nargs="?", const=FAST, choices=RECORDED, help="write docs/speed/NAME.json (fast)")
+    options = parser.parse_args()
+    if options.record and {*options.configs} != {*NUM_TYPES}:
+        parser.error(f"--record: a record has all of {', '.join(NUM_TYPES)}; leave out --configs or --record")
+    return options
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scripts.benchmarks import pages_gpu
-from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table
+from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table, with_settings
 from scripts.harness.records import SPEED, Record
 from seq2seq_attn.files import write_json
 
@@ -40,8 +40,9 @@ def render_block(records: dict[str, Record]) -> str:
     lines = []
     if record := records.get("time-to-bleu"):
         lines.append(
-            f"- training `{record['config']}` on {record['threads']} threads of {_hardware(record)}: validation BLEU "
-            f"(cased, greedy) after each epoch {_course(record)}; peak memory {record['peak_mib'] / 1024:.1f} GiB"
+            f"- training `{record['config']}`{with_settings(record['settings'])} on {record['threads']} threads of "
+            f"{_hardware(record)}: validation BLEU (cased, greedy) after each epoch {_course(record)}; peak memory "
+            f"{record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
         by_name = {row["name"]: row for row in record["rows"]}
@@ -78,6 +79,7 @@ def _minutes(minutes: float | None) -> str:
 
 def _time_to_bleu(record: Record) -> Iterator[str]:
     yield from ("## Time to a BLEU", "", provenance(record, "time_to_bleu"), "")
+    yield from (f"Training with config `{record['config']}`{with_settings(record['settings'])}:", "")
     for target, minutes in record["minutes_to_bleu"].items():
         yield f"- {target} BLEU on the validation set: {_minutes(minutes)}"
     speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
@@ -116,9 +118,9 @@ def _pieces(record: Record) -> Iterator[str]:
 def _train(record: Record) -> Iterator[str]:
     options = record["options"]
     peaks = ", ".join(f"{name} {peak / 1e9:.0f} GFLOP/s" for name, peak in record["gemm_peak"].items())
-    config = options.get("config", "tutorial")
+    config = options["config"]
     what = "the size of the tutorial's model" if config == "tutorial" else f"the sizes of `{config}`"
-    threads = " and ".join(map(str, options.get("cores") or [options["threads"]]))
+    threads = " and ".join(map(str, options["cores"] or [options["threads"]]))
     yield (
         f"## Training at {what}, teacher forcing {options['teacher_forcing']:g}, {threads} "
         f"thread{'s' * (threads != '1')}"
@@ -153,9 +155,7 @@ def _findings(record: Record) -> Iterator[str]:
     for precision, ratio in record.get("fed_back", {}).items():
         forcing = record["options"]["teacher_forcing"]
         yield f"- {precision}: teacher forcing {forcing:g} trains at {100 * ratio:.0f} % of the speed of 1"
-    for precision, found in record["differences"].items():
-        loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
-        yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+    yield from pages_gpu.differences(record)
 
 
 def _bounds(record: Record) -> Iterator[str]:
@@ -175,9 +175,8 @@ def _processes(record: Record) -> Iterator[str]:
     yield from ("## Two cores: threads and processes", "", provenance(record, "bench_processes"), "")
     turns = f"median of {record['turns']} turns in which all make the same {record['updates']} updates"
     yield from (f"`{record['config']}`, target tokens/s: {turns}.", "")
-    if ratio := record.get("machine_ratio"):
-        text = f"two processes of pure matrix products are {ratio:.2f} times as fast as one"
-        yield from (f"Upper bound on this machine's two cores: {text}.", "")
+    text = f"two processes of pure matrix products are {record['machine_ratio']:.2f} times as fast as one"
+    yield from (f"Upper bound on this machine's two cores: {text}.", "")
     header = ["", "tokens/s", f"x {record['rows'][0]['name']}", "peak MiB, all processes"]
     rows = [
         [
@@ -237,7 +236,8 @@ def _search(record: Record) -> Iterator[str]:
             f"{100 * found['same_tokens']:.1f} % of tokens the same"
         )
     if found := record.get("run"):
-        yield from ("", "A trained Multi30k run on test_2016_flickr, from text to text:", "")
+        signature = found[0]["beam_1"]["signature"]
+        yield from ("", f"A trained Multi30k run on test_2016_flickr, from text to text; `{signature}`:", "")
         header = ["", "greedy, sentences/s", "BLEU", "beam 5, sentences/s", "BLEU", "one sentence, greedy"]
         yield from table(
             header,
@@ -258,7 +258,10 @@ def _search(record: Record) -> Iterator[str]:
 def _prepare(record: Record) -> Iterator[str]:
     yield from ("## Preparing", "", provenance(record, "bench_prepare"), "")
     bare = ", ".join(f"{name} {speed:,.0f}" for name, speed in record["bare_lines_per_s"].items())
-    yield f"Lines/s count one side; lines/s/core are per second of CPU time. The tokenizers alone: {bare} lines/s."
+    yield (
+        f"Text made from lines of {record['origin']}. Lines/s count one side; lines/s/core are per second of CPU time. "
+        f"The tokenizers alone: {bare} lines/s."
+    )
     yield ""
     header = ["pairs", "tokenizer", "processes", "lines/s", "lines/s/core", "tokenizer, s", "peak MiB"]
     yield from table(

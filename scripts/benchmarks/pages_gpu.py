@@ -69,9 +69,14 @@ def _training(record: Record) -> Iterator[str]:
         yield from table(header, rows, align="---")
         if function["differences"]:
             yield ""
-        for precision, found in function["differences"].items():
-            loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
-            yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
+        yield from differences(function)
+
+
+def differences(record: Record) -> Iterator[str]:
+    """How far loss and gradients are from the tutorial's, in each precision."""
+    for precision, found in record["differences"].items():
+        loss, gradients = f"loss {found['loss']:.1e}", f"gradients {found['gradients']:.1e}"
+        yield f"- {precision} against the tutorial's, relative difference: {loss}, {gradients}"
 
 
 def _translation(record: Record) -> Iterator[str]:

@@ -25,9 +25,11 @@ from unittest import mock
 
 from scripts.benchmarks.pages import publish
 from scripts.harness.processes import peak_mib
-from scripts.harness.records import ROOT, Record, describe
+from scripts.harness.records import ROOT, Record, describe, exit_code
+from seq2seq_attn.errors import UserError
 
 SIDES = ("de", "en")
+TOKENIZERS = ("sentencepiece", "spacy")
 NUM_YARDSTICK_LINES = 20_000
 SAMPLE_EVERY_S = 0.5
 
@@ -49,7 +51,7 @@ def main() -> None:
     value = {"origin": origin, "bare_lines_per_s": yardsticks}
     publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
     if not all(row["is_same"] for row in rows):
-        raise SystemExit("another number of processes made another folder")
+        raise UserError("another number of processes made another folder")
 
 
 def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:
@@ -145,7 +147,7 @@ def watch(task: Record) -> Record:
     peak = peak_mib(child, SAMPLE_EVERY_S)
     output, _ = child.communicate()
     if child.returncode:
-        raise SystemExit(f"{task}: exit {child.returncode}")
+        raise UserError(f"{task}: exit {child.returncode}")
     return {**json.loads(output), "peak_mib": peak}
 
 
@@ -176,11 +178,8 @@ def measure(prefixes: Mapping[str, str], data_dir: str, tokenizer: str, num_proc
     return {
         "seconds": seconds,
         "tokenizer_seconds": before["seconds"],
-        "cpu_seconds": cpu_s,
         "lines_per_s": num_lines / seconds,
         "lines_per_s_per_core": num_lines / cpu_s,
-        "largest_process_mib": max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, workers.ru_maxrss) / 1024,
-        "types": [prepared.audit["train"][side]["types"] for side in ("source", "target")],
         "content": content(prepared.directory),
     }
 
@@ -200,7 +199,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench_prepare", description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--tokenizers", nargs="+", default=["sentencepiece", "spacy"])
+    parser.add_argument("--tokenizers", nargs="+", choices=TOKENIZERS, default=TOKENIZERS)
     parser.add_argument("--folder", type=Path, help="for the corpora and what is made of them; removed afterwards")
     parser.add_argument("--record", action="store_true", help="write docs/speed/prepare.json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -208,4 +207,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -18,8 +18,9 @@ from pathlib import Path
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events
 from scripts.harness.processes import peak_mib
-from scripts.harness.records import Record, describe
+from scripts.harness.records import Record, describe, exit_code, set_arguments
 from scripts.harness.turns import paired_ratio
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
 
 WINDOW = 10
@@ -90,14 +91,14 @@ def train(num_processes: int, num_threads: int, options: argparse.Namespace) -> 
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
         command = [*launcher, "-m", "seq2seq_attn", "train", "-c", options.config, "--run-dir", str(run_dir)]
-        command += [argument for key, value in settings.items() for argument in ("--set", f"{key}={value}")]
+        command += set_arguments(f"{key}={value}" for key, value in settings.items())
         with (Path(folder) / "log").open("w+") as log:
             environment = {**os.environ, "OMP_NUM_THREADS": str(num_threads)}
             process = subprocess.Popen(command, stderr=log, env=environment, text=True)
             peak = peak_mib(process, SAMPLE_EVERY_S)
             if process.returncode:
                 log.seek(0)
-                raise SystemExit(f"{command}: exit {process.returncode}\n{log.read()}")
+                raise UserError(f"{command}: exit {process.returncode}\n{log.read()}")
         windows = [event for event in read_events(run_dir) if event["event"] == "train"]
     speed = statistics.median(window["tokens_per_s"] for window in windows[1:])
     return {"tokens_per_s": speed, "peak_mib": peak}
@@ -110,8 +111,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=60)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--record", action="store_true", help="write docs/speed/processes.json")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.updates < 2 * WINDOW:  # the first window is not counted
+        parser.error(f"--updates {options.updates}: expected at least {2 * WINDOW}")
+    return options
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -20,13 +20,15 @@ from functools import partial
 from pathlib import Path
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import ROOT, Record, describe, ratio_fields
+from scripts.harness.records import ROOT, Record, describe, exit_code, ratio_fields, set_arguments
 from scripts.harness.turns import Ratio, median_interval, precisions
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.run_dir import RunDir
 
 SHORT, LONG = 10, 50
-"""updates of the two trainings"""
+"""updates of the short and the long training run"""
 SENTENCE = "Ein Hund rennt über die Wiese ."
 
 
@@ -47,7 +49,7 @@ def measure(base: Path, folder: Path, options: argparse.Namespace) -> Record:
     """The ratios of all kinds of work: CPU seconds of the older commit divided by those of this one."""
     lines = folder / "lines"
     source = prepare_corpus(RunDir(options.run).config()).text("valid")[0][: options.lines]
-    lines.write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+    write_lines(lines, source)
     checkouts = (base, ROOT)
     for checkout in checkouts:
         train_seconds(checkout, folder, "fp32", 1)  # prepares the data
@@ -93,10 +95,9 @@ def kinds_of_work(folder: Path, lines: Path, run: Path) -> dict[str, Callable[[P
 
 def train_seconds(checkout: Path, folder: Path, precision: str, num_updates: int) -> float:
     """CPU seconds of `seq2seq train -c multi30k`, including start, preparation and validation."""
-    settings = {"train.max_updates": num_updates, "train.num_threads": 1, "train.validation.metric": "perplexity"}
+    settings = [f"train.max_updates={num_updates}", "train.num_threads=1", "train.validation.metric=perplexity"]
     command = ["train", "-c", "multi30k", "--precision", precision, "--device", "cpu", "--overwrite"]
-    command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    return cpu_seconds(checkout, [*command, "--run-dir", str(folder / "run")])
+    return cpu_seconds(checkout, [*command, *set_arguments(settings), "--run-dir", str(folder / "run")])
 
 
 def cpu_seconds(checkout: Path, arguments: Sequence[str]) -> float:
@@ -106,7 +107,7 @@ def cpu_seconds(checkout: Path, arguments: Sequence[str]) -> float:
     command = [sys.executable, "-W", "ignore", "-m", "seq2seq_attn", *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)}, in {checkout}:\n{done.stderr}")
+        raise UserError(f"{' '.join(arguments)}, in {checkout}:\n{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -128,4 +129,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import Record, describe
+from scripts.harness.records import Record, describe, exit_code
 from scripts.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
@@ -42,7 +43,7 @@ def main() -> None:
     by_pairs = cost_by_pairs(config, sizes, num_updates)
     by_length = cost_by_source_length(config, num_updates)
     spread = max(row["us_per_token"] for row in by_pairs) / min(row["us_per_token"] for row in by_pairs) - 1
-    value = {"name": "scaling", "by_pairs": by_pairs, "spread": spread, "by_source_length": by_length}
+    value = {"by_pairs": by_pairs, "spread": spread, "by_source_length": by_length}
     value |= {"line": fit_line(by_length), "environment": describe("bench_scaling")}
     publish("scaling", value, save=options.record)
 
@@ -137,9 +138,12 @@ def parse_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench_scaling", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small corpora, few updates")
-    parser.add_argument("--record", action="store_true")
-    return parser.parse_args()
+    parser.add_argument("--record", action="store_true", help="write docs/speed/scaling.json")
+    options = parser.parse_args()
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
+    return options
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

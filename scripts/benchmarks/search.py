@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from scripts.benchmarks.pages import publish
 from scripts.benchmarks.train_work import Sizes
 from scripts.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
 from scripts.harness import turns
-from scripts.harness.records import Record, describe, options_of
+from scripts.harness.records import Record, describe, exit_code, options_of
 from scripts.harness.turns import Contestant, left_out, paired_ratio, take_turns
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
@@ -244,4 +245,4 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import describe
+from scripts.harness.records import add_set_option, describe, exit_code, set_arguments
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
 POLL_S = 1.0
@@ -33,8 +34,8 @@ def main() -> int:
         events = read_events(run_dir)
         threads = read_json(run_dir / "environment.json")["num_threads"]
     found = summarize(events, targets)
-    about = {"config": options.config, "settings": options.settings, "threads": threads}
-    record = {"name": "time-to-bleu", **about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
+    about = {"config": options.config, "settings": options.set, "threads": threads}
+    record = {**about, **found, "peak_mib": peak_mib, "environment": describe("time_to_bleu")}
     publish("time-to-bleu", record, save=options.record)
     return 1 if None in found["minutes_to_bleu"].values() else 0
 
@@ -42,8 +43,8 @@ def main() -> int:
 def train_until(options: argparse.Namespace, run_dir: Path, target: float) -> float:
     """Run the training until a validation reaches the target; its peak resident memory in MiB."""
     command = [sys.executable, "-m", "seq2seq_attn", "train", "-c", options.config, "--run-dir", str(run_dir)]
-    settings = [*options.settings, *([f"train.num_threads={options.threads}"] if options.threads else [])]
-    command += [argument for setting in settings for argument in ("--set", setting)]
+    threads = [f"train.num_threads={options.threads}"] if options.threads else []
+    command += set_arguments([*options.set, *threads])
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(options.threads)} if options.threads else {})}
     process = subprocess.Popen(command, env=environment)
     stopped = False
@@ -52,7 +53,7 @@ def train_until(options: argparse.Namespace, run_dir: Path, target: float) -> fl
         if pid:
             code = os.waitstatus_to_exitcode(status)
             if code not in (0, 143):
-                raise SystemExit(f"the training run failed with exit code {code}")
+                raise UserError(f"the training run failed with exit code {code}")
             return usage.ru_maxrss / 1024
         if not stopped and any(event.get("bleu", 0.0) >= target for event in read_events(run_dir)):
             process.send_signal(signal.SIGTERM)
@@ -66,10 +67,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--config", default="multi30k")
     parser.add_argument("--targets", default="30,35", help="BLEU scores, separated by commas")
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: torch's")
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
+    add_set_option(parser)
     parser.add_argument("--record", action="store_true", help="write docs/speed/time-to-bleu.json")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,8 +22,8 @@ from scripts.benchmarks.train_work import (
     tutorial_update,
     updates_over,
 )
-from scripts.harness.records import Record, describe, options_of, ratio_fields
-from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to
+from scripts.harness.records import Record, describe, exit_code, options_of, ratio_fields
+from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
@@ -48,16 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     contestants = make_contestants(config, sizes, batches, options)
     if options.quick:
         options.batches = affordable_batches(contestants, options)
-    for contestant in contestants:
-        for number in range(options.batches):  # oneDNN compiles for each new shape; most shapes of a run are not new
-            contestant.turn(number)
-        contestant.speeds.clear()
     peaks: dict[str, list[float]] = {}
-    for number in range(options.batches):
+
+    def measure_peaks() -> None:
         for name, peak in gemm_peaks(options).items():
             peaks.setdefault(name, []).append(peak)
-        for contestant in contestants if number % 2 == 0 else reversed(contestants):
-            contestant.turn(number)
+
+    # the warm-up has all batches: oneDNN compiles for each new shape, and most shapes of a run are not new
+    take_turns(contestants, options.batches, warm_up=options.batches, before_turn=measure_peaks)
     flops = flops_per_token(config.model, sizes, batches[BUCKETED])
     is_tutorial = options.config == TUTORIAL
     record = {
@@ -182,6 +181,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--teacher-forcing", type=float, default=0.5)
     parser.add_argument("--record", nargs="?", const=TRAIN, choices=RECORDED, help="write docs/speed/NAME.json (train)")
     options = parser.parse_args(arguments)
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
     options.batches = options.batches or (4 if options.quick else 8)
     options.cores = [1, 2] if options.cores else []
     if options.config != TUTORIAL and not (options.quick or options.cores):
@@ -191,4 +192,4 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 
 
 def updates_over(batches: Sequence[Batch], update: Update) -> Callable[[int], float]:
-    """A contestant's work: turn n is an update on batch n, round and round; target tokens with EOS, without padding."""
+    """A contestant's work: turn n is an update on batch n, wrapping around; target tokens with EOS, without padding."""
 
     def work(number: int) -> float:
         batch = batches[number % len(batches)]

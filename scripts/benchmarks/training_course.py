@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import statistics
 from pathlib import Path
-from typing import Any
+
+from scripts.harness.records import Record
 
 
-def read_events(run_dir: Path) -> list[dict[str, Any]]:
+def read_events(run_dir: Path) -> list[Record]:
     """The run's events so far, without a line that is being written."""
     path = run_dir / "metrics.jsonl"
     if not path.is_file():
@@ -17,7 +18,7 @@ def read_events(run_dir: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def summarize(events: list[dict[str, Any]], targets: list[float]) -> dict[str, Any]:
+def summarize(events: list[Record], targets: list[float]) -> Record:
     """When each target was first reached, the course of validation, the speed."""
     validations = [event for event in events if event["event"] == "validation"]
     course = [{"minutes": event["elapsed_s"] / 60, "bleu": event["bleu"]} for event in validations]

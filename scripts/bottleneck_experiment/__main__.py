@@ -6,10 +6,10 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from scripts.bottleneck_experiment.findings import BASELINE
-from scripts.bottleneck_experiment.pages import FOLDER
+from scripts.bottleneck_experiment.pages import FOLDER, num_updates
 from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
     MULTI30K_ARMS,
@@ -21,11 +21,12 @@ from scripts.bottleneck_experiment.plan import (
     multi30k_tuning,
     validation,
 )
-from scripts.harness.records import exit_code
+from scripts.harness.records import Record, choose, exit_code
 from scripts.harness.runs import train_all
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.files import write_json
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
 MOST_SEEDS = 20
@@ -35,7 +36,8 @@ MOST_SEEDS = 20
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = parse()
-    arms = choose_arms(CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS, options.arms)
+    all_arms = CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS
+    arms = choose({arm.name: arm for arm in all_arms}, options.arms, "--arms")
     if options.parameters:
         print_parameters(options.corpus, arms)
         return
@@ -57,15 +59,6 @@ def parse() -> argparse.Namespace:
     only.add_argument("--train-only", action="store_true")
     only.add_argument("--report-only", action="store_true", help="of all runs that are finished")
     return parser.parse_args()
-
-
-def choose_arms(arms: tuple[Arm, ...], names: str | None) -> list[Arm]:
-    """The arms of these names, all of them without names."""
-    by_name = {arm.name: arm for arm in arms}
-    wanted = names.split(",") if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise SystemExit(f"--arms {','.join(unknown)}: arms are {', '.join(by_name)}")
-    return [by_name[name] for name in wanted]
 
 
 def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
@@ -93,15 +86,15 @@ def finished(corpus: str) -> list[Training]:
         trainings = multi30k_trainings(tuned, MOST_SEEDS)
     found = [one for one in trainings if one.is_finished]
     if not found:
-        raise SystemExit(f"{corpus}: no finished run under {RUNS}/; train first")
+        raise UserError(f"{corpus}: no finished run under {RUNS}/; train first")
     for name in dict.fromkeys(one.inputs for one in found):
         if not any(one.inputs == name and one.arm.name == BASELINE for one in found):
-            raise SystemExit(f"{name}: no finished run of `{BASELINE}`, with which the others are compared")
+            raise UserError(f"{name}: no finished run of `{BASELINE}`, with which the others are compared")
     return found
 
 
 def evaluate(corpus: str) -> None:
-    """Write the records and plots of the finished trainings."""
+    """Write the records and plots of the finished runs."""
     from scripts.bottleneck_experiment.evaluate import evaluate_joined, evaluate_lengths
     from scripts.bottleneck_experiment.plots import plot, plot_vectors
 
@@ -113,13 +106,20 @@ def evaluate(corpus: str) -> None:
         record = (evaluate_joined if corpus == "captions" else evaluate_lengths)(found, json_path)
         if corpus == "multi30k":
             record["tuning"] = tuning([one.arm for one in found])
+        keep_other_number(FOLDER / f"{name}.json", record)
         write_json(FOLDER / f"{name}.json", record)
         plot(name, record, FOLDER / f"{name}.png")
         if record.get("vectors"):
             plot_vectors(record["vectors"], FOLDER / f"{name}-vectors.png")
 
 
-def tuning(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+def keep_other_number(path: Path, record: Record) -> None:
+    """Keep the former record under another name if its runs made another number of updates: the page shows both."""
+    if path.exists() and num_updates(former := read_json(path)) != num_updates(record):
+        write_json(path.with_stem(f"{path.stem}-{num_updates(former)}updates"), former)
+
+
+def tuning(arms: Sequence[Arm]) -> list[Record]:
     """What each arm validated at with each rate of dropout that was tried."""
     return [
         {"arm": one.arm.name, "dropout": one.dropout, "validation": validation(one)}

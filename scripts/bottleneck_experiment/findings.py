@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scripts.harness.pages import table
+from scripts.harness.pages import interval_cell, table
 from scripts.harness.records import Record
 
 BASELINE = "additive"
@@ -88,7 +88,7 @@ def _kept_rows(record: Record) -> list[list[str]]:
 
 def _natural_rows(record: Record) -> list[list[str]]:
     kept = retentions(record)
-    shares = ", ".join(f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for one in kept)
+    shares = ", ".join(interval_cell(one, digits=2) for one in kept)
     difference = kept[0]["value"] - kept[-1]["value"]
     expected = "Multi30k: the retention of `fixed` falls from bucket to bucket, the last at least 0.25 below the first"
     return [[expected, f"{shares}; the last is {difference:.2f} below the first"]]

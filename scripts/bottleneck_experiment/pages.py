@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 from scripts.bottleneck_experiment.findings import BASELINE, names, render_findings, retentions
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, percent, replace_block, table
+from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, mean_cell, p_value, percent, table
 from scripts.harness.records import ROOT, Record
 from seq2seq_attn.files import read_json
 
@@ -79,20 +79,12 @@ def render_block(records: dict[str, Record]) -> str:
         return ""
     record = records[name]
     plot = f"![{TITLES[name]}](docs/bottleneck/{name}.png)"
-    return "\n\n".join(
-        [f"{TITLES[name]}: BLEU, mean of {_seeds(record)}.", plot, _score_table(record, brief=True), _where()]
-    )
-
-
-def renew_block(readme: str, records: dict[str, Record]) -> str:
-    """The project's README with the block as the records have it."""
-    return replace_block(readme, BEGIN, END, render_block(records))
-
-
-def _where() -> str:
-    return (
+    where = (
         "All arms, controls, p-values, alignment error rates and the natural half of the experiment: "
         "[docs/bottleneck](docs/bottleneck/README.md)."
+    )
+    return "\n\n".join(
+        [f"{TITLES[name]}: BLEU, mean of {_seeds(record)}.", plot, _score_table(record, brief=True), where]
     )
 
 
@@ -170,8 +162,7 @@ def _score_table(record: Record, *, measure: str = "bleu", brief: bool = False) 
         found = scores[measure]
         if brief:
             return f"{found['mean']:.1f}"
-        spread = f" ±{stdev(found['by_seed']):.1f}" if len(found["by_seed"]) > 1 else ""
-        return f"{found['mean']:.1f}{spread} [{found['low']:.1f}, {found['high']:.1f}]"
+        return f"{mean_cell(found['by_seed'])} [{found['low']:.1f}, {found['high']:.1f}]"
 
     return _table(_header(record), _rows(record, arms, cell))
 
@@ -182,7 +173,7 @@ def _retention_table(record: Record) -> str:
         if "retention" not in found:
             return ""
         kept = found["retention"]
-        return f"{kept['value']:.2f} [{kept['low']:.2f}, {kept['high']:.2f}], p {p_value(found['p'])}"
+        return f"{interval_cell(kept, digits=2)}, p {p_value(found['p'])}"
 
     return _table(_header(record), _rows(record, names(record)[1:], cell))
 
@@ -238,7 +229,7 @@ def _vectors(name: str, vectors: Record) -> list[str]:
 
 
 def _budgets(record: Record) -> str:
-    """How retention changes with the length of the training, at all lengths that were tried."""
+    """Retention of `fixed` by number of updates."""
     rows = []
     for one in sorted((*record["others"], record), key=num_updates):
         kept = [point["value"] for point in retentions(one)]

@@ -90,7 +90,7 @@ class Training:
 
     @property
     def run(self) -> RunDir:
-        """Where it lies."""
+        """Its run directory."""
         rate = "" if self.dropout is None else f"-d{self.dropout:g}"
         return RunDir(RUNS / self.inputs / f"{self.arm.name}{rate}-s{self.seed}")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 from scripts.harness.records import Record
+from seq2seq_attn.errors import UserError
 
 PAIRED_BOOTSTRAP = "paired bootstrap, about half of a two-sided p"
 """the test of most pages"""
@@ -17,10 +19,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = 
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
-    """A page with the lines between two marks replaced; unchanged if it lacks the marks."""
+    """A page with the lines between two marks replaced.
+
+    Raises:
+        UserError: the page lacks a mark.
+    """
     before, found_begin, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
-    return f"{before}{begin}\n{block}\n{end}{after}" if found_begin and found_end else text
+    if not (found_begin and found_end):
+        raise UserError(f"no lines {begin!r} ... {end!r}; put them back")
+    return f"{before}{begin}\n{block}\n{end}{after}"
 
 
 def provenance(record: Record, script: str) -> str:
@@ -32,6 +40,11 @@ def provenance(record: Record, script: str) -> str:
         f"`scripts/{script}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
         f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
     )
+
+
+def with_settings(settings: Sequence[str]) -> str:
+    """The settings that were changed in a configuration, after its name; nothing without any."""
+    return f" with `{' '.join(settings)}`" if settings else ""
 
 
 def percent(share: float | None) -> str:
@@ -48,6 +61,18 @@ def ratio_cell(value: float, interval: Sequence[float] | None, *, digits: int = 
     """A ratio, with its interval where the record has it."""
     low_high = "" if interval is None else f" [{', '.join(f'{end:.{digits}f}' for end in interval)}]"
     return f"{value:.{digits}f}{low_high}"
+
+
+def interval_cell(found: Record, *, key: str = "value", digits: int = 1) -> str:
+    """A value with its interval."""
+    return ratio_cell(found[key], (found["low"], found["high"]), digits=digits)
+
+
+def mean_cell(values: Sequence[float]) -> str:
+    """The mean, with the standard deviation where there are several values; nothing without any."""
+    if not values:
+        return ""
+    return f"{fmean(values):.1f}" + (f" ±{stdev(values):.1f}" if len(values) > 1 else "")
 
 
 def ratio_cells(row: Record, names: Sequence[str]) -> list[str]:

@@ -32,8 +32,9 @@ def run_timed(command: Sequence[str]) -> Finished:
         seconds = time.perf_counter() - began_at
         errors.seek(0)
         stderr = errors.read().decode(errors="replace").strip()
+    process.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot ask for after `wait4`
     is_hidden = usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Finished(seconds, None if is_hidden else usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), stderr)
+    return Finished(seconds, None if is_hidden else usage.ru_maxrss / 1024, process.returncode, stderr)
 
 
 def peak_mib(process: subprocess.Popen[str], every_s: float) -> float:

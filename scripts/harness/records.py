@@ -9,11 +9,11 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.runtime.environment import describe_environment
 
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEED = ROOT / "docs" / "speed"
 RECORDS = ROOT / "docs" / "records"
 Record = dict[str, Any]
+ChosenT = TypeVar("ChosenT")
 TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
@@ -52,6 +53,30 @@ def add_record_option(parser: argparse.ArgumentParser, path: Path) -> None:
     )
 
 
+def add_set_option(parser: argparse.ArgumentParser) -> None:
+    """`--set KEY=VALUE`, any number of times."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
+    )
+
+
+def set_arguments(settings: Iterable[str]) -> list[str]:
+    """Settings as arguments of `seq2seq train`."""
+    return [argument for setting in settings for argument in ("--set", setting)]
+
+
+def choose(by_name: Mapping[str, ChosenT], names: str | None, option: str) -> list[ChosenT]:
+    """Those of an option's names, separated by commas; all of them without names.
+
+    Raises:
+        UsageError: there is no such name.
+    """
+    wanted = names.split(",") if names else list(by_name)
+    if unknown := [name for name in wanted if name not in by_name]:
+        raise UsageError(f"{option} {','.join(unknown)}: expected some of {', '.join(by_name)}")
+    return [by_name[name] for name in wanted]
+
+
 def load_records(folder: Path) -> dict[str, Record]:
     """All records of a folder, by the name of the file."""
     return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
@@ -71,18 +96,21 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a finished training run; `is_finished` says whether it made all of them."""
-    finished = read_json(folder / "finished.json")
-    is_finished = str(finished.get("reason")).startswith(("train.max_epochs=", "train.max_updates="))
-    return {key: finished.get(key) for key in TRAINING_KEYS} | {"is_finished": is_finished}
+    """Minutes, updates and epochs of a finished training run, and whether it made all of them (`is_finished`); its
+    number of parameters and its precision, which only the log holds.
 
-
-def read_log(path: Path) -> Record:
-    """Facts about a run that only its training log holds."""
-    text = path.read_text(encoding="utf-8")
+    Raises:
+        UserError: the log lacks them.
+    """
+    finished, log_path = read_json(folder / "finished.json"), folder / "train.log"
+    text = log_path.read_text(encoding="utf-8")
     parameters = re.search(r"(\d+) parameters, ", text)
     precision = re.search(r"torch \S+ on .*, (\w+)$", text, re.MULTILINE)
+    if parameters is None or precision is None:
+        raise UserError(f"{log_path}: no number of parameters or no precision; train the run again")
     return {
-        "num_parameters": int(parameters[1]) if parameters else None,
-        "precision": precision[1] if precision else None,
+        **{key: finished[key] for key in TRAINING_KEYS},
+        "is_finished": str(finished["reason"]).startswith(("train.max_epochs=", "train.max_updates=")),
+        "num_parameters": int(parameters[1]),
+        "precision": precision[1],
     }

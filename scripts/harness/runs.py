@@ -6,30 +6,25 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from scripts.harness.records import Record, read_log, read_training
+from scripts.harness.records import Record, read_training
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
-from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import sha256_of, write_text
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
 from seq2seq_attn.metrics.significance import percentile_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import load
 
-
-def train_or_resume(config: Config, path: Path) -> RunDir:
-    """The run of a directory, trained to its end: from the start, or from where it was interrupted."""
-    return train(config, run_dir=path, resume=(path / "config.yaml").exists())
+NameT = TypeVar("NameT")
 
 
 def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
@@ -45,6 +40,19 @@ def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
         raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
 
 
+def train_one(path: Path, config_names: Sequence[str], settings: Sequence[str]) -> RunDir:
+    """The run of a directory, trained to its end on one thread: from the start, or from where it was interrupted.
+
+    Raises:
+        UsageError, UserError: as `train_all`. A finished run's corpus is checked too.
+    """
+    planned = PlannedRun.of(RunDir(path), config_names, settings)
+    if planned.is_finished():
+        prepare_corpora([planned])
+    train_all([planned], 1)
+    return planned.run
+
+
 def describe_run(run: RunDir) -> Record:
     """How a run was trained, where, and how well its best model validated."""
     environment = run.environment() or {}
@@ -52,8 +60,8 @@ def describe_run(run: RunDir) -> Record:
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
         "validation_perplexity": round(float(best["perplexity"]), 3),
-        "parameters": read_log(run.path / "train.log")["num_parameters"],
-        "precision": read_log(run.path / "train.log")["precision"],
+        "parameters": trained["num_parameters"],
+        "precision": trained["precision"],
         "updates": trained["update"],
         "minutes": round(trained["minutes"], 1),
         "commit": (git.get("commit") or "unknown")[:12],
@@ -86,6 +94,17 @@ def score_lines(run: RunDir, sources: Sequence[str], references: Sequence[str]) 
     """BLEU statistics of a run's translations of some lines, on a CPU."""
     found = load(run.path, "cpu").translate(sources, keep_attention=False)
     return Measure("bleu", list(references)).statistics([translation.text for translation in found])
+
+
+def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, BootstrapSamples]:
+    """Each run's scores over common resamples of the sentence pairs."""
+    return dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+
+
+def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
+    """The score of an arm with its interval, and its gain over a baseline that is not the arm itself."""
+    found: Record = {"bleu": mean_interval(arm).to_dict()}
+    return found if baseline is None or baseline is arm else found | gain_over(baseline, arm)
 
 
 def gain_over(baseline: BootstrapSamples, arm: BootstrapSamples) -> Record:

@@ -12,7 +12,7 @@ OBJECTIVES = "train.objectives."
 _IGNORED = ("search.max_length_ratio", "search.beam_size", "train.precision")
 """not compared: training, the scripts or the machine set them"""
 _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
-"""settings of an objective that say nothing: it acts from the first update to the last"""
+"""defaults of an objective's start and end, left out of the comparison"""
 
 
 def settings_of(config: Config) -> Record:

@@ -67,17 +67,19 @@ def take_turns(
     num_turns: int,
     *,
     warm_up: int = 0,
+    before_turn: Callable[[], None] = lambda: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
     """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.
 
-    The warm-up turns before them are not counted. Turns end early once time `is_over`.
+    The warm-up turns before them are not counted, nor is `before_turn`. Turns end early once time `is_over`.
     """
     for contestant in contestants:
         for number in range(warm_up):
             contestant.turn(number)
         contestant.speeds.clear()
     for number in range(num_turns):
+        before_turn()
         for contestant in contestants if number % 2 == 0 else reversed(contestants):
             contestant.turn(number)
         if is_over():

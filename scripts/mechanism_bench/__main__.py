@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import ROOT, exit_code
+from scripts.harness.records import ROOT, choose, exit_code
 from scripts.mechanism_bench.pages import documents
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, MULTI30K, OF_TWO_MODELS, Row, all_rows
 from seq2seq_attn.files import write_text
@@ -18,7 +18,7 @@ def main() -> None:
     """Train, evaluate, measure, write the pages."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     options = parse()
-    rows = choose_rows(options.rows)
+    rows = choose({row.name: row for row in all_rows()}, options.rows, "--rows")
     if options.list:
         print("\n".join(row.name for row in rows))
         return
@@ -48,15 +48,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def choose_rows(names: str | None) -> list[Row]:
-    """The rows of these names, all of them without names."""
-    by_name = {row.name: row for row in all_rows()}
-    wanted = names.split(",") if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise SystemExit(f"--rows {','.join(unknown)}: rows are {', '.join(by_name)}")
-    return [by_name[name] for name in wanted]
-
-
 def train(rows: Sequence[Row], seeds: int, bases: Sequence[str], jobs: int) -> None:
     """Train what is missing, seed after seed, so that an interrupted bench has whole seeds."""
     from scripts.harness.runs import train_all
@@ -70,7 +61,7 @@ def record(rows: Sequence[Row], adopted: Path | None) -> None:
     """Add every finished run of the rows to their records, and draw the attention of the first seeds."""
     import torch
 
-    from scripts.mechanism_bench.measure import add_run
+    from scripts.mechanism_bench.measure import add_run, lacks_picture
     from scripts.mechanism_bench.pictures import draw
     from scripts.mechanism_bench.runs import RUNS, find_trained
 
@@ -79,7 +70,7 @@ def record(rows: Sequence[Row], adopted: Path | None) -> None:
     for training in (one for folder in folders for one in find_trained(folder, rows)):
         if is_new := add_run(training):
             logging.info("recorded: %s, seed %d (%s)", training.row.name, training.seed, training.run.path)
-        if training.base == CAPTIONS and training.seed == 1 and (is_new or not training.row.picture_path.exists()):
+        if training.base == CAPTIONS and training.seed == 1 and (is_new or lacks_picture(training.row)):
             draw(training)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
 
-from scripts.harness.pages import percent, table
+from scripts.harness.pages import mean_cell, percent, table
 from scripts.harness.records import ROOT
 from scripts.mechanism_bench.plan import (
     AXES,
@@ -22,7 +22,7 @@ from scripts.mechanism_bench.plan import (
     parts_of_baseline,
     question,
 )
-from scripts.mechanism_bench.summary import Summary, loss_and_reason, spread
+from scripts.mechanism_bench.summary import Summary, loss_and_reason
 
 DOCS = ROOT / "docs"
 TITLES = {
@@ -133,13 +133,13 @@ def link(path: Path) -> str:
 def bleu(row: Row, found: Mapping[str, Summary]) -> str:
     """A row's BLEU on captions, that of the baseline for its parts."""
     one = summary_of(row, found)
-    return "" if one is None else spread(one.bleu) + " (1 seed)" * (len(one.bleu) == 1)
+    return "" if one is None else mean_cell(one.bleu) + " (1 seed)" * (len(one.bleu) == 1)
 
 
 def on_multi30k(row: Row, found: Mapping[str, Summary]) -> str:
     """A row's BLEU on Multi30k, that of the baseline for its parts."""
     one = summary_of(row, found)
-    return "" if one is None else spread(one.multi30k_bleu)
+    return "" if one is None else mean_cell(one.multi30k_bleu)
 
 
 def summary_of(row: Row, found: Mapping[str, Summary]) -> Summary | None:
@@ -157,11 +157,11 @@ def measured(row: Row, found: Mapping[str, Summary]) -> str:
     if one is None or not one.bleu:
         return f"Not measured yet; `scripts/mechanisms --rows {row.name}` trains it."
     base = found.get(BASELINE_ROW.name)
-    compared = f" (`{BASELINE_ROW.name}`: {spread(base.bleu)})" if base and base.bleu and row != BASELINE_ROW else ""
+    compared = f" (`{BASELINE_ROW.name}`: {mean_cell(base.bleu)})" if base and base.bleu and row != BASELINE_ROW else ""
     seeds = f"{len(one.bleu)} seed{'s' * (len(one.bleu) > 1)}"
-    facts = [f"{spread(one.bleu)} BLEU{compared}, {seeds}"]
+    facts = [f"{mean_cell(one.bleu)} BLEU{compared}, {seeds}"]
     if one.multi30k:
-        facts.append(f"{spread(one.multi30k_bleu)} on Multi30k")
+        facts.append(f"{mean_cell(one.multi30k_bleu)} on Multi30k")
     if one.error_rates:
         facts.append(f"alignment error rate {percent(one.error_rates[0])}")
     if (entropy := one.mean("entropy")) is not None:

@@ -53,6 +53,11 @@ def add_run(training: Training) -> bool:
     return entry != known
 
 
+def lacks_picture(row: Row) -> bool:
+    """Whether the row has attention over source positions, as its record says, but no picture of it."""
+    return not row.picture_path.exists() and any(one["moves"] is not None for one in read_record(row)["captions"])
+
+
 def with_entry(entries: Sequence[Record], entry: Record) -> list[Record]:
     """The seeds in order, this one new or replaced."""
     return sorted([*(one for one in entries if one["seed"] != entry["seed"]), entry], key=lambda one: int(one["seed"]))

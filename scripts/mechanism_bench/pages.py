@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import percent, ratio_cell, table
+from scripts.harness.pages import interval_cell, mean_cell, percent, table
 from scripts.harness.records import ROOT, Record, load_records
 from scripts.mechanism_bench.guide import render_guide
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, Row, all_rows
-from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, spread, summaries
+from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, summaries
 
 PAGE, GUIDE = ROOT / "docs" / "attention.md", ROOT / "docs" / "mechanisms.md"
 OF_EACH_SEED = ("seed", "minutes", "validation_bleu", "validation_perplexity")
@@ -33,7 +33,7 @@ the rows and shows the attention of most.
   layers have 192 units except that of `attention/additive-160`.
 - Speed is that of training, in target tokens per second of CPU time on one thread, divided by that of
   `attention/additive`; both make the same updates in turns. Brackets are the 95 % confidence interval of the median
-  over turns. It was measured in bf16, though most rows were trained in fp32. The baseline has hand-written training
+  over turns.{{measured}} The baseline has hand-written training
   code (`seq2seq_attn/model/fast`), which gains more in bf16
   ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); rows with other scores, normalizers or
   cells, or with the decoder `luong`, have none, so in fp32 they are not as far behind.
@@ -65,21 +65,17 @@ def documents() -> Iterator[tuple[Path, str]]:
 def render_page(found: dict[str, Summary]) -> str:
     """docs/attention.md."""
     measured = [row for row in all_rows() if row.name in found]
-    parts = [INTRODUCTION, _lines(_main_table(measured, found))]
+    parts = [INTRODUCTION.format(measured=_measured(found.values())), "\n".join(_main_table(measured, found))]
     scored = [row for row in measured if found[row.name].bleu]
     if scored:
-        parts += ["## BLEU by source length", _lines(_length_table(scored, found))]
+        parts += ["## BLEU by source length", "\n".join(_length_table(scored, found))]
         parts += _losses(scored, found)
-        parts += ["## How the rows were trained", _lines(_training_table(scored, found)), _provenance(scored, found)]
+        parts += ["## How the rows were trained", "\n".join(_training_table(scored, found)), _provenance(scored, found)]
     if on_multi30k := [row for row in measured if found[row.name].multi30k]:
-        parts += [f"With `-c {MULTI30K}` in place of `-c {CAPTIONS}`:", _lines(_multi30k_table(on_multi30k, found))]
+        parts += [f"With `-c {MULTI30K}` in place of `-c {CAPTIONS}`:", "\n".join(_multi30k_table(on_multi30k, found))]
     if missing := [f"`{row.name}`" for row in all_rows() if row not in scored]:
         parts.append(f"Not trained yet: {', '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return "\n".join(lines)
 
 
 def _main_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
@@ -115,15 +111,15 @@ def _main_row(row: Row, one: Summary) -> list[str]:
         "" if (entropy := one.mean("entropy")) is None else f"{entropy:.2f}",
         percent(one.mean("dropped")),
         percent(one.mean("repeated")),
-        spread(one.multi30k_bleu),
+        mean_cell(one.multi30k_bleu),
     ]
 
 
 def _bleu(one: Summary) -> str:
     if len(one.captions) == 1:
         [run] = one.captions
-        return ratio_cell(run["bleu"], (run["low"], run["high"]), digits=1)
-    return spread(one.bleu)
+        return interval_cell(run, key="bleu")
+    return mean_cell(one.bleu)
 
 
 def _best_shift(error_rates: dict[int, float]) -> str:
@@ -134,8 +130,18 @@ def _best_shift(error_rates: dict[int, float]) -> str:
     return f"{percent(error_rates[shift])} ({shift:+d})" if shift else f"{percent(error_rates[0])} (0)"
 
 
+def _measured(found: Iterable[Summary]) -> str:
+    """The turns, hardware and precision of the measurements of speed; nothing without any."""
+    speeds = [one.speed for one in found if one.speed]
+    if not speeds:
+        return ""
+    hardware = _values([speed["environment"] for speed in speeds], "device_name")
+    precision, turns = (_values(speeds, key) for key in ("precision", "turns"))
+    return f" It was measured in {turns} turns on {hardware}, in {precision}, though most rows were trained in fp32."
+
+
 def _speed(speed: Record | None) -> str:
-    return "" if speed is None else ratio_cell(speed["ratio"], (speed["low"], speed["high"]))
+    return "" if speed is None else interval_cell(speed, key="ratio", digits=2)
 
 
 def _length_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
@@ -152,7 +158,7 @@ def _losses(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
     lost = ((row, loss_and_reason(row, found)) for row in rows)
     lines = [f"- `{row.name}`, {loss[0]:.1f} below: {loss[1]}." for row, loss in lost if loss]
     title = f"## More than {MAX_LOSS:g} BLEU below `{BASELINE_ROW.name}`"
-    return [title, _lines(lines) if lines else "No row."]
+    return [title, "\n".join(lines) if lines else "No row."]
 
 
 def _training_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]:
@@ -169,7 +175,7 @@ def _multi30k_table(rows: Sequence[Row], found: dict[str, Summary]) -> list[str]
 def _training(runs: Sequence[Record], keys: Sequence[str]) -> list[str]:
     """The cells under `TRAINING_HEADER`, then those of `keys`."""
     return [
-        *(", ".join(str(run.get(key, "")) for run in runs) for key in OF_EACH_SEED),
+        *(", ".join(str(run[key]) for run in runs) for key in OF_EACH_SEED),
         *(_values(runs, k) for k in keys),
     ]
 

@@ -13,14 +13,13 @@ NUM_COLORS = 255
 """a palette instead of true color takes a third of the bytes"""
 
 
-def draw(training: Training) -> bool:
-    """Draw the run's attention on `SENTENCE`. False: it does not look at source positions."""
+def draw(training: Training) -> None:
+    """Draw the run's attention on `SENTENCE`; nothing if it does not look at source positions."""
     [found] = load(training.run.path, "cpu").translate([SENTENCE])
     attention = found.attention_map()
     if attention is None:
-        return False
+        return
     path = training.row.picture_path
     path.parent.mkdir(parents=True, exist_ok=True)
     plot_attention(path, [attention])
     Image.open(path).convert("RGB").quantize(NUM_COLORS).save(path, optimize=True)
-    return True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
 from scripts.harness.records import Record
 from scripts.mechanism_bench.plan import BASELINE_ROW, REASONS, Row, all_rows
@@ -76,10 +76,3 @@ def loss_and_reason(row: Row, found: Mapping[str, Summary]) -> tuple[float, str]
     base, own = (found[name].bleu if name in found else [] for name in (BASELINE_ROW.name, row.name))
     loss = fmean(base) - fmean(own) if base and own else 0.0
     return (loss, REASONS.get(row.name, "the cause is not known")) if loss > MAX_LOSS else None
-
-
-def spread(values: Sequence[float]) -> str:
-    """The mean, with the standard deviation where there are several values; nothing without any."""
-    if not values:
-        return ""
-    return f"{fmean(values):.1f}" + (f" ±{stdev(values):.1f}" if len(values) > 1 else "")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts.harness.records import exit_code
+from scripts.harness.records import add_set_option, exit_code
 from scripts.harness.runs import train_all
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.commands.train_runs import PlannedRun
@@ -48,9 +48,8 @@ SUGGESTIONS = f"""\
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    settings = parser.parse_args(arguments).settings
-    train(settings)
+    add_set_option(parser)
+    train(parser.parse_args(arguments).set)
     show_sentence()
     show_scores(evaluate_both())
     step("What to run next")

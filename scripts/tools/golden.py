@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 import torch
 
-from scripts.harness.records import ROOT
+from scripts.harness.records import ROOT, exit_code
 from scripts.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.model.build import build_model
@@ -75,4 +76,4 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -8,7 +8,6 @@ a session.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import signal
 import subprocess
@@ -16,11 +15,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
+from scripts.benchmarks.training_course import read_events
+from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
@@ -48,7 +47,7 @@ SETTINGS = [
 CLOCK = {"elapsed_s", "seconds", "tokens_per_s"}
 
 
-def main() -> None:
+def main() -> int:
     options = parse_options()
     with tempfile.TemporaryDirectory() as folder:
         whole, killed = Path(folder) / "whole", Path(folder) / "killed"
@@ -59,7 +58,6 @@ def main() -> None:
         train(command(killed, settings))
         differences = compare(RunDir(killed), RunDir(whole))
     record = {
-        "what": "a run on a CPU killed (SIGKILL) at random moments and resumed each time, against an uninterrupted one",
         "identical": not differences,
         "differences": differences,
         "kills": moments,
@@ -72,7 +70,7 @@ def main() -> None:
     if options.record:
         write_json(options.record, record)
     print(f"{len(moments)} kills, {num_updates} updates: {'identical' if not differences else differences}")
-    sys.exit(bool(differences))
+    return int(bool(differences))
 
 
 def parse_options() -> argparse.Namespace:
@@ -85,9 +83,8 @@ def parse_options() -> argparse.Namespace:
 
 
 def command(run_dir: Path, settings: list[str]) -> list[str]:
-    overrides = [argument for setting in settings for argument in ("--set", setting)]
     program = [sys.executable, "-m", "seq2seq_attn", "train", "-c", "quickstart"]
-    return [*program, *overrides, "--resume", "--run-dir", str(run_dir)]
+    return [*program, *set_arguments(settings), "--resume", "--run-dir", str(run_dir)]
 
 
 def train(arguments: list[str]) -> float:
@@ -95,14 +92,14 @@ def train(arguments: list[str]) -> float:
     began_at = time.monotonic()
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"training failed with exit code {done.returncode}:\n{done.stderr}")
+        raise UserError(f"training failed with exit code {done.returncode}:\n{done.stderr}")
     return time.monotonic() - began_at
 
 
 def kill_again_and_again(
     arguments: list[str], run_dir: Path, num_updates: int, options: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """One session after the other, each killed at its moment; what was on disk then."""
+) -> list[Record]:
+    """Kill one session per drawn moment. Returns when each was killed and its last saved update."""
     generator = random.Random(options.seed)
     targets = sorted(generator.uniform(0.0, 0.97 * num_updates) for _ in range(options.kills))
     moments = []
@@ -112,7 +109,7 @@ def kill_again_and_again(
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(share * wait_for_update(process, run_dir, target - EVERY))
         if process.poll() is not None:
-            sys.exit(f"session {number} ended before its kill, with exit code {process.returncode}")
+            raise UserError(f"session {number} ended before its kill, with exit code {process.returncode}")
         process.send_signal(signal.SIGKILL)
         process.wait()
         after_s = round(time.monotonic() - began_at, 2)
@@ -133,12 +130,12 @@ def wait_for_update(process: subprocess.Popen[bytes], run_dir: Path, target: flo
     return period_s
 
 
-def state_of(run_dir: Path) -> dict[str, Any]:
+def state_of(run_dir: Path) -> Record:
     """The counters of the last saved state, which may be a moment old during training; empty before the first save."""
     if not checkpoint.has_state(run_dir / "last"):
         return {}
     try:
-        state: dict[str, Any] = checkpoint.read_values(run_dir / "last")["state"]
+        state: Record = checkpoint.read_values(run_dir / "last")["state"]
     except UserError:  # replaced between two reads
         return {}
     return state
@@ -161,9 +158,8 @@ def compare(run: RunDir, expected: RunDir) -> list[str]:
     return differences
 
 
-def history(run: RunDir) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
-    return [{key: value for key, value in line.items() if key not in CLOCK} for line in lines]
+def history(run: RunDir) -> list[Record]:
+    return [{key: value for key, value in event.items() if key not in CLOCK} for event in read_events(run.path)]
 
 
 if __name__ == "__main__":

@@ -7,20 +7,20 @@ none; the config is `own-tiny`. BLEU is that of test_2016_flickr, with the paire
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
+from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.tools.extra_pairs import fetched
 from scripts.tools.levers_page import VALIDATION
-from seq2seq_attn.config import load_config
-from seq2seq_attn.files import write_json
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval, pool
+from scripts.tools.other_records import lexicons_block
+from seq2seq_attn.files import write_json, write_lines
+from seq2seq_attn.metrics.seeds import pool
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import iter_lines
 
 RECORD = RECORDS / "lexicons.json"
@@ -34,58 +34,47 @@ OUTPUTS = ("softmax", "lexicon", "lexical")
 
 def make_corpus(directory: Path) -> None:
     """Write the first training pairs, the validation pairs and the test pairs."""
-    defaults = load_config(["multi30k"]).data
-    raw = multi30k.fetch(defaults.data_dir, defaults.source_dir, languages=LANGUAGES, show_progress=False)
-    names = multi30k.published_splits(*LANGUAGES)
+    paths = fetched("de")
     for split, published, limit in (("train", "train", NUM_TRAIN), ("valid", "valid", None), ("test", TEST, None)):
-        for language, name in zip(LANGUAGES, names[published], strict=True):
-            lines = "".join(f"{line}\n" for line in islice(iter_lines(raw / name), limit))
-            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
+        for language, path in zip(LANGUAGES, paths[published], strict=True):
+            write_lines(directory / f"{split}.{language}", islice(iter_lines(path), limit))
 
 
 def train_run(directory: Path, output: str, seed: int, overrides: Sequence[str]) -> RunDir:
     """A run with that output."""
     own = [
         f"name=lexicons-{output}",
-        f"seed={seed}",
         "data.corpus=files",
         *(f"data.{side}_language={language}" for side, language in zip(("source", "target"), LANGUAGES, strict=True)),
         f"data.data_dir={directory}",
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    config = load_config([CONFIG, f"output/{output}"], [*own, *SETTINGS, *overrides])
-    return train_or_resume(config, directory / f"{output}-s{seed}")
-
-
-def row_of(output: str, arm: BootstrapSamples, baseline: BootstrapSamples) -> dict[str, Any]:
-    """BLEU of an arm with its interval, and against the baseline."""
-    found: dict[str, Any] = {"output": output, "bleu": mean_interval(arm).to_dict(), "seeds": list(arm.values)}
-    return found if arm is baseline else found | gain_over(baseline, arm)
+    settings = [*own, *SETTINGS, *overrides, f"seed={seed}"]
+    return train_one(directory / f"{output}-s{seed}", [CONFIG, f"output/{output}"], settings)
 
 
 def main() -> None:
-    """Train, translate, print a table, write the record."""
+    """Train, translate, print the section of the page, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
     )
     parser.add_argument("--dir", type=Path, default=Path("runs/lexicons"), help="text and runs; default: %(default)s")
     add_record_option(parser, RECORD)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="of each output; default: %(default)s")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
+    add_set_option(parser)
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     make_corpus(options.dir)
     cases = [(output, seed) for seed in range(1, options.seeds + 1) for output in OUTPUTS]
     test = [list(iter_lines(options.dir / f"test.{language}")) for language in LANGUAGES]
     scored = {case: score_lines(train_run(options.dir, *case, options.set), *test) for case in cases}
-    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    samples = bootstrap_by_name(scored)
     arms = {output: pool([part for case, part in samples.items() if case[0] == output]) for output in OUTPUTS}
-    rows = [row_of(output, arm, arms["softmax"]) for output, arm in arms.items()]
-    for row in rows:
-        gain = f", {row['gain']['value']:+.1f}, p = {row['paired_bootstrap']['p_value']:.3f}" if "gain" in row else ""
-        print(f"{row['output']:8} BLEU {row['bleu']['value']:.1f}{gain}")
+    rows = [
+        {"output": output, **score_row(arm, arms["softmax"]), "seeds": list(arm.values)} for output, arm in arms.items()
+    ]
     first = next(iter(scored.values()))
     about = {
         "num_train": NUM_TRAIN,
@@ -99,6 +88,7 @@ def main() -> None:
         "environment": describe("scripts/lexicons"),
     }
     record = {"what": "Multi30k, German to English, words of spaCy", "systems": rows, **about}
+    print("\n".join(lexicons_block(record)))
     if options.record:
         write_json(options.record, record)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scripts.harness.pages import p_value, provenance
+from scripts.harness.pages import interval_cell, p_value, percent, provenance, table, with_settings
 from scripts.harness.records import RECORDS, Record, load_records
+
+P_HEADER = "p (paired bootstrap)"
 
 
 def other_records() -> Iterator[str]:
@@ -22,19 +24,7 @@ def other_records() -> Iterator[str]:
                 f"{case['exit_code']}, {case['seconds']:.0f} s, at most {case['peak_mib']:.0f} MiB"
             )
     if value := records.get("unseen-names"):
-        yield from ["", "## Names that training never showed", ""]
-        yield (
-            f"{value['what'][:1].upper()}{value['what'][1:]}; "
-            f"{value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
-            f"held-out names; {value['systems'][0]['signature']}. {provenance(value, 'unseen_names')}"
-        )
-        yield from ["", "| output | `--unk` | seed | names right | BLEU of these pairs |", "|---|---|---|---|---|"]
-        for row in value["systems"]:
-            share = 100 * row["right"] / row["names"]
-            yield (
-                f"| `{row['output']}` | `{row['unk']}` | {row['seed']} | {row['right']} of {row['names']} "
-                f"({share:.1f} %) | {row['bleu']:.1f} |"
-            )
+        yield from names_block(value)
     if value := records.get("lexicons"):
         yield from lexicons_block(value)
     if value := records.get("sources"):
@@ -51,36 +41,46 @@ def other_records() -> Iterator[str]:
         )
 
 
+def names_block(value: Record) -> Iterator[str]:
+    """How many names that training never showed are translated right, by output."""
+    yield from ["", "## Names that training never showed", ""]
+    yield (
+        f"{value['what'][:1].upper()}{value['what'][1:]}{with_settings(value['set'])}; "
+        f"{value['test_pairs']} test pairs with one of {value['held_out_surnames']} "
+        f"held-out names; {value['systems'][0]['signature']}. {provenance(value, 'unseen_names')}"
+    )
+    rows = []
+    for row in value["systems"]:
+        right = f"{row['right']} of {row['names']} ({percent(row['right'] / row['names'])})"
+        rows.append([f"`{row['output']}`", f"`{row['unk']}`", str(row["seed"]), right, f"{row['bleu']:.1f}"])
+    yield ""
+    yield from table(["output", "`--unk`", "seed", "names right", "BLEU of these pairs"], rows, align="---")
+
+
 def lexicons_block(value: Record) -> Iterator[str]:
     """BLEU of the outputs with a lexicon, on little data."""
     yield from ["", "## Lexicons with little training data", ""]
     yield (
         f"{value['what']}, the first {value['num_train']:,} training pairs; config "
-        f"`{value['config']}` with `{' '.join(value['set'])}`, {value['num_seeds']} seed(s); {value['test']}, n = "
+        f"`{value['config']}`{with_settings(value['set'])}, {value['num_seeds']} seed(s); {value['test']}, n = "
         f"{value['num_test']}; 95 % bootstrap intervals over sentences; {value['signature']}. "
         f"{provenance(value, 'lexicons')}"
     )
-    yield from ["", "| output | BLEU | gain over `softmax` | p (paired bootstrap) |", "|---|---|---|---|"]
-    for row in value["systems"]:
-        yield f"| `{row['output']}` | {_scores(row)} |"
+    rows = [[f"`{row['output']}`", *_scores(row)] for row in value["systems"]]
+    yield from ["", *table(["output", "BLEU", "gain over `softmax`", P_HEADER], rows, align="---")]
 
 
 def sources_block(value: Record) -> Iterator[str]:
     """BLEU of three sources together and of each alone."""
-    settings = f" with `{' '.join(value['set'])}`" if value["set"] else ""
     yield from ["", "## Several sources", ""]
     yield (
-        f"{value['what']}; config `{value['config']}`{settings}, seed {value['seed']}; "
+        f"{value['what']}; config `{value['config']}`{with_settings(value['set'])}, seed {value['seed']}; "
         f"{value['test']}, n = {value['num_test']}; 95 % bootstrap intervals; {value['signature']}. "
         f"{provenance(value, 'sources')}"
     )
-    yield from [
-        "",
-        f"| sources | BLEU | gain over `{value['best_single']}` | p (paired bootstrap) |",
-        "|---|---|---|---|",
-    ]
-    for row in value["systems"]:
-        yield f"| {', '.join(row['sources'])} | {_scores(row)} |"
+    header = ["sources", "BLEU", f"gain over `{value['best_single']}`", P_HEADER]
+    rows = [[", ".join(row["sources"]), *_scores(row)] for row in value["systems"]]
+    yield from ["", *table(header, rows, align="---")]
 
 
 def scenes_block(value: Record) -> Iterator[str]:
@@ -90,27 +90,23 @@ def scenes_block(value: Record) -> Iterator[str]:
     yield (
         f"{value['what']}, {value['objects']:g} objects on average in random order, and from the "
         f"German caption with its nouns blanked out; {value['num_train']:,} training pairs, n = {value['num_test']}; "
-        f"config `{value['config']}` with `{' '.join(value['set'])}`, seed {value['seed']}; 95 % bootstrap intervals; "
+        f"config `{value['config']}`{with_settings(value['set'])}, seed {value['seed']}; 95 % bootstrap intervals; "
         f"{value['signature']}. {provenance(value, 'scenes')} "
         "Attended: the share of the reference's nouns at which attention, in forced decoding, has "
         "its largest weight on the vector of that object."
     )
-    yield from [
-        "",
-        "| sources | BLEU | gain over the German | p (paired bootstrap) | attended |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for row in value["systems"]:
-        attended = ""
-        if "nouns" in row:
-            attended = f"{100 * row['attended'] / row['nouns']:.1f} % of {row['nouns']:,} nouns"
-        sources = " and ".join(names[source] for source in row["sources"])
-        yield f"| {sources} | {_scores(row)} | {attended} |"
+        has_nouns = "nouns" in row
+        attended = f"{percent(row['attended'] / row['nouns'])} of {row['nouns']:,} nouns" if has_nouns else ""
+        rows.append([" and ".join(names[source] for source in row["sources"]), *_scores(row), attended])
+    header = ["sources", "BLEU", "gain over the German", P_HEADER, "attended"]
+    yield from ["", *table(header, rows, align="---")]
     yield from ["", "![Attention on the objects of a scene](plots/scenes-attention.png)"]
 
 
-def _scores(row: Record) -> str:
+def _scores(row: Record) -> list[str]:
     """Three cells: BLEU, the gain and its p, both empty for the row that others are compared to."""
-    cells = (f"{x['value']:.1f} [{x['low']:.1f}, {x['high']:.1f}]" if x else "" for x in (row["bleu"], row.get("gain")))
-    p = p_value(row["paired_bootstrap"]["p_value"]) if "gain" in row else ""
-    return " | ".join([*cells, p])
+    if "gain" not in row:
+        return [interval_cell(row["bleu"]), "", ""]
+    return [interval_cell(row["bleu"]), interval_cell(row["gain"]), p_value(row["paired_bootstrap"]["p_value"])]

@@ -6,13 +6,15 @@ The model of `scripts/demo`, which runs first, translates the sentence. The curv
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from scripts.harness.records import RECORDS, ROOT, Record
+from scripts.harness.records import RECORDS, ROOT, Record, exit_code
 from scripts.tools.demo import ATTENTION, SENTENCE
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
@@ -28,7 +30,7 @@ def main(run: Path = ROOT / ATTENTION, picture: Path = PICTURE) -> None:
     [found] = load(run).translate([SENTENCE])
     attention = found.attention_map()
     if attention is None:
-        raise SystemExit(f"{run}: no attention to draw")
+        raise UserError(f"{run}: no attention to draw")
     figure = new_figure(11.0, 5.2)
     figure.set_layout_engine("constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
@@ -66,4 +68,4 @@ def draw_curves(axes: Axes, buckets: list[Record]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, replace_block, table
-from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_log, read_training
+from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
+from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_training
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
 from scripts.tools.other_records import other_records
@@ -63,7 +63,6 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
     runs = []
     for run in report["runs"]:
         environment = run["training_environment"] or {}
-        folder = ROOT / run["path"]
         runs.append(
             {
                 "name": run["name"],
@@ -73,7 +72,7 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
                 "lowercases": run["lowercases"],
                 "search": run["search"],
                 "best": {key: value for key, value in run["model"].items() if key not in FORMAT_KEYS},
-                "training": read_training(folder) | read_log(folder / "train.log"),
+                "training": read_training(ROOT / run["path"]),
                 "hardware": environment.get("device_name"),
                 "num_threads": environment.get("num_threads"),
                 "commit": (environment.get("git") or {}).get("commit"),
@@ -131,8 +130,8 @@ def render_readme(records: Records) -> str:
             f"{scores['bleu_tutorial']['score']:.1f}" if "bleu_tutorial" in scores else "",
             str(run["search"]["beam_size"]),
             run["training"]["precision"],
-            number(run["training"]["minutes"], "{:.0f}") + ("" if run["training"].get("is_finished", True) else " *"),
-            number(run["training"]["num_parameters"], "{:,}"),
+            f"{run['training']['minutes']:.0f}" + ("" if run["training"]["is_finished"] else " *"),
+            f"{run['training']['num_parameters']:,}",
         ]
         rows.append(cells)
     header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial", "beam", "precision"]
@@ -196,8 +195,7 @@ def render_page(records: Records) -> str:
             training = run["training"]
             lines.append(
                 f"- `{run['name']}`: config `{run['config']}`, attention `{run['attention']}`, seed {run['seed']}, "
-                f"{number(training['num_parameters'], '{:,}')} parameters; "
-                f"{number(training['minutes'], '{:.1f}')} minutes, "
+                f"{training['num_parameters']:,} parameters; {training['minutes']:.1f} minutes, "
                 f"{training['update']} updates ({training['epoch']} epochs{unfinished(training)}) "
                 f"on {run['hardware']}, {threads(run)}, {training['precision']}; "
                 f"torch {run['torch']}, commit {(run['commit'] or 'unknown')[:12]}"
@@ -237,7 +235,7 @@ def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
 
 def interval(score: Record) -> str:
     """A score with its interval."""
-    return f"{score['score']:.1f} [{score['low']:.1f}, {score['high']:.1f}]"
+    return interval_cell(score, key="score")
 
 
 def threads(run: Record) -> str:
@@ -245,17 +243,13 @@ def threads(run: Record) -> str:
     return f"{run['num_threads']} thread{'s' * (run['num_threads'] != 1)}"
 
 
-def config_header(name: str, measure: str, run: Record, test: Record, score: Record, signature: str) -> str:
-    """The score of a configuration, as the comment in its file."""
+def config_header(name: str, measure: str, run: Record, test: Record, score: Record, signature: str, mean: str) -> str:
+    """The score of a configuration, as the comment in its file; `mean` is its line about several seeds."""
     training, search = run["training"], run["search"]
-    mean = ""
-    if record := of_several_seeds().get(run["config"]):
-        seeds, value = levers_page.test_cells(record, [test["name"]])
-        mean = f"# mean of seeds {seeds}: {value};\n"
     return (
         f"#\n# Result: {measure} {interval(score)} on {test['name']} (n = {test['num_pairs']}), seed {run['seed']}, "
         f"beam {search['beam_size']}, length penalty {search['length_penalty']:g};\n{mean}"
-        f"# {number(training['minutes'], '{:.0f}')} minutes{unfinished(training)} on {threads(run)} of "
+        f"# {training['minutes']:.0f} minutes{unfinished(training)} on {threads(run)} of "
         f"{run['hardware']}, "
         f"{training['precision']}; {signature}\n"
         f"# (docs/records/{name}.json)\n"
@@ -265,10 +259,15 @@ def config_header(name: str, measure: str, run: Record, test: Record, score: Rec
 def config_documents(records: Records) -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each packaged configuration that has a record, which its header shows."""
     headers: dict[str, str] = {}
+    of_config = of_several_seeds()
     for value, test, run, scores in summary_rows(records):
         measures = {measure["name"]: measure["signature"] for measure in test["measures"]}
         name = "bleu_tutorial" if run["lowercases"] else "bleu"
-        header = config_header(value["name"], MEASURES[name], run, test, scores[name], measures[name])
+        mean = ""
+        if run["config"] in of_config:
+            seeds, score = levers_page.test_cells(of_config[run["config"]], [test["name"]])
+            mean = f"# mean of seeds {seeds}: {score};\n"
+        header = config_header(value["name"], MEASURES[name], run, test, scores[name], measures[name], mean)
         headers.setdefault(run["config"], header)
     for config, header in headers.items():
         path = ROOT / "configs" / f"{config}.yaml"
@@ -279,14 +278,7 @@ def config_documents(records: Records) -> Iterator[tuple[Path, str]]:
 
 def unfinished(training: Record) -> str:
     """A remark on a training run that was stopped before its end."""
-    return (
-        "" if training.get("is_finished", True) else f", stopped; the best model is of update {training['best_update']}"
-    )
-
-
-def number(value: float | None, form: str) -> str:
-    """A formatted number, or nothing if the run does not have it."""
-    return "" if value is None else form.format(value)
+    return "" if training["is_finished"] else f", stopped; the best model is of update {training['best_update']}"
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -295,7 +287,8 @@ def documents() -> Iterator[tuple[Path, str]]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replace_block(readme, BEGIN, END, f"\n{render_readme(records)}\n")
     readme = replace_block(readme, pages.BEGIN, pages.END, f"\n{pages.render_block(speed)}\n")
-    yield ROOT / "README.md", bottleneck_pages.renew_block(readme, bottleneck)
+    block = bottleneck_pages.render_block(bottleneck)
+    yield ROOT / "README.md", replace_block(readme, bottleneck_pages.BEGIN, bottleneck_pages.END, block)
     yield SPEED / "README.md", pages.render_page(speed)
     yield bottleneck_pages.FOLDER / "README.md", bottleneck_pages.render_page(bottleneck)
     if typos_page.RECORD.exists():

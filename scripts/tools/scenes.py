@@ -9,19 +9,18 @@ of all sources, is on the vector of its object.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from scripts.harness.records import RECORDS, ROOT, add_record_option, describe, exit_code, read_training
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.records import RECORDS, ROOT, Record, add_record_option, add_set_option, describe, exit_code
+from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.tools.other_records import scenes_block
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
-from seq2seq_attn.config import load_config
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.files import read_json, write_json
-from seq2seq_attn.metrics.seeds import bootstrap, mean_interval
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.several import source_words
@@ -35,10 +34,10 @@ CONFIG, TEST = "quickstart", "test"
 PICTURE = "vectors"
 SYSTEMS = ((PICTURE,), ("de",), ("de", PICTURE))
 NUM_MAPS, MAP_OBJECTS = 4, 3
-SETTINGS = ("data.max_length_ratio=30", "train.max_epochs=5", "train.num_threads=1", "train.device=cpu")
+SETTINGS = ("data.max_length_ratio=30", "train.max_epochs=5", "train.device=cpu")
 """a picture of one object may have a caption of a dozen words"""
 
-Gold = list[dict[str, Any]]
+Gold = list[Record]
 
 
 def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
@@ -49,7 +48,7 @@ def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str])
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
         f"data.test={{{TEST}: {directory / TEST}}}",
     ]
-    return train_or_resume(load_config([CONFIG], [*own, *SETTINGS, *overrides]), directory / "-".join(sources))
+    return train_one(directory / "-".join(sources), [CONFIG], [*own, *SETTINGS, *overrides])
 
 
 def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
@@ -95,31 +94,30 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--num-test", type=int, default=SPLITS["test"], metavar="N", help="default: %(default)s")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
     parser.add_argument("--plot", action="store_true", help="draw docs/plots/scenes-attention.png as well")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
+    add_set_option(parser)
     return parser.parse_args(arguments)
 
 
-def measure(directory: Path, overrides: Sequence[str], references: list[str], gold: Gold) -> dict[str, Any]:
+def measure(directory: Path, overrides: Sequence[str], references: list[str], gold: Gold) -> Record:
     """Train the systems, and score and count; the rows of the record."""
     lines = {sources: lines_of(directory, sources) for sources in SYSTEMS}
     runs = {sources: train_run(directory, sources, overrides) for sources in SYSTEMS}
     scored = {sources: score_lines(run, lines[sources], references) for sources, run in runs.items()}
-    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    samples = bootstrap_by_name(scored)
     _, german, both = SYSTEMS
     rows = []
     for sources, run in runs.items():
-        row: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples[sources]).to_dict()}
-        if sources == both:
-            row |= gain_over(samples[german], samples[both])
+        row = {"sources": list(sources), **score_row(samples[sources], samples[german] if sources == both else None)}
         if PICTURE in sources:
             row |= count_attended(run, lines[sources], references, gold)
-        rows.append(row | {"training": read_training(run.path)})
+        rows.append(row)
     signature = scored[german].score().signature
     return {"systems": rows, "seed": runs[both].config().seed, "signature": signature}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the corpus, train, print a line per system, write the record."""
+    """Make the corpus, train, print the section of the page, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = read_options(arguments)
     directory: Path = options.dir
     write_corpus(directory, {**SPLITS, "train": options.num_train, "test": options.num_test})
@@ -127,9 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     gold: Gold = read_json(directory / "gold.json")[TEST]
     measured = measure(directory, options.set, read_lines(directory / f"{TEST}.en"), gold)
-    for row in measured["systems"]:
-        attended = f", {row['attended']} of {row['nouns']} nouns attended" if "nouns" in row else ""
-        print(f"{'+'.join(row['sources']):12} BLEU {row['bleu']['value']:.1f}{attended}")
     objects = sum(len(one["labels"]) for one in gold)
     about = {
         "num_train": options.num_train,
@@ -140,6 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "environment": describe("scripts/scenes"),
     }
     record = {"what": "English captions from a vector per object", **measured, **about}
+    print("\n".join(scenes_block(record)))
     if options.record:
         write_json(options.record, record)
     if options.plot:

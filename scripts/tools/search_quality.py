@@ -18,19 +18,21 @@ import numpy as np
 from scripts.harness.pages import p_value, provenance, table
 from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from seq2seq_attn import load
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json, sha256_of, write_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.metrics.significance import paired_randomization
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 RECORD = RECORDS / "search-quality.json"
 BEAM_SIZES = (1, 2, 5, 10, 20)
 LENGTH_PENALTIES = (0.0, 0.5, 1.0)
 BASELINE = {"beam_size": 5, "length_penalty": 0.5}
-OTHERS: tuple[dict[str, Any], ...] = (
+OTHERS: tuple[Record, ...] = (
     *({"coverage_penalty": weight} for weight in (0.1, 0.2, 0.4)),
     *({"no_repeat_ngram": n} for n in (2, 3)),
     {"method": "sample"},
@@ -40,7 +42,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
 """each on top of the baseline, where it is a beam search too"""
 
 
-def rows() -> Iterator[dict[str, Any]]:
+def rows() -> Iterator[Record]:
     """The options of each row, the baseline first."""
     yield BASELINE
     for beam_size in BEAM_SIZES:
@@ -62,7 +64,6 @@ class Bench:
         self._path = path
         model = sha256_of(run.path / "model.safetensors")
         self.record = self._known(model) or {
-            "what": "BLEU of the validation set by options of the search",
             "model": {"sha256": model, "config": run.config().name, "seed": run.config().seed},
             "baseline": BASELINE,
             "num_pairs": len(self._sources),
@@ -71,24 +72,27 @@ class Bench:
         self._baseline: CorpusStatistics | None = None
 
     def _known(self, model: str) -> Record | None:
-        found: Record | None = read_json(self._path) if self._path and self._path.exists() else None
-        same = found and found["model"]["sha256"] == model and found["num_pairs"] == len(self._sources)
-        return found if same else None
+        if not (self._path and self._path.exists()):
+            return None
+        found: Record = read_json(self._path)
+        if found["model"]["sha256"] != model or found["num_pairs"] != len(self._sources):
+            raise UserError(f"{self._path}: of another model or number of pairs; name another --record FILE")
+        return found
 
-    def measure(self, options: dict[str, Any]) -> None:
+    def _translate(self, options: Record) -> tuple[CorpusStatistics, list[list[Translation]]]:
+        found = self._translator.translate_lines(self._sources, SearchOptions.given(keep_attention=False, **options))
+        lines = list(found)
+        return self._measure.statistics([translations[0].text for translations in lines]), lines
+
+    def measure(self, options: Record) -> None:
         """Translate with these options, compare with the baseline, keep the row."""
-        is_known = any(row["options"] == options for row in self.record["rows"])
-        if is_known and options != BASELINE:
+        if any(row["options"] == options for row in self.record["rows"]):
             return
         began_at = time.process_time()
-        lines = list(
-            self._translator.translate_lines(self._sources, SearchOptions.given(keep_attention=False, **options))
-        )
+        statistics, lines = self._translate(options)
         seconds = time.process_time() - began_at
-        statistics = self._measure.statistics([translations[0].text for translations in lines])
-        self._baseline = self._baseline or statistics
-        if is_known:
-            return
+        if self._baseline is None:
+            self._baseline = statistics if options == BASELINE else self._translate(BASELINE)[0]
         score = statistics.score()
         test = paired_randomization(self._baseline, statistics)
         row = {

@@ -7,18 +7,17 @@ test_2016_flickr, with the paired bootstrap test of three sources against the si
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code, read_training
-from scripts.harness.runs import gain_over, score_lines, train_or_resume
+from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code, read_training
+from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.levers_page import VALIDATION
-from seq2seq_attn.config import load_config
+from scripts.tools.other_records import sources_block
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_json
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_interval
 from seq2seq_attn.run_dir import RunDir
 
 RECORD = RECORDS / "sources.json"
@@ -29,37 +28,30 @@ SYSTEMS = (("de",), ("fr",), ("cs",), LANGUAGES)
 
 def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str]) -> RunDir:
     """A run with these sources."""
-    own = [f"data.source_languages=[{','.join(sources)}]", "train.num_threads=1"]
-    return train_or_resume(load_config([CONFIG], [*own, *overrides]), directory / f"sources-{'-'.join(sources)}")
-
-
-def row_of(sources: Sequence[str], run: RunDir, samples: BootstrapSamples, best: BootstrapSamples) -> dict[str, Any]:
-    """BLEU of a run with its interval; several sources also against the best single one."""
-    found: dict[str, Any] = {"sources": list(sources), "bleu": mean_interval(samples).to_dict()}
-    if len(sources) > 1:
-        found |= gain_over(best, samples)
-    return found | {"training": read_training(run.path)}
+    own = f"data.source_languages=[{','.join(sources)}]"
+    return train_one(directory / f"sources-{'-'.join(sources)}", [CONFIG], [own, *overrides])
 
 
 def main() -> None:
-    """Train, translate, print a table, write the record."""
+    """Train, translate, print the section of the page, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description="BLEU of three sources together and of each alone, on Multi30k.")
     parser.add_argument("--dir", type=Path, default=Path("runs"), help="runs; default: %(default)s")
     add_record_option(parser, RECORD)
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for train")
+    add_set_option(parser)
     options = parser.parse_args()
     runs = {sources: train_run(options.dir, sources, options.set) for sources in SYSTEMS}
     scored = {sources: score_lines(run, *prepare_corpus(run.config()).text(TEST)) for sources, run in runs.items()}
-    samples = dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+    samples = bootstrap_by_name(scored)
     singles = [sources for sources in SYSTEMS if len(sources) == 1]
     single = max(singles, key=lambda sources: read_training(runs[sources].path)["best_score"])
-    rows = [row_of(sources, runs[sources], samples[sources], samples[single]) for sources in SYSTEMS]
-    for row in rows:
-        compared = ""
-        if "gain" in row:
-            p_value = row["paired_bootstrap"]["p_value"]
-            compared = f", {row['gain']['value']:+.1f} against {single[0]}, p = {p_value:.3f}"
-        print(f"{'+'.join(row['sources']):8} BLEU {row['bleu']['value']:.1f}{compared}")
+    rows = [
+        {
+            "sources": list(sources),
+            **score_row(samples[sources], samples[single] if sources == LANGUAGES else None),
+        }
+        for sources in SYSTEMS
+    ]
     first = next(iter(scored.values()))
     about = {
         "test": TEST,
@@ -73,6 +65,7 @@ def main() -> None:
         "environment": describe("scripts/sources"),
     }
     record = {"what": "Multi30k to English, flat additive attention", "systems": rows, **about}
+    print("\n".join(sources_block(record)))
     if options.record:
         write_json(options.record, record)
 

@@ -9,13 +9,14 @@ The page is `docs/typos.md` (`typos_page.py`).
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from scripts.harness.records import Record, add_record_option, describe, exit_code, read_log, read_training
-from scripts.harness.runs import train_or_resume
+from scripts.harness.records import Record, add_record_option, add_set_option, describe, exit_code, read_training
+from scripts.harness.runs import train_one
 from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,
@@ -30,7 +31,6 @@ from scripts.tools.typos_corpus import (
 )
 from scripts.tools.typos_page import PLOTS, RECORD, draw_plots, page_lines
 from seq2seq_attn import load
-from seq2seq_attn.config import load_config
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.run_dir import RunDir
@@ -64,10 +64,9 @@ def train_model(directory: Path, name: str, overrides: Sequence[str]) -> RunDir:
         f"data.train={directory / (TWICE if name == 'corrector' else 'train')}",
         f"data.valid={directory / 'valid'}",
         *(f"data.test.{split}={directory / split}" for split in TESTS),
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    return train_or_resume(load_config([f"typos/{name}"], [*own, *overrides]), directory / name)
+    return train_one(directory / name, [f"typos/{name}"], [*own, *overrides])
 
 
 def answer(finder: RunDir, corrector: RunDir, examples: Sequence[Example]) -> list[Answer]:
@@ -158,7 +157,7 @@ def about(run: RunDir) -> Record:
         "seed": config.seed,
         "max_epochs": config.train.max_epochs,
         "metric": config.train.validation.metric,
-        "training": {**read_training(run.path), **read_log(run.path / "train.log")},
+        "training": read_training(run.path),
     }
 
 
@@ -181,14 +180,14 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="training typos per word and kind; default: %(default)s",
     )
-    parser.add_argument("--remark", default="", help="a sentence for the record and the page")
     parser.add_argument("--corpus", action="store_true", help="make the corpus and stop")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for seq2seq train")
+    add_set_option(parser)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the corpus, train, count, print the page; with --record keep what it is made from, and its plots."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options = read_options(arguments)
     words = read_words(options.words) if options.words else default_words(options.dir / "data")
     sizes = write_corpus(options.dir, words, per_kind=options.per_kind)
@@ -197,8 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     finder, corrector = (train_model(options.dir.resolve(), name, options.set) for name in MODELS)
     examples = {test: read_split(options.dir, test) for test in TESTS}
-    record: dict[str, Any] = {
-        "what": "misspelled words: a finder points at the typo, a corrector writes the right word",
+    record: Record = {
         "corpus": {
             "source": str(options.words or "frequent words of Multi30k and the captions' lexicon"),
             "words": len(words),
@@ -206,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "pairs": sizes,
         },
         "set": options.set,
-        "remark": options.remark,
         "models": {name: about(run) for name, run in zip(MODELS, (finder, corrector), strict=True)},
         "tests": {test: groups(answer(finder, corrector, of_test)) for test, of_test in examples.items()},
         "letters": letters_of(corrector),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import provenance, table
+from scripts.harness.pages import provenance, table, with_settings
 from scripts.harness.records import RECORDS, ROOT, Record
 from scripts.tools.typos_corpus import VOWELS
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -126,13 +126,12 @@ def _training(record: Record) -> Iterator[str]:
     for name, model in record["models"].items():
         training = model["training"]
         yield (
-            f"- {name}: config `typos/{name}`, seed {model['seed']}, {training['num_parameters']:,} parameters, "
+            f"- {name}: config `typos/{name}`{with_settings(record['set'])}, seed {model['seed']}, "
+            f"{training['num_parameters']:,} parameters, "
             f"{training['epoch']} of {model['max_epochs']} epochs ({training['update']:,} updates), "
             f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation {model['metric']} "
             f"{training['best_score']:.2f}"
         )
-    if record["remark"]:
-        yield f"- {record['remark']}"
     yield "- [low, high]: 95 % interval of a share (Wilson 1927)"
     yield f"- {provenance(record, 'typos')}"
 

@@ -9,6 +9,7 @@ the translation has it as often as the reference.
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 import sys
 from collections import Counter
@@ -16,12 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, add_record_option, describe, exit_code
-from scripts.harness.runs import train_or_resume
+from scripts.harness.records import RECORDS, Record, add_record_option, add_set_option, describe, exit_code
+from scripts.harness.runs import train_one
+from scripts.tools.other_records import names_block
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_pairs
@@ -56,8 +58,7 @@ def make_corpus(directory: Path, overrides: Sequence[str]) -> tuple[set[str], Pa
     for split in ("train", "valid"):
         kept = [pair for pair in splits[split] if not any(name in " ".join(pair) for name in held_out)]
         for index, language in enumerate(LANGUAGES):
-            lines = "".join(f"{pair[index]}\n" for pair in kept)
-            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
+            write_lines(directory / f"{split}.{language}", (pair[index] for pair in kept))
     return held_out, [pair for pair in splits["test"] if names_of(pair, held_out)]
 
 
@@ -69,14 +70,13 @@ def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
         f"data.data_dir={directory}",
         *(f"data.{split}={directory / split}" for split in ("train", "valid")),
         f"data.vocab.min_frequency={MIN_FREQUENCY}",
-        "train.num_threads=1",
         "train.device=cpu",
     ]
-    config = load_config(["quickstart", f"output/{output}"], [*own, *overrides])
-    return train_or_resume(config, directory / f"{output}-s{config.seed}")
+    names, settings = ["quickstart", f"output/{output}"], [*own, *overrides]
+    return train_one(directory / f"{output}-s{load_config(names, settings).seed}", names, settings)
 
 
-def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[str, Any]:
+def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> Record:
     """Translate the test pairs; how many of the names are right, and BLEU."""
     sources, references = zip(*test, strict=True)
     hypotheses = [translation.text for translation in load(run.path, "cpu").translate(sources, unk=unk)]
@@ -90,7 +90,8 @@ def count_right(run: RunDir, test: Pairs, held_out: set[str], unk: Any) -> dict[
 
 
 def main() -> None:
-    """Train, translate, print a table, write the record."""
+    """Train, translate, print the section of the page, write the record."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
         description="Count unseen names that the outputs softmax and copy translate right."
     )
@@ -98,9 +99,7 @@ def main() -> None:
         "--dir", type=Path, default=Path("runs/unseen-names"), help="text and runs; default: %(default)s"
     )
     add_record_option(parser, RECORD)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
-    )
+    add_set_option(parser)
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     held_out, test = make_corpus(options.dir, options.set)
@@ -109,11 +108,11 @@ def main() -> None:
         run = train_run(options.dir, output, options.set)
         found = count_right(run, test, held_out, unk)
         rows.append({"output": output, "unk": unk, "seed": run.config().seed, **found})
-        print(f"{output:8} --unk {unk:5} {found['right']:4} of {found['names']} names right, BLEU {found['bleu']}")
     counts = {"held_out_surnames": len(held_out), "test_pairs": len(test)}
     what = "surnames never seen in training, captions, config quickstart (words of spaCy, additive attention, beam 5)"
     about = {"environment": describe("scripts/unseen_names")}
     record = {"what": what, "set": options.set, **counts, "systems": rows, **about}
+    print("\n".join(names_block(record)))
     if options.record:
         write_json(options.record, record)
 

@@ -1,7 +1,10 @@
 """The bottleneck experiment: equal arms, honest arithmetic, pages that say what the records say."""
 
+import json
+
 import pytest
 
+from scripts.bottleneck_experiment.__main__ import keep_other_number
 from scripts.bottleneck_experiment.findings import half_quality_length, half_retention_length
 from scripts.bottleneck_experiment.pages import FOLDER, load_records
 from scripts.bottleneck_experiment.plan import (
@@ -15,6 +18,8 @@ from scripts.bottleneck_experiment.plan import (
 from scripts.harness.pages import replace_block
 from scripts.harness.records import ROOT
 from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
 
@@ -136,7 +141,18 @@ def test_half_of_attentions_quality_may_be_lost_from_the_start():
 def test_only_the_block_is_replaced():
     page = "before\n<begin>\nold\n<end>\nafter\n"
     assert replace_block(page, "<begin>", "<end>", "new") == "before\n<begin>\nnew\n<end>\nafter\n"
-    assert replace_block("no marks\n", "<begin>", "<end>", "new") == "no marks\n"
+    with pytest.raises(UserError, match=r"no lines '<begin>' \.\.\. '<end>'; put them back"):
+        replace_block("no marks\n", "<begin>", "<end>", "new")
+
+
+def test_the_record_of_another_number_of_updates_is_kept(tmp_path):
+    path = tmp_path / "multi30k.json"
+    for updates, seed in ((2270, 1), (4540, 1), (4540, 2)):
+        found = {"arms": [{"updates": updates, "seeds": [seed]}]}
+        keep_other_number(path, found)
+        write_json(path, found)
+    assert {one.name for one in tmp_path.iterdir()} == {"multi30k.json", "multi30k-2270updates.json"}
+    assert json.loads(path.read_text()) == found
 
 
 def test_every_record_has_its_plot():

@@ -41,6 +41,14 @@ from tests.evaluation_requests import make_request
 from tests.toy_run import make_toy_run, toy_config
 
 EVERY = every_mechanism()
+SPEED = {
+    "ratio": 0.5,
+    "low": 0.4,
+    "high": 0.6,
+    "precision": "bf16",
+    "turns": 9,
+    "environment": {"device_name": "a CPU"},
+}
 
 
 def entry(seed, bleu, **changes):
@@ -59,6 +67,7 @@ def entry(seed, bleu, **changes):
         "repeated": 0.2,
         "search": {"beam_size": 5},
         "validation_bleu": 80.0,
+        "validation_perplexity": 2.5,
         "parameters": 1234,
         "precision": "fp32",
         "updates": 10,
@@ -216,12 +225,13 @@ def test_the_table_has_means_and_spreads_over_seeds():
     text = render_page(
         page(
             attention__additive=lambda row: record(row, entry(1, 90.0), entry(2, 92.0)),
-            attention__dot=lambda row: record(row, entry(1, 89.5), speed={"ratio": 0.5, "low": 0.4, "high": 0.6}),
+            attention__dot=lambda row: record(row, entry(1, 89.5), speed=SPEED),
         )
     )
     assert (
         "| `attention/additive` | 1,234 | 1 | 91.0 ±1.4 | 2 | 40.0 % | 30.0 % (+1) | 10.0 % | 70.0 % | 0.50 |" in text
     )
+    assert "It was measured in 9 turns on a CPU, in bf16, though" in text
     assert "| `attention/dot` | 1,234 | 0.50 [0.40, 0.60] | 89.5 [88.5, 90.5] | 1 |" in text
     assert "| `attention/additive` | 92.0 |" in text
     assert "\nNo row.\n" in text
@@ -235,7 +245,7 @@ def test_the_pages_show_bleu_on_multi30k():
     )
     text = render_page(found)
     assert "| 10.0 % | 20.0 % | 34.2 |\n" in text
-    assert "| `attention/additive` | 1 | 1.5 | 34.25 |  | 1234 | 10 | fp32 | abc | a processor |" in text
+    assert "| `attention/additive` | 1 | 1.5 | 34.25 | 2.5 | 1234 | 10 | fp32 | abc | a processor |" in text
     guide = render_guide(found)
     assert "| 90.0 (1 seed) | 34.2 |\n" in guide
     assert "Measured: 90.0 BLEU, 1 seed; 34.2 on Multi30k; alignment error rate" in guide
@@ -269,7 +279,7 @@ def test_the_guide_says_what_was_measured():
     text = render_guide(
         page(
             attention__additive=lambda row: record(row, entry(1, 90.0)),
-            attention__dot=lambda row: record(row, entry(1, 89.0), speed={"ratio": 0.5, "low": 0.4, "high": 0.6}),
+            attention__dot=lambda row: record(row, entry(1, 89.0), speed=SPEED),
         )
     )
     assert (

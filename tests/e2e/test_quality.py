@@ -13,7 +13,7 @@ from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import describe_run, translate_to
 from scripts.harness.settings import difference, settings_of
-from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, results, search_quality
+from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, lexicons, results, search_quality
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -25,7 +25,7 @@ from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.ensemble import check_alike
-from tests.toy_run import SOURCE, make_toy_run
+from tests.toy_run import SOURCE, TARGET, make_toy_run
 
 TINY = [
     *("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8", "train.max_epochs=1"),
@@ -131,8 +131,13 @@ def test_a_run_adopted_again_keeps_its_test_scores_and_one_trained_anew_loses_th
 
 def test_a_training_that_ended_early_is_not_called_finished(runs, tmp_path):
     assert read_training(runs[0].path)["is_finished"]
-    (tmp_path / "finished.json").write_text('{"reason": "train.patience=3 reached"}')
+    finished = json.loads((runs[0].path / "finished.json").read_text())
+    (tmp_path / "finished.json").write_text(json.dumps({**finished, "reason": "train.patience=3 reached"}))
+    (tmp_path / "train.log").write_bytes((runs[0].path / "train.log").read_bytes())
     assert not read_training(tmp_path)["is_finished"]
+    (tmp_path / "train.log").write_text("starts\n")
+    with pytest.raises(UserError, match=r"train\.log: no number of parameters or no precision"):
+        read_training(tmp_path)
 
 
 def test_the_page_gives_mean_and_spread_and_marks_track_b():
@@ -387,6 +392,41 @@ def test_captions_are_translated_in_both_directions(tmp_path, monkeypatch):
 @pytest.mark.parametrize("options", list(search_quality.rows()), ids=str)
 def test_the_options_of_the_search_that_are_measured_are_allowed(options):
     assert SearchOptions.given(**options).model_fields_set == set(options)
+
+
+def test_a_record_of_search_is_of_one_model_and_number_of_pairs(runs, tmp_path):
+    path = tmp_path / "search.json"
+    bench = search_quality.Bench(runs[0], path, 2)
+    bench.measure(search_quality.BASELINE)
+    text = path.read_text()
+    for run, num_pairs in ((runs[1], 2), (runs[0], 3)):
+        with pytest.raises(
+            UserError, match=r"search\.json: of another model or number of pairs; name another --record"
+        ):
+            search_quality.Bench(run, path, num_pairs)
+    assert path.read_text() == text
+
+
+def test_what_the_record_of_search_holds_is_not_translated_again(runs, tmp_path, monkeypatch):
+    path, options = tmp_path / "search.json", {**search_quality.BASELINE, "beam_size": 1}
+    for row in (search_quality.BASELINE, options):
+        search_quality.Bench(runs[0], path, 2).measure(row)
+    text = path.read_text()
+    bench = search_quality.Bench(runs[0], path, 2)
+    monkeypatch.setattr(bench._translator, "translate_lines", lambda *_: pytest.fail("translated again"))
+    for row in (search_quality.BASELINE, options):
+        bench.measure(row)
+    assert path.read_text() == text
+
+
+def test_the_seed_of_a_row_is_the_planned_one(tmp_path):
+    for split in ("train", "valid"):
+        for language, lines in (("de", SOURCE), ("en", TARGET)):
+            (tmp_path / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    sizes = ("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8")
+    tiny = [*sizes, "model.readout_size=8", "train.max_epochs=1", "data.max_length_ratio=30"]
+    run = lexicons.train_run(tmp_path, "softmax", 2, ["seed=5", *tiny])
+    assert run.config().seed == 2
 
 
 def test_a_row_with_the_settings_of_a_config_has_its_name():

@@ -56,12 +56,16 @@ def test_from_the_corpus_to_the_record(tmp_path, capsys):
     record = tmp_path / "scenes.json"
     settings = [word for setting in TINY for word in ("--set", setting)]
     sizes = ["--num-train", "60", "--num-test", "6"]
-    scenes.main(["--dir", str(tmp_path / "runs"), "--record", str(record), *sizes, *settings])
-    assert capsys.readouterr().out.count("BLEU") == 3
+    words = ["--dir", str(tmp_path / "runs"), "--record", str(record), *sizes, *settings]
+    scenes.main(words)
+    text = capsys.readouterr().out
     values = json.loads(record.read_text(encoding="utf-8"))
     assert [row["sources"] for row in values["systems"]] == [["vectors"], ["de"], ["de", "vectors"]]
     for row in (values["systems"][0], values["systems"][2]):
         assert 0 <= row["attended"] <= row["nouns"]
     block = "\n".join(scenes_block(values))
+    assert text.strip() == block.strip()
     assert "| a vector per object |" in block
     assert f"% of {values['systems'][0]['nouns']} nouns" in block
+    with pytest.raises(UsageError, match=r"vectors: trained with train\.label_smoothing=0\.0, not 0\.2; remove it"):
+        scenes.main([*words, "--set", "train.label_smoothing=0.2"])

@@ -1,14 +1,18 @@
 """A speed regression is seen: the fast unroll is not slower than the plain loop (ratios alone, never a time)."""
 
+import sys
+
 import pytest
 import torch
 
-from scripts.benchmarks import scaling, search, train
+from scripts.benchmarks import cli, fast, prepare, processes, scaling, search, train
+from scripts.benchmarks.peers import __main__ as peers
 from scripts.benchmarks.train_work import Sizes, run_update, updates_over
 from scripts.harness import turns
 from scripts.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.model import speed
 
 NUM_TURNS = 9
@@ -36,6 +40,36 @@ def test_the_cost_of_growth_is_measured():
     by_length = scaling.cost_by_source_length(config, 2)
     assert all(row["us_per_token"] > 0.0 for row in by_pairs + by_length)
     assert scaling.fit_line(by_length)["slope"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("parse", "arguments", "message"),
+    [
+        (fast.parse, "--configs own-tiny", "'own-tiny'"),
+        (fast.parse, "--configs quickstart --record fast", "--record: a record has all of"),
+        (fast.parse, "--record other", "'other'"),
+        (lambda: train.parse(None), "--quick --record", "--quick: its figures are not for the record"),
+        (scaling.parse_options, "--quick --record", "--quick: its figures are not for the record"),
+        (peers.parse, "--quick --record", "--quick: its figures are not for the record"),
+        (prepare.parse, "--tokenizers characters", "'characters'"),
+        (processes.parse, "--updates 19", "--updates 19: expected at least 20"),
+    ],
+)
+def test_a_benchmark_refuses_what_it_cannot_measure(monkeypatch, capsys, parse, arguments, message):
+    monkeypatch.setattr("sys.argv", ["bench", *arguments.split()])
+    with pytest.raises(SystemExit, match="2"):
+        parse()
+    assert message in capsys.readouterr().err
+
+
+def test_the_record_of_another_machine_is_asked_for_by_name(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["bench", "--record", "fast-again"])
+    assert fast.parse().record == "fast-again"
+
+
+def test_a_command_that_fails_is_not_timed():
+    with pytest.raises(UserError, match="no such run"):
+        cli.median_of([sys.executable, "-c", "import sys; sys.exit('no such run')"])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scripts.benchmarks.gpu import bundle
 from scripts.benchmarks.gpu.plan import BLOCKS, WORK, Budget, Settings, child_environment
-from scripts.harness.records import ROOT, SPEED
+from scripts.harness.records import ROOT, SPEED, exit_code
 
 PACKAGE = "scripts.benchmarks.gpu"
 MODULES = {
@@ -139,4 +139,4 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -15,7 +15,8 @@ from pathlib import Path
 from scripts.benchmarks.gpu.corpus import TINY_MODELS, data_settings
 from scripts.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
 from scripts.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import ROOT, Record
+from scripts.harness.records import ROOT, Record, set_arguments
+from seq2seq_attn.train.checkpoint import has_state
 
 TARGETS = [35.0, 40.0]
 TOY_TARGETS = [0.0, 1000.0]
@@ -53,14 +54,14 @@ def run(name: str, settings: Settings, budget: Budget) -> bool:
 def train_command(name: str, settings: Settings, run_dir: Path, samples: Path) -> list[str]:
     """Go on where a state was saved; otherwise begin, without what a killed process left behind."""
     command = [sys.executable, "-m", "seq2seq_attn", "train", "--run-dir", str(run_dir)]
-    if has_state(run_dir) and not (run_dir / "finished.json").is_file():
+    if has_state(run_dir / "last") and not (run_dir / "finished.json").is_file():
         return [*command, "--resume"]
     shutil.rmtree(run_dir, ignore_errors=True)
     samples.unlink(missing_ok=True)
     samples.parent.mkdir(parents=True, exist_ok=True)
     overrides = [*data_settings(settings), *(TOY if settings.is_rehearsal else [])]
     overrides += [f"train.device={settings.device}", f"train.cuda_graphs={str(name == 'bleu').lower()}"]
-    return [*command, "-c", "multi30k", *(part for one in overrides for part in ("--set", one))]
+    return [*command, "-c", "multi30k", *set_arguments(overrides)]
 
 
 def train(command: list[str], settings: Settings, budget: Budget, run_dir: Path, samples: Path, target: float) -> int:
@@ -71,16 +72,11 @@ def train(command: list[str], settings: Settings, budget: Budget, run_dir: Path,
         if settings.device == "cuda":
             sample_utilization(samples)
         is_reached = any(event.get("bleu", -1.0) >= target for event in read_events(run_dir))
-        if has_state(run_dir) and not is_stopped and (is_reached or budget.left_s < SAVING_S):
+        if has_state(run_dir / "last") and not is_stopped and (is_reached or budget.left_s < SAVING_S):
             process.send_signal(signal.SIGTERM)
             is_stopped = True
         time.sleep(POLL_S)
     return process.returncode
-
-
-def has_state(run_dir: Path) -> bool:
-    """Whether there is something to go on from."""
-    return (run_dir / "last" / "CURRENT.json").is_file()
 
 
 def sample_utilization(path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from scripts.benchmarks.gpu.plan import BUNDLE_ABOUT, WORK
 from scripts.harness.records import ROOT, describe
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 
 PACKAGES = (
@@ -45,7 +46,7 @@ def write(folder: Path, *, python_version: str) -> None:
     total = sum(sizes.values())
     print(f"{total:>7.2f} MiB  in all")
     if total > MOST_MIB:
-        raise SystemExit(f"{folder}: {total:.0f} MiB, more than the {MOST_MIB} that a borrowed machine takes")
+        raise UserError(f"{folder}: {total:.0f} MiB, more than the {MOST_MIB} that a borrowed machine takes")
     print(f"\nThere, in a copy of the tracked files with this folder in its place:\n  scripts/gpu --from {folder}")
 
 

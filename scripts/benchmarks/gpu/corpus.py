@@ -6,6 +6,7 @@ import random
 
 from scripts.benchmarks.gpu.plan import Settings
 from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.files import write_lines
 
 SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
 TARGET = "dog cat man woman child ball house tree".split()
@@ -31,8 +32,7 @@ def data_settings(settings: Settings) -> list[str]:
     for split, num_pairs in (("train", 64), ("valid", 8)):
         pairs = [[generator.randrange(8) for _ in range(generator.randint(1, 4))] for _ in range(num_pairs)]
         for language, words in (("de", SOURCE), ("en", TARGET)):
-            lines = "".join(" ".join(words[i] for i in pair) + "\n" for pair in pairs)
-            (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
+            write_lines(folder / f"{split}.{language}", (" ".join(words[i] for i in pair) for pair in pairs))
     return [
         "data.corpus=files",
         f"data.data_dir={folder}",

@@ -20,10 +20,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.peers.environments import PEERS, ensure_environment
-from scripts.harness.records import ROOT, Record, describe, options_of, ratio_fields
+from scripts.harness.records import ROOT, Record, describe, exit_code, options_of, ratio_fields
 from scripts.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.vocab import Vocab
 
 TEST_SET = "test_2016_flickr"
@@ -104,7 +106,7 @@ class Competitor:
         return answer
 
     def _fail(self) -> NoReturn:
-        raise SystemExit(f"{self.name} ended early:\n{self._log.read_text(errors='replace')[-3000:]}")
+        raise UserError(f"{self.name} ended early:\n{self._log.read_text(errors='replace')[-3000:]}")
 
 
 class Part(NamedTuple):
@@ -142,7 +144,7 @@ def write_data(folder: Path, options: argparse.Namespace) -> None:
     prepared = prepare_corpus(load_config(["multi30k"]))
     sides = {"source": ("de", prepared.source_vocab), "target": ("en", prepared.target_vocab)}
     for side, (language, vocab) in sides.items():
-        (folder / f"{side}.vocab").write_text("".join(f"{token}\n" for token in vocab.tokens[4:]), encoding="utf-8")
+        write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
         for split in ("train", "valid"):
             pairs = prepared.pairs(split)
             write_sentences(folder / f"{split}.{language}", getattr(pairs, side), vocab, len(pairs))
@@ -154,8 +156,8 @@ def write_sentences(path: Path, ids_of: Callable[[int], Any], vocab: Vocab, coun
     """The first sentences of one side of a split, one per line."""
     lines = [" ".join(vocab.tokens_of(ids_of(i).tolist())) for i in range(count)]
     if any(len(line.split()) != len(ids_of(i)) for i, line in enumerate(lines)):
-        raise SystemExit(f"{path}: a token holds a space")
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        raise UserError(f"{path}: a token holds a space")
+    write_lines(path, lines)
 
 
 def num_sentences(options: argparse.Namespace) -> dict[str, int]:
@@ -206,7 +208,7 @@ def take_turn(competitor: Competitor, command: Record) -> None:
     """One turn, with a line about it."""
     turn = competitor.turn(command)
     if turn.get("steps", [SIZES["steps"]]) != [SIZES["steps"]]:
-        raise SystemExit(f"{competitor.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
+        raise UserError(f"{competitor.name}: took {turn['steps']} steps instead of {SIZES['steps']}")
     competitor.turns.append(turn)
     print(f"{competitor.name}: {command}: {turn['speed']:,.0f} per second", file=sys.stderr)
 
@@ -255,6 +257,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="to translate, from the beginning of the test set")
     parser.add_argument("--record", action="store_true", help="write docs/speed/peers.json")
     options = parser.parse_args()
+    if options.quick and options.record:
+        parser.error("--quick: its figures are not for the record")
     defaults = {"updates": (8, 3), "turns": (5, 2), "decode_turns": (2, 1), "sentences": (1000, 200)}
     for name, (full, quick) in defaults.items():
         if getattr(options, name) is None:
@@ -265,4 +269,4 @@ def parse() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main))

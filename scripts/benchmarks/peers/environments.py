@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.harness.records import ROOT
+from seq2seq_attn.errors import UserError
 
 TORCH = "torch==2.13.0"
 
@@ -60,7 +61,7 @@ def ensure_environment(name: str, folder: Path) -> Path:
     subprocess.run([*install, "--no-deps", f"{name}=={peer.version}"], check=True)
     subprocess.run([*constrained, *peer.needs], check=True)
     if not _has(python, name, peer):
-        raise SystemExit(f"{folder / name}: {peer.module} cannot be imported; remove that folder and try again")
+        raise UserError(f"{folder / name}: {peer.module} cannot be imported; remove that folder and try again")
     return python
 
 

@@ -57,7 +57,7 @@ class Turns:
     def _wait(self) -> dict[str, Any]:
         line = sys.stdin.readline()
         if not line:
-            os._exit(0)  # SystemExit would let a training save itself first; who sends commands clears up
+            os._exit(0)  # SystemExit would make a peer save a checkpoint first; the parent removes the folder
         os.sched_setaffinity(0, {self.task["cpu"]})  # not before: the contestants load side by side
         command: dict[str, Any] = json.loads(line)
         return command
