@@ -20,10 +20,12 @@ TITLES = {
 }
 INTRODUCTIONS = {
     "joined": "Captions of 4 to 10 tokens, one to six concatenated, in training as in the test: no length is "
-    "unfamiliar, so a loss from one caption to six is due to a lack of capacity. All lengths share the updates: on "
-    "one caption the fixed arms stay far below what they reach when trained on single ones (next section). All arms "
-    "but `fixed-wide` use `quickstart`'s learning rate and dropout, and the same number of updates, in batches of 600 "
-    "tokens; none is tuned; the model kept is the best on 200 single validation captions.",
+    "unfamiliar, so unfamiliar lengths cannot explain a loss from one caption to six. It comes from limited capacity, "
+    "or from what is harder to learn in the same number of updates: all lengths share them, and on one caption the "
+    "fixed arms stay far below what they reach when trained on single ones (next section). All arms but `fixed-wide` "
+    "use `quickstart`'s learning rate and dropout, and the same number of updates, in batches of 600 tokens; none is "
+    "tuned; the model kept is the best on 200 single validation captions. Seeds of `fixed-wide` differ widely: see "
+    "their validation scores under *The arms*, not the mean.",
     "single": "The same test, but no joined input in training: limited capacity and unfamiliar length act together, "
     "for attention too.",
     "multi30k": "Natural sentences. Each arm has the dropout rate that validated best with its first seed; the "
@@ -64,7 +66,7 @@ def render_page(records: dict[str, Record]) -> str:
         "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; all are compared "
         "with the first, `additive`. BLEU is sacreBLEU's corpus BLEU of all sentences of a column; ± is the standard "
         "deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean over seeds; p is "
-        f"that of sacreBLEU's {PAIRED_BOOTSTRAP}.",
+        f"by {PAIRED_BOOTSTRAP}.",
     ]
     for name, record in records.items():
         parts += _section(name, record)

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from scripts.harness.records import Record
 from seq2seq_attn.errors import UserError
 
-PAIRED_BOOTSTRAP = "paired bootstrap, about half of a two-sided p"
+PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
 """the test of most pages"""
 
 

@@ -35,20 +35,23 @@ the rows and shows the attention of most.
   `attention/additive`; both make the same updates in turns. Brackets are the 95 % confidence interval of the median
   over turns.{{measured}} The baseline has hand-written training
   code (`seq2seq_attn/model/fast`), which gains more in bf16
-  ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)); rows with other scores, normalizers or
-  cells, or with the decoder `luong`, have none, so in fp32 they are not as far behind.
+  ([by how much](speed/README.md#what-each-piece-of-speed-code-is-worth)). So have the attentions `bilinear`, `dot`,
+  `scaled_dot`, `key_value`, `slots`, `fixed`, `initial` and `uniform`, and the decoder `conditional`. Other attentions,
+  normalizers and cells, and the decoder `luong`, have none; in fp32 they are not as far behind.
 - BLEU is cased, on the test set, with beam search: the mean over seeds ± their standard deviation. A single seed has
   its 95 % bootstrap interval over sentences, which says nothing about other seeds.
-- AER is the alignment error rate against gold links, in forced decoding: the model reads the reference, as in training,
-  instead of writing a translation of its own. Each target word is linked to the source word of its largest weight;
-  target words without a gold link count as errors. A decoder may attend to a word one step before or after translating
-  it: the column "AER, best shift" has the lowest of three rates, with the weights of the same step (0), the step before
-  (-1) and the step after (+1).
+- AER is the alignment error rate against gold links, in forced decoding: the model reads the reference, as in
+  training, instead of writing a translation of its own. Each target word is linked to the source word of its largest
+  weight, or to the first of them where weights tie, as with `attention/uniform`; target words without a gold link
+  count as errors. A decoder may attend to a word one step before or after translating it: the column "AER, best
+  shift" has the lowest of three rates, with the weights of the same step (0), the step before (-1) and the step after
+  (+1).
 - Error, next word: among target words whose source word directly follows the previous target word's, the share whose
   largest weight is on a wrong word. Error, jump: the same for all other words. Neither counts the first word.
-- Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 for hard choices by
-  construction. Dropped and repeated are the shares of source words whose weights, summed over a translation, are
-  below 0.2 and above 2. The weights of `attention/multi_head` are the mean over its heads.
+- Entropy is that of the weights, in nats per target token: the lower, the sharper. It is 0 by construction for
+  `attention/hard` and `attention/monotonic`; `objective/reinforce` has that of the probabilities it draws from.
+  Dropped and repeated are the shares of source words whose weights, summed over a translation, are below 0.2 and
+  above 2. The weights of `attention/multi_head` are the mean over its heads.
 - Multi30k is greedy BLEU on its validation set (natural text), after training with `-c {MULTI30K}` in place of
   `{CAPTIONS}`: three epochs, so it also shows how fast a mechanism learns. A row without ± has one seed: a difference
   of one BLEU may be chance.

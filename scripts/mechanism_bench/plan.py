@@ -98,8 +98,13 @@ CHOICES = (
     ("a first model", ("attention/additive",), "fast, and well understood"),
     (
         "higher BLEU, with slower training",
-        ("decoder/conditional", "attention/structural", "attention/location"),
-        "the query has read the previous word; the score sees where attention was before",
+        ("decoder/conditional", "output/lexical", "output/lexicon"),
+        "the query has read the previous word; the prediction also sees translations of the attended words",
+    ),
+    (
+        "higher BLEU on captions, with slower training",
+        ("attention/structural", "attention/location"),
+        "the score sees where attention was before; on Multi30k, the gain is within the noise of one seed",
     ),
     ("weights that align", ("decoder/conditional", "decoder/luong"), "the query has read the previous word"),
     ("a score without a hidden layer", ("attention/scaled_dot",), "unscaled scores lose BLEU: see `bilinear`"),
@@ -112,7 +117,8 @@ CHOICES = (
     (
         "rare words, from little text",
         ("output/lexicon", "output/lexical"),
-        "they translate word by word ([gain on natural text](results.md#lexicons-with-little-training-data))",
+        "they add translations of the attended source words to the prediction ([gain on natural "
+        "text](results.md#lexicons-with-little-training-data))",
     ),
     (
         "a control",
@@ -185,8 +191,8 @@ QUESTIONS = {
 """the question that each row answers; a row without one shows the first sentence of its docstring"""
 
 REASONS = {
-    "attention/fixed": "no attention: long sentences do not fit into one vector",
-    "attention/initial": "no attention: the source is read once, then slowly forgotten",
+    "attention/fixed": "no attention: one vector loses much even of short sentences, and most of long ones",
+    "attention/initial": "no attention: only the decoder's first state depends on the source",
     "attention/uniform": "a control: the mean of all states has no order, and nothing is chosen",
     "attention/slots": "four vectors for a sentence hold less than one vector for each word",
     "attention/monotonic": "a negative control: German verbs at the end of a clause require moving backwards",
@@ -200,7 +206,8 @@ REASONS = {
     "attention/local-scaled": "two seeds of three fail on long sentences, where the predicted center is off, and "
     "smaller scores do not outweigh the Gaussian around it",
     "attention/key_value": "the decoder sees half of each encoder state",
-    "objective/guided": "the links of IBM model 1 have errors",
+    "objective/guided": "the cause is not known: its weights align better than the baseline's, so errors in "
+    "the links of IBM model 1 are not the whole reason",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
     "encoder/bilstm": "the cause is not known; `cell/lstm` loses too",

@@ -223,7 +223,11 @@ def render(record: Record) -> list[str]:
     gain = record["against"]
     lines += [*table(["", "seeds", "BLEU by seed", "mean", "minutes"], rows), ""]
     about = f"p {p_value(gain['p_value'])} by {PAIRED_BOOTSTRAP}"
-    lines += [f"Students against teachers: {gain['gain']:+.2f} ({about}).", ""]
+    lines += [
+        f"Students against teachers: {gain['gain']:+.2f}, {about}. Minutes: the mean over seeds, on a machine that "
+        "did other work too.",
+        "",
+    ]
     if names := levers_page.test_names(record):
         lines += ["Test sets, translated once per student; mean ± SD over seeds:", ""]
         lines += [*table(["seeds", *names], [levers_page.test_cells(record, names)]), ""]

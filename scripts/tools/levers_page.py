@@ -30,12 +30,13 @@ def render(records: Mapping[str, Record]) -> list[str]:
     lines = ["## Settings tried", ""]
     lines += [
         f"Multi30k, {first[VALIDATION]['num_pairs']:,} validation pairs, beam {base['beam_size']}, "
-        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row names a config and the settings changed in "
-        f"it (`{base['config']}` if it names no config); do not compare rows of different languages. Track A trains "
-        "on the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. "
-        f"SD is the standard deviation over seeds. The gain is over the mean of another row's n runs, with p by "
-        f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Subword sampling keeps all "
-        "subwords in the vocabulary, hence its parameters. Minutes are wall time, the mean over seeds, on machines "
+        f"`{first[VALIDATION]['signature']}`; by `scripts/levers`. A row names a config and the settings changed in it "
+        f"(`{base['config']}` if it names no config); do not compare rows of different languages. Track A trains on "
+        "the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD is "
+        "the standard deviation over seeds. The gain is over the mean of n runs of another row, with p by "
+        f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Where runs were added later, "
+        "it differs from the difference of the means. Subword sampling keeps all subwords in the vocabulary, hence "
+        "its parameters. Minutes are wall time, the mean over seeds, on machines "
         "that did other work too; compare those of one precision only.",
         "",
     ]
@@ -62,9 +63,9 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
         return []
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
-        f"`{base['config']}` with one technique removed at a time: the row's settings replace those of the config. The "
-        "gain, negative where the technique helps, is over the row named: rows that also lack the conditional decoder "
-        "(`model.decoder.name=bahdanau`) are compared with the row that lacks only that."
+        f"What the techniques of `{base['config']}` are worth, with the output `softmax`: each row lacks one of them. "
+        "The gain, negative where the technique helps, is over the row named. The conditional decoder was removed "
+        "from the recipe itself, the others from the recipe with the decoder `bahdanau`."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 

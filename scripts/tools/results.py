@@ -45,7 +45,8 @@ TRAINED_ON = {"A": "29,000 pairs", "B": "29,000 pairs and captions of task 2"}
 PAGE_INTRODUCTION = f"""\
 Written by `scripts/results` from the records in `docs/records`: first evaluations, then measurements of single
 features. Brackets are 95 % bootstrap intervals over sentences. *Thin*: fewer than {MIN_PAIRS} pairs, too few to trust
-the score. *Retention*: BLEU divided by that of the first run."""
+the score. *Retention*: BLEU divided by that of the first run. *BLEU, tutorial*: BLEU on lower-cased spaCy tokens, the
+convention of the PyTorch tutorial (see README). *p*: against the first run, by {PAIRED_BOOTSTRAP}."""
 Records = dict[str, Record]
 
 
@@ -141,21 +142,22 @@ def render_readme(records: Records) -> str:
         "Each row is a single run. To compare configurations, use means over seeds: those of Multi30k are below,",
         "those of captions in [docs/attention.md](docs/attention.md). Brackets are 95 % bootstrap intervals over",
         "sentences. Models that write lower case have no cased BLEU here. The tutorial is",
-        "[bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; its convention is",
-        "BLEU on lower-cased spaCy tokens. Where its signature lacks `<unk>:whole`, `<unk>` counts as three tokens,",
-        "so the BLEU of models that write it is too low. Minutes are the wall time of training, including",
-        "validations. The machine also did other work, and bf16 is faster: compare minutes of one precision only. The",
-        "time to train the teachers of `multi30k-distilled` and `multi30k-extra` is not included. * Stopped before",
-        "its last epoch. `multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with the",
-        "others. Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
+        "[bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3; it reports BLEU on",
+        "lower-cased spaCy tokens. Scores whose signature in [docs/results.md](docs/results.md) lacks `<unk>:whole`",
+        "were computed with `<unk>` split into three tokens, so those of models that write `<unk>`, such as",
+        "`tutorial`, are too low. Minutes are the wall time of training, including validations. The machine also did",
+        "other work, and bf16 is faster: compare minutes of one precision only. The time to train the teachers of",
+        "`multi30k-distilled` and `multi30k-extra` is not included. * Stopped before its last epoch.",
+        "`multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with the others.",
+        "Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
         "[docs/results.md](docs/results.md).",
         *seeds_table(),
     ]
     for name, value in records.items():
         if len(value["runs"]) > 1 and (PLOTS / f"{name}-bleu.png").exists():
             test = value["sets"][-1]
-            about = f"{test['name']}, n = {test['num_pairs']}; p against the first by {PAIRED_BOOTSTRAP}"
-            lines += ["", f"BLEU by length in the record `{name}` ({about}):", ""]
+            about = f"{test['name']}, n = {test['num_pairs']}; p is against the first run, by {PAIRED_BOOTSTRAP}"
+            lines += ["", f"BLEU by source length of the runs of `scripts/{name}`; {about}:", ""]
             lines += [*by_length(value, test, [run["name"] for run in value["runs"]])]
             lines += ["", f"![BLEU by source length, {name}](docs/plots/{name}-bleu.png)"]
             break
