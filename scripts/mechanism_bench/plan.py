@@ -28,7 +28,7 @@ NOT_IN_BENCH = {
     "output/pointer": (
         "Not in the bench, as its targets are made of source tokens; `configs/typos/finder.yaml` uses it."
     ),
-    "objective/minimum_risk": "Not in the bench, as it goes on from a trained model.",
+    "objective/minimum_risk": "Not in the bench, because it continues from a trained model.",
 }
 """mechanisms that are not trained like the others, with the reason"""
 AXES = ("attention", "normalizer", "encoder", "cell", "decoder", "output", "objective")

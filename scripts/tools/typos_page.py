@@ -68,7 +68,8 @@ missing one, the whole run with a doubled one. A finder that names any of them i
 letter that it learned to name, the first of them. *Any fitting word* also counts other words of the list that a typo
 turns into the same misspelling. *Attention on the typo*: in forced decoding of the right word, at the step that writes
 the corrected letter, the corrector's attention has its largest weight on a letter of the typo. No training signal says
-where to look. *Chance* is how often a random letter would be right.
+where to look. *Chance* is how often a random letter would be right. All figures are percentages; by kind of typo and by
+corrected letter, they are of words of five letters and more.
 """
 
 
@@ -83,7 +84,7 @@ def page_lines(record: Record) -> Iterator[str]:
             header = [TITLES[name], "n", *(title for _, title in COLUMNS), "chance"]
             cells = [[label, f"{row['n']:,}", *_cells(row)] for label, row in rows.items()]
             yield from ("", *table(header, cells))
-    yield from ("", "Percentages. By kind of typo and by corrected letter: words of five letters and more.", "")
+    yield ""
     yield from _letters(record["letters"])
     yield from _training(record)
 
@@ -113,10 +114,11 @@ def _letters(letters: Record) -> Iterator[str]:
     consonants = [letter for letter in others if nearest[letter] not in VOWELS]
     yield from ("## Do the vowels cluster?", "", f"![Letters](plots/{LETTERS})", "")
     yield (
-        "The corrector's letter embeddings on their first two principal components, which explain "
+        "The picture shows the corrector's letter embeddings on their first two principal components, which explain "
         f"{100 * sum(letters['shares']):.0f} % of variance. In all dimensions, by cosine, the nearest letter is a "
-        f"vowel for {len(of_vowels)} of {len(VOWELS)} vowels, and a consonant for {len(consonants)} of {len(others)} "
-        f"consonants ({', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)})."
+        f"vowel for {len(of_vowels)} of {len(VOWELS)} vowels "
+        f"({', '.join(f'{vowel}-{nearest[vowel]}' for vowel in VOWELS)}, the vowel first), and a consonant for "
+        f"{len(consonants)} of {len(others)} consonants."
     )
     yield from ("", "## Where the corrector looks", "", f"![Attention](plots/{MAPS})")
 
@@ -129,8 +131,8 @@ def _training(record: Record) -> Iterator[str]:
             f"- {name}: config `typos/{name}`{with_settings(record['set'])}, seed {model['seed']}, "
             f"{training['num_parameters']:,} parameters, "
             f"{training['epoch']} of {model['max_epochs']} epochs ({training['update']:,} updates), "
-            f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation {model['metric']} "
-            f"{training['best_score']:.2f}"
+            f"{training['minutes']:.0f} minutes on one core, shared with other work; best validation score "
+            f"(`{model['metric']}`): {training['best_score']:.2f}"
         )
     yield "- [low, high]: 95 % interval of a share (Wilson 1927)"
     yield f"- {provenance(record, 'typos')}"
