@@ -127,6 +127,9 @@ def _find_sets(
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
         _check_num_sources(runs, configs)
+        directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
+        if len(directions) > 1:
+            log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
         test_set = _set_of_files(source, reference)
         if len(configs[0].data.sources) == 1:
             warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))

@@ -187,3 +187,14 @@ def test_tabs_in_a_single_source_are_told(workshop, tmp_path, caplog):
     named = {"json": tmp_path / "r.json", "concatenate": [2]}
     run_evaluate(workshop, "additive", source=tmp_path / "in.tsv", reference=tmp_path / "in.tsv", **named)
     assert f"{tmp_path / 'in.tsv'}: 4 lines hold tabs, which count as spaces; this run reads one source" in caplog.text
+
+
+def test_runs_of_other_languages_on_one_file_are_told(workshop, tmp_path, caplog):
+    config = RunDir(workshop / "additive").config()
+    config.data.target_language = "fr"
+    make_toy_run(tmp_path / "french", config)
+    named = {"source": workshop / "short.de", "reference": workshop / "short.en", "json": tmp_path / "r.json"}
+    for other, is_told in [("none", False), (tmp_path / "french", True)]:
+        caplog.clear()
+        run_evaluate(workshop, "additive", other, **named)
+        assert ("--source: the runs translate different languages: de to en, de to fr" in caplog.text) == is_told
