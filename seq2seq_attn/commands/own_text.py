@@ -81,9 +81,7 @@ def with_own_text(
     if not any("name" in read_config(name) for name in config_names):
         config_names.insert(0, _suitable_config(texts[0]))
         targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
-        fallback = _metric_for(targets)
-        if VECTORS in source_languages:  # the output `lexical` reads the embeddings of source tokens
-            fallback["model.output.name"] = "softmax"
+        fallback = _metric_for(targets) | _output_for(source_languages)
         if not _is_set(config, "data.tokenizer.name"):
             fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
         fallback = {key: value for key, value in fallback.items() if not _is_set(config, key)}
@@ -149,6 +147,11 @@ def _metric_for(targets: Sequence[str]) -> dict[str, object]:
     why = few if share else "no target has four words separated by spaces"
     log.info("validation: chrF chooses the best model, because %s", why)
     return {"train.validation.metric": "chrf"}
+
+
+def _output_for(source_languages: Sequence[str]) -> dict[str, object]:
+    """`lexical`, which the configurations have, reads the embeddings of source tokens: vectors have none."""
+    return {"model.output.name": "softmax"} if VECTORS in source_languages else {}
 
 
 def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> dict[str, object]:
