@@ -76,9 +76,7 @@ def evaluate(request: EvaluationRequest) -> Report:
     _check_request(request)
     run_dirs = [RunDir(run) for run in request.runs]
     configs = [run.config() for run in run_dirs]
-    for run in run_dirs:
-        if run.last_dir.exists() and not run.is_finished():
-            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
+    _warn_of_unfinished(run_dirs)
     names = run_names([run.path for run in run_dirs], configs)
     if request.ensemble:
         _check_ensemble(run_dirs)
@@ -115,6 +113,12 @@ def evaluate(request: EvaluationRequest) -> Report:
     )
     _write(files, report, sets, [run.texts() for run in evaluated])
     return report
+
+
+def _warn_of_unfinished(runs: Sequence[RunDir]) -> None:
+    for run in runs:
+        if run.last_dir.exists() and not run.is_finished():
+            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
 
 
 def _check_request(request: EvaluationRequest) -> None:
