@@ -22,6 +22,7 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.objectives.base import Objective
+from seq2seq_attn.train.optim import FALLING
 from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules, always_forces
 
@@ -222,7 +223,7 @@ def _check_schedules(config: TrainConfig) -> None:
     without_effect = {
         "schedule.factor": rate.name != "plateau",
         "schedule.patience": rate.name != "plateau",
-        "schedule.final_ratio": rate.name not in ("cosine", "trapezoid"),
+        "schedule.final_ratio": rate.name not in FALLING,
         "schedule.cooldown": rate.name != "trapezoid",
         "teacher_forcing.end": is_constant and forcing.end != forcing.start,
         "teacher_forcing.num_updates": is_constant,

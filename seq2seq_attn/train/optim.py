@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from seq2seq_attn.config import OptimizerConfig, ScheduleConfig
 from seq2seq_attn.errors import UsageError
 
+FALLING = ("cosine", "trapezoid")
+"""schedules of the learning rate that are planned to the end of training"""
+
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight decay does not apply
@@ -51,7 +54,7 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
         return (update + 1) / warmup
     if config.name == "inverse_sqrt":
         return math.sqrt(max(warmup, 1) / max(update, 1))
-    if config.name not in ("cosine", "trapezoid"):
+    if config.name not in FALLING:
         return 1.0
     if total_updates is None:
         raise UsageError(

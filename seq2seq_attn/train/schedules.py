@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from seq2seq_attn.config import ObjectiveConfig, TrainConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.train.optim import learning_rate_factor
+from seq2seq_attn.train.optim import FALLING, learning_rate_factor
 from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
-
-FALLING = ("cosine", "trapezoid")
-"""schedules of the learning rate that are planned to the end of training"""
 
 
 class Schedules:

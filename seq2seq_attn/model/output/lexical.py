@@ -39,7 +39,7 @@ class Lexical(ScoredOutput):
         if encoded.embedded_BSE is None:
             raise UsageError(
                 "model.output.name='lexical': reads the embeddings of source tokens, but this encoder returns no "
-                "`Encoded.embedded_BSE`; return it, or choose output 'softmax'"
+                "`Encoded.embedded_BSE`; return it, or add -c output/softmax"
             )
         return encoded.embedded_BSE
 
