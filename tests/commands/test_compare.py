@@ -267,8 +267,11 @@ def test_own_text_is_compared_too(
         "seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: seen.extend(planned) or seen
     )
     own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
-    assert run_command(["compare", *own, "--vary", "attention=additive,none", "--seeds", "2"]) == 1
-    assert names(seen) == [f"runs/compare-own-de-en/{arm}-s2" for arm in ("additive", "none")]
+    own += ["--vary", "attention=additive,none", "--seeds", "2"]
+    assert run_command(["compare", *own]) == 2
+    assert "has none; choose another attention, or add -c output/softmax" in capsys.readouterr().err
+    assert run_command(["compare", *own, "-c", "output/softmax"]) == 1
+    assert names(seen) == [f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "none")]
     assert seen[1].config.data.train == "toy/train"
     arguments = seen[1].arguments
     sources, settings = (

@@ -250,7 +250,7 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     page = "\n".join(distil.render(record))
     assert f"the nearest to the reference by chrF: {num_pairs} new pairs" in page
     assert "| ensemble of the teachers |" in page
-    assert f"Students against teachers: {record['against']['gain']:+.2f} (p " in page
+    assert f"Students against teachers: {record['against']['gain']:+.2f}, p " in page
     assert "Test sets" not in page
     record["runs"][0]["test"] = {"test": {"bleu": 12.34}}
     assert "| 1 | 12.34 |" in "\n".join(distil.render(record))
