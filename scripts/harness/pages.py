@@ -1,4 +1,4 @@
-"""Markdown pages written from records. Needs the standard library only."""
+"""Markdown pages written from records. Needs nothing beyond the standard library and this package."""
 
 from __future__ import annotations
 

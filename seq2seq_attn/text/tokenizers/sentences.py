@@ -17,7 +17,7 @@ _ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
 class SentenceTokenizer:
     """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?` and the like.
-    Inside a word, as in `3.5` and `z.B.`, it ends none; spaCy leaves those whole.
+    A dot inside a word, as in `3.5` or `z.B.`, ends no sentence; spaCy keeps such words whole.
 
     If a line ends with such a token, its last sentence has a mark too, so that joined lines keep their boundary.
     """
