@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from seq2seq_attn.config import Config, ModelConfig, TrainConfig, shorten
+from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig, shorten
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -28,6 +28,9 @@ from seq2seq_attn.train.schedules import Schedules, always_forces
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
+
+SUBWORD_SETTINGS = ("tokenizer.vocab_size", "tokenizer.joint", "tokenizer.model_type")
+"""of `data`, read by SentencePiece only"""
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +63,7 @@ def check_config(config: Config) -> None:
         for language in languages:
             if language != VECTORS:
                 SpacyTokenizer(language)
+    _warn_about_tokenizer(config.data)
     _warn_about_objectives(config, objectives)
 
 
@@ -180,6 +184,19 @@ def _is_random(config: ModelConfig, model: Seq2Seq) -> bool:
     """Whether two passes over the same batch differ in training."""
     rates = [*config.dropout.model_dump().values(), config.attention.options.get("dropout")]
     return any(rates) or model.decoder.attention.is_random
+
+
+def _warn_about_tokenizer(config: DataConfig) -> None:
+    name = config.tokenizer.name
+    for key, (_, value) in DataConfig().changes_to(config).items():
+        if name != "sentencepiece" and key in SUBWORD_SETTINGS:
+            log.warning(
+                "data.%s=%s: no effect with data.tokenizer.name=%s; set data.tokenizer.name=sentencepiece, or leave it "
+                "out",
+                key,
+                value if isinstance(value, str) else shorten(value),
+                name,
+            )
 
 
 def _warn_about_objectives(config: Config, objectives: Mapping[str, Objective]) -> None:

@@ -300,6 +300,17 @@ def test_cuda_graphs_on_a_cpu_are_told(caplog: pytest.LogCaptureFixture) -> None
     assert caplog.messages == ["train.cuda_graphs=true: no effect on a CPU"]
 
 
+@pytest.mark.parametrize("setting", ["vocab_size=4000", "joint=false", "model_type=bpe"])
+def test_a_setting_of_subwords_without_subwords_is_told(setting: str, caplog: pytest.LogCaptureFixture) -> None:
+    check_config(load_config(["quickstart"], [f"data.tokenizer.{setting}"]))
+    assert [message.partition(";")[0] for message in caplog.messages] == [
+        f"data.tokenizer.{setting}: no effect with data.tokenizer.name=spacy"
+    ]
+    caplog.clear()
+    check_config(load_config(["quickstart", "tokenizer/sentencepiece"], [f"data.tokenizer.{setting}"]))
+    assert not caplog.messages
+
+
 def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_config, monkeypatch) -> None:
     from seq2seq_attn.data.prepare import prepare_corpus
     from seq2seq_attn.train.loop import train
