@@ -95,7 +95,7 @@ def test_a_foreign_model_and_one_of_another_format_are_refused(run: RunDir) -> N
     with pytest.raises(UserError, match="not a model of seq2seq-attn"):
         run.load_best()
     save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "99"})
-    with pytest.raises(UserError, match="model of format 99, this version of seq2seq-attn reads format"):
+    with pytest.raises(UserError, match="model of format 99, but this version of seq2seq-attn reads format"):
         run.load_best()
 
 

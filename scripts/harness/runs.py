@@ -72,6 +72,13 @@ def describe_run(run: RunDir) -> Record:
     }
 
 
+def minutes_before(run: RunDir) -> float:
+    """The minutes of training of the runs that a run starts from, one after the other."""
+    if (path := run.config().train.start_from) is None:
+        return 0.0
+    return float(read_training(path)["minutes"]) + minutes_before(RunDir(path))
+
+
 def score(
     runs: Sequence[RunDir], splits: Sequence[str], *, beam_size: int, device: str = "auto", keep_in: Path | None = None
 ) -> dict[str, CorpusStatistics]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from scripts.harness.records import Record
@@ -16,13 +17,16 @@ _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 
 
 def settings_of(config: Config) -> Record:
-    """The settings by which runs are grouped into one lever; extra texts are compared by file name."""
+    """The settings by which runs are grouped into one lever. Extra texts are compared by file name, and runs that
+    training starts from by the names of their directories without the seed (`-s1`)."""
     found = {key: value for key, value in trained_settings(config).items() if key not in _IGNORED}
     for name in config.train.objectives:
         for setting, value in _WHOLE_TRAINING.items():
             if found[key := f"{OBJECTIVES}{name}.{setting}"] == value:
                 del found[key]
     names = [spec if isinstance(spec, str) else spec[0] for spec in found.get("data.extra", [])]
+    if start := found["train.start_from"]:
+        found["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)
     return {**found, "data.extra": [Path(name).name for name in names]}
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts.harness.records import RECORDS, Record, describe, exit_code, load_records
-from scripts.harness.runs import describe_run, score
+from scripts.harness.runs import describe_run, minutes_before, score
 from scripts.harness.settings import OBJECTIVES, difference, settings_of
 from scripts.tools.levers_page import BASELINE, VALIDATION, render
 from seq2seq_attn.errors import UsageError
@@ -113,6 +113,7 @@ def entry(
 ) -> Record:
     """A run as a record keeps it: seed, scores, training. `test`: also translate the test sets."""
     found = {"seed": run.config().seed, VALIDATION: score_entry(validated), **describe_run(run)}
+    found["minutes"] = round(found["minutes"] + minutes_before(run), 1)
     if test:
         tested = score([run], [], beam_size=BEAM_SIZE, device=device, keep_in=keep_in)
         found["test"] = {name: score_entry(statistics) for name, statistics in tested.items()}

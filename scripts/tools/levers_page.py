@@ -36,8 +36,8 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "the standard deviation over seeds. The gain is over the mean of n runs of another row, with p by "
         f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Where runs were added later, "
         "it differs from the difference of the means. Subword sampling keeps all subwords in the vocabulary, hence "
-        "its parameters. Minutes are wall time, the mean over seeds, on machines "
-        "that did other work too; compare those of one precision only.",
+        "its parameters. Minutes are wall time, the mean over seeds, with those of the stages before, on "
+        "machines that did other work too; compare those of one precision only.",
         "",
     ]
     ordered = sorted(records.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -_mean(one[1])))
@@ -75,8 +75,10 @@ def _mean(record: Record) -> float:
 
 
 def track(record: Record) -> str:
-    """A: trained on Multi30k's 29,000 pairs. B: also on captions of its task 2."""
-    return "B" if any(TASK2 in name for name in record.get("settings", {}).get("data.extra", ())) else "A"
+    """A: trained on Multi30k's 29,000 pairs. B: also on captions of its task 2, or from a run that was."""
+    settings = record.get("settings", {})
+    names = [*settings.get("data.extra", ()), settings.get("train.start_from") or ""]
+    return "B" if any(TASK2 in name for name in names) else "A"
 
 
 def _languages(record: Record) -> tuple[str, str, str]:

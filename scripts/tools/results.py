@@ -21,6 +21,7 @@ from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
 from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
 from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_training
+from scripts.harness.runs import minutes_before
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
 from scripts.tools.other_records import other_records
@@ -28,6 +29,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json, write_text
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.report.files import plot_path
+from seq2seq_attn.run_dir import RunDir
 
 PLOTS = ROOT / "docs" / "plots"
 BEGIN = "<!-- results: written by scripts/results, from docs/records -->"
@@ -63,7 +65,9 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
         raise UsageError(f"{report_path}: {ensembles[0]} is an ensemble; a record is of single runs")
     runs = []
     for run in report["runs"]:
-        environment = run["training_environment"] or {}
+        environment, path = run["training_environment"] or {}, ROOT / run["path"]
+        training = read_training(path)
+        training["minutes"] += minutes_before(RunDir(path))
         runs.append(
             {
                 "name": run["name"],
@@ -73,7 +77,7 @@ def record(name: str, report_path: Path, chosen_on: str) -> None:
                 "lowercases": run["lowercases"],
                 "search": run["search"],
                 "best": {key: value for key, value in run["model"].items() if key not in FORMAT_KEYS},
-                "training": read_training(ROOT / run["path"]),
+                "training": training,
                 "hardware": environment.get("device_name"),
                 "num_threads": environment.get("num_threads"),
                 "commit": (environment.get("git") or {}).get("commit"),
@@ -146,8 +150,8 @@ def render_readme(records: Records) -> str:
         "lower-cased spaCy tokens. Scores whose signature in [docs/results.md](docs/results.md) lacks `<unk>:whole`",
         "were computed with `<unk>` split into three tokens, so those of models that write `<unk>`, such as",
         "`tutorial`, are too low. Minutes are the wall time of training, including validations. The machine also did",
-        "other work, and bf16 is faster: compare minutes of one precision only. The time to train the teachers of",
-        "`multi30k-distilled` and `multi30k-extra` is not included. * Stopped before its last epoch.",
+        "other work, and bf16 is faster: compare minutes of one precision only. They include earlier stages, but not",
+        "the teachers of `multi30k-distilled` and `multi30k-extra`. * Stopped before its last epoch.",
         "`multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with the others.",
         "Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
         "[docs/results.md](docs/results.md).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ class Notices:
         self._length_limit = length_limit
         self._num_with_tabs = 0
         self._num_lines = self._num_tokens = 0
-        self._num_cut = self._num_unknown = self._num_lines_unknown = 0
+        self._num_cut = self._num_broken = self._num_unknown = self._num_lines_unknown = 0
         self._examples: dict[str, None] = {}
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
@@ -50,6 +51,7 @@ class Notices:
         self._num_with_tabs += SOURCE_END in line
         self._num_tokens += len(tokens)
         self._num_cut += best.is_cut
+        self._num_broken += bool(tokens) and not math.isfinite(best.log_prob)
         self._num_unknown += len(unknown)
         self._num_lines_unknown += bool(unknown)
         if self._name is not None:
@@ -67,14 +69,17 @@ class Notices:
         if num_sources(self._tokenizer) == 1:
             warn_of_tabs(self._name, self._num_with_tabs)
         prefix = "" if self._name is None else f"{self._name}: "
+        lines = "line" if self._num_lines == 1 else "lines"
         if self._name is not None and self._num_unknown:
             counts = f"{self._num_unknown:,} of {self._num_tokens:,} {_unit(self._tokenizer)}"
-            lines = f"{self._num_lines_unknown:,} of {self._num_lines:,} lines"
+            where = f"{self._num_lines_unknown:,} of {self._num_lines:,} lines"
             examples = ", ".join(self._examples)
-            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, lines, examples)
+            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, where, examples)
+        if self._num_broken:
+            text = "%s%s of %s %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
+            log.warning(text, prefix, f"{self._num_broken:,}", f"{self._num_lines:,}", lines)
         if self._num_cut:
             text = "%s%s of %s %s cut at the length limit (%s); raise it with --max-length-ratio"
-            lines = "line" if self._num_lines == 1 else "lines"
             lines_were = f"{lines} {'was' if self._num_cut == 1 else 'were'}"
             log.warning(text, prefix, f"{self._num_cut:,}", f"{self._num_lines:,}", lines_were, self._length_limit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ MAX_BYTES = 64 * 2**20
 _LIMIT = 1e12
 """Larger numbers count as not measured: only a run that diverged has such a perplexity, and no chart has room for
 it."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,13 @@ def read_validations(path: Path) -> list[Validation]:
     try:
         with open_regular(path) as stream:
             content = stream.read(MAX_BYTES + 1)
-    except OSError:
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("%s: cannot be read (%s); the run has no learning curve", path, error.strerror)
         return []
     if len(content) > MAX_BYTES:
+        log.warning("%s: larger than %d MB; the run has no learning curve", path, MAX_BYTES // 2**20)
         return []
     parsed = [_validation(line) for line in content.splitlines() if b"validation" in line]
     by_update = {validation.update: validation for validation in parsed if validation is not None}

@@ -181,6 +181,8 @@ class EvaluatedRun:
             self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
         self._is_reused = False
+        if self._decoding.reuse_hypotheses and (path := self._own_hyps_dir / name).exists():
+            log.warning("%s: not reused: another model made it, or of other lines or with other search settings", path)
         translator = self._translator
         if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))

@@ -253,7 +253,7 @@ def _check_paths(run: RunDir, config: Config) -> None:
             if leads_out or not _is_inside(path, Path.cwd()):
                 raise UserError(
                     f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
-                    f"run, call `seq2seq prepare -c {run.path}/config.yaml`"
+                    f"run, run `seq2seq prepare -c {run.path}/config.yaml`"
                 )
 
 

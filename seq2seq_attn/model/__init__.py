@@ -1,1 +1,1 @@
-"""The model: a folder of variants for each axis, how they are built into one, and how it is unrolled."""
+"""The model: a folder of variants for each axis, the code that assembles them, and the unroll for training."""

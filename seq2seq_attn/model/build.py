@@ -1,4 +1,4 @@
-"""Build and initialize a model from its configuration, whose plain numbers go on to the modules."""
+"""Build and initialize a model from its configuration. Variants receive plain numbers, not configuration objects."""
 
 from __future__ import annotations
 
@@ -266,7 +266,8 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
     embeddings = [embedding_of(model, side) for side in sides]
     if len(sides) == 2 and config.tie_embeddings == "all":
         raise UsageError(
-            "model.tie_embeddings=all: one embedding for both sides; give source_vectors or target_vectors"
+            "model.tie_embeddings=all: both sides share one embedding; set only one of model.embedding.source_vectors "
+            "and target_vectors"
         )
     if not config.embedding.freeze:
         return

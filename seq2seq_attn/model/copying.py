@@ -1,4 +1,5 @@
-"""Mix a distribution over the target vocabulary with copies of source tokens: shared by the outputs that copy.
+"""Mix a distribution over the target vocabulary with copies of tokens: of the source (`copy`, `copynet`), or of the
+translation so far (`history_pointer`, where "source position" means an earlier step).
 
     p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
 

@@ -54,16 +54,16 @@ class Seq2Seq(nn.Module):
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
         """One decoder step after the previous tokens (BOS at first)."""
-        known_R = self.known(prev_ids_R)
+        read_ids_R = self.replace_copied(prev_ids_R)
         if not isinstance(state, Recorded):
-            return self.decoder.step(self.embedding(known_R), state, memory)
-        step = self.decoder.step(self.embedding(known_R), state.decoder, memory)
-        history = History(known_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
+            return self.decoder.step(self.embedding(read_ids_R), state, memory)
+        step = self.decoder.step(self.embedding(read_ids_R), state.decoder, memory)
+        history = History(read_ids_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
         if state.history is not None:
             history = History(*(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True)))
         return step._replace(state=Recorded(step.state, history), history=history)
 
-    def known(self, prev_ids: Tensor) -> Tensor:
+    def replace_copied(self, prev_ids: Tensor) -> Tensor:
         """Previous target tokens as the decoder reads them: UNK for those beyond the target vocabulary, which were
         copied from the source."""
         return prev_ids.masked_fill(prev_ids >= self.embedding.num_embeddings, UNK)

@@ -35,7 +35,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
         step = model.step(ids_B, state, memory)
         state = step.state
         steps.append(step._replace(state=None, history=None))
-        read.append(model.known(ids_B))
+        read.append(model.replace_copied(ids_B))
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:

@@ -53,13 +53,15 @@ class UnknownVariant(UsageError):
     """The name is neither a variant of the package nor one from an imported module."""
 
     def __init__(self, key: str, module: str, hint: str) -> None:
-        super().__init__(f"{key}: no such variant; {hint} one from your own module needs --import {module}")
+        super().__init__(f"{key}: no such variant; {hint} (a variant of your own module needs --import {module})")
         self._key = key
         self._module = module
 
     def of_run(self, run: Path) -> UsageError:
         """The error for a run that was trained with the variant."""
-        return UsageError(f"{run}: this run needs --import {self._module} ({self._key} is no variant of the package)")
+        return UsageError(
+            f"{run}: this run needs --import {self._module} ({self._key} is not a variant of the package)"
+        )
 
 
 def import_variants(modules: str | Sequence[str]) -> None:
@@ -106,9 +108,9 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
             raise UsageError(f"{key}: {module_name} only imports {named}; name a function or class that it defines")
         return build
     nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)};"
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
     if not _is_module_name(module_name):
-        raise UsageError(f"{key}: no such variant; {hint.removesuffix(';')}")
+        raise UsageError(f"{key}: no such variant; {hint}")
     raise UnknownVariant(key, module_name, hint)
 
 
@@ -123,7 +125,7 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     given = {size: value for size, value in sizes.items() if size in _parameters(build)}
     if sizes and not given and name not in packaged_variants(axis):
         raise UsageError(f"{axis.key.format(name=name)}: takes none of {', '.join(sizes)}; add one to its parameters")
-    built = build(**given, **checked_options(axis, name, build, list(sizes), options))
+    built = build(**given, **_checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
         key = axis.key.format(name=name)
@@ -131,7 +133,7 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     return built
 
 
-def checked_options(
+def _checked_options(
     axis: Axis | ModelAxis, name: str, build: Callable[..., Any], sizes: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Check the options of a variant against the parameters of `build` and their types (`attention_size: int`).

@@ -123,8 +123,8 @@ def _info(path: Path, metadata: Mapping[str, str]) -> WeightsInfo:
     version = values.get("format_version")
     if version not in ("1", str(FORMAT_VERSION)):
         raise UserError(
-            f"{path}: model of format {version}, this version of seq2seq-attn reads formats 1 and {FORMAT_VERSION}; "
-            "use the version that trained it or train again"
+            f"{path}: model of format {version}, but this version of seq2seq-attn reads formats 1 and "
+            f"{FORMAT_VERSION}; use the version that trained it or train again"
         )
     about, files = values.get("about"), values.get("files")
     if not (isinstance(about, dict) and isinstance(files, dict)):

@@ -1,6 +1,6 @@
 """An ensemble: several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
 
-    log p(y) = log 1/N sum_n p_n(y)
+    log p(y_t | y_<t, x) = log 1/N sum_n p_n(y_t | y_<t, x)
 
 The models may differ in everything but their vocabularies and whether their outputs copy source tokens. The attention
 is the mean over the models that have attention over source positions.

@@ -39,8 +39,8 @@ class NextTokens(Protocol):
 
 
 class StepModel(Protocol[StateT]):
-    """The interface of a translation model to search: one decoder step at a time. Rows of a sentence are adjacent: row
-    r belongs to sentence r // K."""
+    """The interface that search needs from a translation model: one decoder step at a time. Rows of a sentence are
+    adjacent: row r belongs to sentence r // K."""
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> StateT:
         """Encode B sentences and give the state before the first step, with R = B * `rows_per_sentence` rows."""

@@ -67,7 +67,7 @@ class SearchOptions(SearchConfig):
         """
         if name := next((name for name in options if name not in cls.model_fields), None):
             nearest = get_close_matches(name, cls.model_fields, n=1)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(cls.model_fields)}"
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"the options are {', '.join(cls.model_fields)}"
             raise UsageError(f"unknown search option {name!r}; {hint}")
         try:
             given = cls.model_validate({name: value for name, value in options.items() if value is not None})
@@ -76,7 +76,7 @@ class SearchOptions(SearchConfig):
         for name in _UNREAD[given.method]:  # here only, as a run has settings for both
             if name in given.model_fields_set:
                 value = getattr(given, name)
-                raise UsageError(f"{name}={value}: not read by method {given.method!r}; leave it out")
+                raise UsageError(f"{name}={value}: no effect with method {given.method!r}; leave it out")
         return given
 
     def over(self, search: SearchConfig) -> SearchOptions:
@@ -113,7 +113,7 @@ class SearchOptions(SearchConfig):
                 value = getattr(self, name)
                 raise UsageError(f"{name}={value}: a beam search draws no samples; choose method 'sample' or 'mbr'")
         if self.method == "sample" and "num_samples" in self.model_fields_set:
-            raise UsageError(f"num_samples={self.num_samples}: for method 'mbr'; 'sample' returns n_best samples")
+            raise UsageError(f"num_samples={self.num_samples}: only method 'mbr' reads it; with 'sample', set n_best")
         return self
 
     @model_validator(mode="after")

@@ -1,7 +1,9 @@
 """Sampling: draw each next token from the model's distribution.
 
-    q(w) proportional to p(w)^(1 / temperature), over the `top_k` most probable tokens, and of these the fewest that
-    together have the probability `top_p` (Holtzman et al. 2020, section 3)
+    q(w) proportional to p(w)^(1 / temperature), over the `top_k` most probable tokens
+
+Of these tokens, the fewest are kept whose q adds up to at least `top_p`, and q is renormalized over them (Holtzman et
+al. 2020, section 3).
 
 The random numbers of a sample depend on its source ids (for a source of vectors, on how many there are), its index
 among the samples of that source, and the seed. They do not depend on the other sentences of the batch. A hypothesis

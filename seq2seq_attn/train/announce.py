@@ -48,9 +48,15 @@ def announce(
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     ratio = 1.0 if always_forces(config.train) else 0.0
     if speed.find("unroll", model, ratio) is None:
-        log.info("training: no fast path for this decoder, cell, attention, normalizer, dropout and teacher forcing")
+        log.info(
+            "training: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer, dropout and teacher forcing"
+        )
     if speed.find("steps", model, "fp32") is None:
-        log.info("translation: no fast path for this decoder, cell, attention, normalizer and output")
+        log.info(
+            "translation: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer and output"
+        )
     if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
         text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
         log.warning(text, num_pairs, num_valid)

@@ -1,4 +1,4 @@
-"""The batches of an epoch, or a rank's share of them, from any position on, built ahead of time in a thread.
+"""The batches of an epoch (or a rank's share of them), from any position on. A thread builds them ahead of time.
 
 The pairs of every batch are known before the epoch starts (`data/buckets.py`), so resuming in its middle is a slice,
 and the thread only pads.

@@ -14,7 +14,7 @@ from seq2seq_attn.data.subword_sampling import check_sampling
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import takes
+from seq2seq_attn.model.variants import ModelAxis, takes
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -31,6 +31,9 @@ MAX_PARAMETERS = 2_000_000_000
 
 SUBWORD_SETTINGS = ("tokenizer.vocab_size", "tokenizer.joint", "tokenizer.model_type")
 """of `data`, read by SentencePiece only"""
+
+SUMMARY_ONLY = ("fixed", "initial")
+"""attentions that read nothing of the encoder but its summary"""
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +67,7 @@ def check_config(config: Config) -> None:
             if language != VECTORS:
                 SpacyTokenizer(language)
     _warn_about_tokenizer(config.data)
+    _warn_about_summary(config.model)
     _warn_about_objectives(config, objectives)
 
 
@@ -71,7 +75,7 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model on the meta device: it has no weights and draws no random numbers."""
     _check_cell(config)
     _check_normalizer(config)
-    _check_residual(config)
+    _check_layers(config)
     vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
@@ -81,6 +85,12 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
             "size, such as model.hidden_size, or the number of layers"
         )
     return model
+
+
+def _encoder_name(config: ModelConfig) -> str:
+    """The encoder's variant, where the name may imply a cell too."""
+    name = config.encoder.name
+    return ENCODER_SHORTHANDS[name][0] if name in ENCODER_SHORTHANDS else name
 
 
 def _check_cell(config: ModelConfig) -> None:
@@ -102,13 +112,20 @@ def _check_normalizer(config: ModelConfig) -> None:
     attention, default = config.attention, ModelConfig().attention.normalizer
     if attention.normalizer != default and not takes("attention", attention.name, "normalizer"):
         raise UsageError(
-            f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} has no "
-            f"scores to normalize; set model.attention.normalizer={default}, or choose another attention"
+            f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} takes no "
+            f"normalizer; set model.attention.normalizer={default}, or choose another attention"
         )
 
 
-def _check_residual(config: ModelConfig) -> None:
-    for name, settings in (("encoder", config.encoder), ("decoder", config.decoder)):
+def _check_layers(config: ModelConfig) -> None:
+    variants: dict[ModelAxis, str] = {"encoder": _encoder_name(config), "decoder": config.decoder.name}
+    for name, variant in variants.items():
+        settings = getattr(config, name)
+        if settings.num_layers > 1 and not takes(name, variant, "num_layers"):
+            raise UsageError(
+                f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} does not take num_layers; set it to "
+                "1, or add it to the parameters of its build"
+            )
         if settings.options.get("residual") and settings.num_layers == 1:
             raise UsageError(
                 f"model.{name}.options.residual=true: no effect with a single layer; set model.{name}.num_layers=2, or "
@@ -136,7 +153,7 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
     weights = {name: config.train.objectives[name].weight for name in objectives}
     if draws and not any(objective.needs_draws and weights[name] for name, objective in objectives.items()):
         raise UsageError(
-            "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce; add "
+            "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add "
             "-c objective/reinforce, with a weight above 0, or set estimator=straight_through"
         )
     for name, objective in objectives.items():
@@ -199,6 +216,19 @@ def _warn_about_tokenizer(config: DataConfig) -> None:
             )
 
 
+def _warn_about_summary(config: ModelConfig) -> None:
+    name, rate = config.attention.name, config.dropout.encoder
+    is_dropped = config.encoder.num_layers > 1 or config.attention.options.get("dropout")
+    if name in SUMMARY_ONLY and takes("encoder", _encoder_name(config), "build_cell") and rate and not is_dropped:
+        log.warning(
+            "model.dropout.encoder=%g: no effect with model.attention.name=%s and a single layer, because the summary "
+            "has none of the encoder's dropout; set %s",
+            rate,
+            name,
+            f"model.attention.options.dropout={rate:g}" if name == "fixed" else "model.dropout.encoder=0",
+        )
+
+
 def _warn_about_objectives(config: Config, objectives: Mapping[str, Objective]) -> None:
     for name, objective in objectives.items():
         if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
@@ -219,11 +249,16 @@ def _check_training(config: TrainConfig) -> None:
     _check_schedules(config)
     Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
-        log.warning("train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' takes what is fast")
+        log.warning(
+            "train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' chooses a faster precision"
+        )
     if config.cuda_graphs and device.type != "cuda":
         log.warning("train.cuda_graphs=true: no effect on a CPU")
     elif config.cuda_graphs and training_precision(config.precision, device) == "fp16":
-        log.warning("train.cuda_graphs=true: no effect in fp16, which train.precision=auto is on this GPU; set fp32")
+        log.warning(
+            "train.cuda_graphs=true: no effect in fp16, which train.precision=auto means on this GPU; set "
+            "train.precision=fp32"
+        )
     limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)
     if not any(limits):
         log.warning(

@@ -47,7 +47,8 @@ class GraphedPass:
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
-        """Run the pass on a batch on the CPU. The result is overwritten by the next call."""
+        """Run the pass on the device, for a batch whose tensors are on the CPU. The result is overwritten by the next
+        call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         recorded = self._recorded.get(key)
         if recorded is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):

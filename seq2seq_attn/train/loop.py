@@ -297,7 +297,9 @@ class Trainer:
         )
 
     def _announce(self, *, is_new: bool) -> None:
-        log.info("%s: %s", self.run.path, "starts" if is_new else f"continues after update {self._state.update}")
+        log.info(
+            "%s: training %s", self.run.path, "starts" if is_new else f"continues after update {self._state.update}"
+        )
         announce(
             self._config,
             self._model,

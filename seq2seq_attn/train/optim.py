@@ -27,13 +27,12 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     optimizer_class = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
-    can_fuse = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
     optimizer: torch.optim.Optimizer = optimizer_class(
         [group for group in groups if group["params"]],
         lr=config.learning_rate,
         betas=config.betas,
         eps=config.eps,
-        fused=can_fuse,
+        fused=True,
     )
     return optimizer
 

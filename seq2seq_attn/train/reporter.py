@@ -137,8 +137,8 @@ class TrainReporter:
             log.warning(text, state.best_num_cut, "--max-length-ratio")
         if schedules.is_cut(state.update):
             log.warning(
-                "training ended before the learning rate fell: train.schedule.name=%s was planned for %d updates; for "
-                "training as long as this, set train.max_updates=%d",
+                "training ended before the learning rate had fallen: train.schedule.name=%s was planned for %d "
+                "updates; to train for this long, set train.max_updates=%d",
                 *(self._config.train.schedule.name, schedules.total_updates, state.update),
             )
         for name in schedules.late_objectives(state.best_update or 0):
@@ -153,7 +153,8 @@ class TrainReporter:
         return None if self._run_log is None else self._run_log.position()
 
     def _has_diverged(self, perplexity: float) -> bool:
-        """Whether perplexity exceeds twice the number of types. A new model starts near that number."""
+        """Whether perplexity exceeds twice the number of target types. That of an untrained model is about their
+        number."""
         return not perplexity <= 2 * self._num_types
 
 

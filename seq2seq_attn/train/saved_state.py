@@ -19,7 +19,7 @@ from seq2seq_attn.train.update import Updater
 
 
 class Loaded(NamedTuple):
-    """The counters of training when it was saved; its tensors are in the updater."""
+    """The saved counters of a training run. Its tensors are in the updater already."""
 
     state: TrainState
     finished: str | None

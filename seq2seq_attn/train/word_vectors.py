@@ -52,7 +52,7 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
         number = len(word_vectors.indices)
         coverage.append(
             f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
-            f"{word_vectors.num_by_case} of them found in other case"
+            f"{word_vectors.num_by_case} of them found only in a different case"
         )
     if updater.average and coverage:
         updater.average.restart()

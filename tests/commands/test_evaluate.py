@@ -17,6 +17,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.files import sha256_of
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import Translator, load
@@ -180,6 +181,15 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
     assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
     assert again.data["sets"] == report.data["sets"]
+
+
+def test_saved_translations_by_another_model_are_told(workshop, tmp_path, caplog):
+    shutil.copytree(workshop / "additive", tmp_path / "run")
+    run_evaluate(tmp_path, "run", splits=["short"])
+    note = tmp_path / "run/hyps/short.json"
+    note.write_text(note.read_text(encoding="utf-8").replace(sha256_of(RunDir(tmp_path / "run").model_path), "0" * 64))
+    run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
+    assert f"{note.with_suffix('.txt')}: not reused: another model made it" in caplog.text
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):

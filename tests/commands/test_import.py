@@ -34,7 +34,7 @@ def test_the_example_trains_translates_and_is_evaluated(
     settings = [word for one in settings for word in ("--set", one)]
     train = ["train", "-c", "base", "--run-dir", "mine", *settings]
     assert run(train) == 2
-    assert capsys.readouterr().err.endswith("one from your own module needs --import cosine\n")
+    assert capsys.readouterr().err.endswith("(a variant of your own module needs --import cosine)\n")
     assert run([*train, "--import", "cosine"]) == 0
     assert run(["translate", "--run", "mine", "--import", "cosine", "Hund Katze"]) == 0
     assert run(["evaluate", "mine", "--import", "cosine"]) == 0
@@ -44,10 +44,9 @@ def test_the_example_trains_translates_and_is_evaluated(
     del sys.modules["cosine"]
     for command in (["translate", "--run", "mine", "Hund"], ["evaluate", "mine"]):
         assert run(command) == 2
-        message = (
-            "error: mine: this run needs --import cosine (model.attention.name='cosine' is no variant of the package)"
-        )
-        assert capsys.readouterr().err.splitlines()[-1] == message
+        reason = "(model.attention.name='cosine' is not a variant of the package)"
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert message == f"error: mine: this run needs --import cosine {reason}"
     assert "cosine" not in sys.modules
 
 

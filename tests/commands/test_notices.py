@@ -27,6 +27,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
 # ---- words unknown to the run ----
 
 
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_probabilities_that_are_not_numbers_are_told(
+    run: RunDir, beam_size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    translator = load(run.path, "cpu")
+    for parameter in translator.model.parameters():
+        parameter.data.fill_(float("nan"))
+    writer = notices.Notices("in", tokenizer=translator.source_tokenizer, length_limit="")
+    for number, line in enumerate(["Ein Hund", "", "Ein"]):
+        writer.write(number, line, translator.translate([line], beam_size=beam_size))
+    writer.report()
+    assert caplog.messages[0] == (
+        "in: 2 of 3 lines not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
+    )
+
+
 def test_unknown_words_of_each_sentence_are_told(
     run: RunDir, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
-from scripts.harness.runs import describe_run, translate_to
+from scripts.harness.runs import describe_run, minutes_before, translate_to
 from scripts.harness.settings import difference, settings_of
 from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, lexicons, results, search_quality
 from seq2seq_attn.config import load_config
@@ -59,6 +59,17 @@ def test_an_objective_that_acts_throughout_is_named_by_its_weight_alone(tmp_path
     assert difference(settings[0], settings[2]) == {**weight, "train.objectives.coverage.end": 0.5}
     write_json(tmp_path / "multi30k.json", {"settings": settings[0]})
     assert levers._stem(settings[1], tmp_path) == "coverage.weight-1.0"
+
+
+def test_the_minutes_of_a_last_stage_include_those_before_it(runs, tmp_path):
+    stages = [runs[0]]
+    for number in (2, 3):
+        stages.append(train_tiny(tmp_path / f"stage{number}", "seed=1", f"train.start_from={stages[-1].path}"))
+    own = [read_training(stage.path)["minutes"] for stage in stages]
+    assert [minutes_before(stage) for stage in stages] == pytest.approx([0.0, own[0], own[0] + own[1]])
+    [record] = levers.adopt(stages[2:], folder=tmp_path / "levers")
+    entry = json.loads(record.read_text(encoding="utf-8"))["runs"][0]
+    assert entry["minutes"] == round(round(own[2], 1) + own[0] + own[1], 1)
 
 
 def test_an_interrupted_translation_continues(tmp_path):
@@ -213,7 +224,7 @@ def test_the_closest_hypotheses_become_pairs():
 
 
 def test_a_student_keeps_the_extra_pairs_of_its_teachers():
-    teacher = load_config(["multi30k-extra"])
+    teacher = load_config(["multi30k-task2"], ["data.extra_in_vocab=true"])
     student = load_config(["multi30k-distilled"], distil.extra_of_student(teacher, Path("runs/distilled")))
     assert student.data.extra == [*teacher.data.extra, "runs/distilled"]
     assert student.data.extra_in_vocab
@@ -431,9 +442,11 @@ def test_the_seed_of_a_row_is_the_planned_one(tmp_path):
 
 def test_a_row_with_the_settings_of_a_config_has_its_name():
     base = {"settings": settings_of(load_config(["multi30k"])), "config": "multi30k"}
-    extra = settings_of(load_config(["multi30k-extra"]))
-    row = {"settings": extra, "config": "multi30k-extra"}
-    assert levers_page._label(row, base) == "`multi30k-extra`"
+    extra = settings_of(load_config(["multi30k-task2"]))
+    row = {"settings": extra, "config": "multi30k-task2"}
+    assert levers_page._label(row, base) == "`multi30k-task2`"
     longer = {**row, "settings": {**extra, "train.max_epochs": 9}}
-    assert levers_page._label(longer, base) == "`multi30k-extra`, `train.max_epochs=9`"
-    assert [levers_page.track(one) for one in (base, row)] == ["A", "B"]
+    assert levers_page._label(longer, base) == "`multi30k-task2`, `train.max_epochs=9`"
+    stages = [settings_of(load_config(["multi30k"], [f"train.start_from=runs/multi30k-task2-s{n}"])) for n in (1, 2)]
+    assert stages[0] == stages[1]  # seeds of one row
+    assert [levers_page.track(one) for one in (base, row, {"settings": stages[0]})] == ["A", "B", "B"]

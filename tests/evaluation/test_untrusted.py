@@ -65,7 +65,7 @@ def test_what_lies_elsewhere_is_left_alone(here: Path, tmp_path: Path, key: str,
     before = sorted(elsewhere.rglob("*"))
     with pytest.raises(
         UserError,
-        match=rf"data.{key}.*outside the current folder; .*run, call `seq2seq prepare -c run/config.yaml`; or",
+        match=rf"data.{key}.*outside the current folder; .*run, run `seq2seq prepare -c run/config.yaml`; or",
     ):
         sets_of(settings(f"data.{key}={value.format(elsewhere)}"))
     assert sorted(elsewhere.rglob("*")) == before

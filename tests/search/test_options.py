@@ -47,7 +47,7 @@ def test_options_of_samples_are_refused_where_none_are_drawn(option: str) -> Non
     with pytest.raises(UsageError, match=rf"{option}=1(\.0)?: a beam search draws no samples"):
         SearchOptions.given(**{option: 1})
     assert getattr(SearchOptions.given(**{option: 1}, method="mbr"), option) == 1
-    with pytest.raises(UsageError, match="num_samples=2: for method 'mbr'"):
+    with pytest.raises(UsageError, match="num_samples=2: only method 'mbr' reads it"):
         SearchOptions.given(num_samples=2, method="sample")
 
 
@@ -62,7 +62,7 @@ def test_a_temperature_that_no_number_can_be_divided_by_is_refused(temperature: 
     [*product(["beam_size", "coverage_penalty"], ["sample", "mbr"]), ("length_penalty", "mbr")],
 )
 def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str, method: str) -> None:
-    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: not read by method '{method}'; leave it out"):
+    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: no effect with method '{method}'; leave it out"):
         SearchOptions.given(**{option: 1}, method=method)
     configured = SearchConfig(beam_size=7, coverage_penalty=0.2)
     assert (
@@ -73,5 +73,5 @@ def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str,
 def test_unknown_options_are_told_by_the_options_that_there_are() -> None:
     with pytest.raises(UsageError, match=r"^unknown search option 'bean_size'; did you mean 'beam_size'\?$"):
         SearchOptions.given(bean_size=3)
-    with pytest.raises(UsageError, match=r"^unknown search option 'xyz'; there are beam_size, .*, unk, "):
+    with pytest.raises(UsageError, match=r"^unknown search option 'xyz'; the options are beam_size, .*, unk, "):
         SearchOptions.given(xyz=3)

@@ -42,7 +42,7 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
     config = load_config([base, overlay], own)
     if overlay in WITHOUT_SCORES and config.model.attention.normalizer != "softmax":
-        with pytest.raises(UsageError, match="has no scores to normalize"):
+        with pytest.raises(UsageError, match="takes no normalizer"):
             check_config(config)
     elif config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
         with pytest.raises(UsageError, match=r"attention weights over source positions|nothing to learn"):
@@ -140,7 +140,7 @@ WRONG = [
     *(
         (
             [f"model.attention.name={name}", "model.attention.normalizer=sparsemax"],
-            f"model.attention.normalizer='sparsemax': model.attention.name='{name}' has no scores to normalize; set",
+            f"model.attention.normalizer='sparsemax': model.attention.name='{name}' takes no normalizer; set",
         )
         for name in ("fixed", "initial", "monotonic")
     ),
@@ -165,7 +165,7 @@ WRONG = [
             *("model.attention.name=hard", "model.attention.options.estimator=reinforce"),
             "train.objectives.reinforce.weight=0",
         ],
-        "model.attention.options.estimator=reinforce: these weights learn from the objective reinforce; add",
+        "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add",
     ),
     (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
     (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
@@ -309,6 +309,38 @@ def test_a_setting_of_subwords_without_subwords_is_told(setting: str, caplog: py
     caplog.clear()
     check_config(load_config(["quickstart", "tokenizer/sentencepiece"], [f"data.tokenizer.{setting}"]))
     assert not caplog.messages
+
+
+@pytest.mark.parametrize("attention", ["fixed", "initial"])
+def test_dropout_of_an_encoder_whose_values_are_not_read_is_told(
+    attention: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    softmax, fixed = ["multi30k", "output/softmax"], f"model.attention.name={attention}"
+    check_config(load_config(softmax, [fixed]))
+    remedy = "model.attention.options.dropout=0.4" if attention == "fixed" else "model.dropout.encoder=0"
+    assert caplog.messages == [
+        f"model.dropout.encoder=0.4: no effect with model.attention.name={attention} and a single layer, because the "
+        f"summary has none of the encoder's dropout; set {remedy}"
+    ]
+    caplog.clear()
+    check_config(load_config(softmax, [fixed, remedy]))
+    check_config(load_config(softmax, [fixed, "model.encoder.num_layers=2"]))
+    check_config(load_config(softmax))
+    assert not caplog.messages
+
+
+def test_layers_that_a_variant_does_not_take_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from seq2seq_attn.model.variants import import_variants
+
+    code = "from seq2seq_attn.model.encoder.embeddings import build as full\n"
+    code += "def build(*, embedding, hidden_size, dropout):\n"
+    code += "    return full(embedding=embedding, hidden_size=hidden_size, num_layers=1, dropout=dropout)\n"
+    (tmp_path / "shallow_encoder.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    import_variants("shallow_encoder")
+    check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder"]))
+    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3: 'shallow_encoder' does not take num_layers"):
+        check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder", "model.encoder.num_layers=3"]))
 
 
 def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_config, monkeypatch) -> None:

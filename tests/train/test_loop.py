@@ -367,7 +367,7 @@ def test_training_that_ends_before_its_rate_falls_says_so(
     toy_config: ConfigMaker, tmp_path: Path, schedule: str, limit: str, is_told: bool
 ) -> None:
     run = train(toy_config(f"train.schedule.name={schedule}", limit), run_dir=tmp_path / "run")
-    message = f"before the learning rate fell: train.schedule.name={schedule} was planned for 20 updates"
+    message = f"before the learning rate had fallen: train.schedule.name={schedule} was planned for 20 updates"
     assert (message in (run.path / "train.log").read_text(encoding="utf-8")) == is_told
 
 
@@ -518,20 +518,17 @@ def test_settings_that_do_not_do_what_they_seem_to_are_told(
 
     train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
     assert warnings() == []
-    assert "no fast path" not in caplog.text
+    assert "step by step" not in caplog.text
     assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in caplog.text
     odd = ("data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=30", "data.vocab.max_size=6")
     train(toy_config(*odd, "train.validation.num_pairs=100", "train.max_updates=1"), run_dir=tmp_path / "odd")
     assert warnings() == ["train.validation.num_pairs=100: the validation set has only 24 pairs; all are translated"]
     sampled = ("train.teacher_forcing.start=0.5", "train.max_updates=1")
     train(toy_config(*sampled), run_dir=tmp_path / "sampled")
-    assert (
-        "training: no fast path for this decoder, cell, attention, normalizer, dropout and teacher forcing"
-        in caplog.text
-    )
-    assert "translation: no fast path" not in caplog.text
+    assert "training: step by step, as there is no fast path for this combination" in caplog.text
+    assert "translation: step by step" not in caplog.text
     train(toy_config("model.decoder.cell=lstm", "train.max_updates=1"), run_dir=tmp_path / "lstm")
-    assert "translation: no fast path for this decoder, cell, attention, normalizer and output" in caplog.text
+    assert "translation: step by step, as there is no fast path for this combination" in caplog.text
 
 
 def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(

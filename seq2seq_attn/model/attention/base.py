@@ -1,8 +1,8 @@
 """The contract of attention variants, and the last step that most of them share.
 
 A variant is a file in this folder with one final class and a function `build(*, query_size, memory_size, normalizer,
-**options)`, which asks for as many of the three as it needs. `prepare` does what does not depend on the query,
-once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state are any
+**options)`, which asks for as many of the three as it needs. `prepare` computes what does not depend on the query, once
+per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state are any
 batch-first named tuples.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
@@ -40,7 +40,7 @@ class Attended(NamedTuple):
     state: Any
     """state of the attention for the next step"""
     extra: Any = None
-    """a batch-first named tuple of whatever else objectives read, such as `Heads`"""
+    """other tensors that objectives read, as a batch-first named tuple such as `Heads`"""
 
 
 class Keys(NamedTuple):

@@ -25,7 +25,8 @@ The weights are alpha_i, in search too; no gradient of the context reaches them.
 place of the paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014). Left out: with probability
 1/2 the paper replaces the drawn value by the expected one, to lower the variance.
 
-With another normalizer than softmax, y and alpha are its weights; `straight_through` still draws from the softmax.
+Another normalizer replaces the softmax in y (`straight_through`) and in alpha (`reinforce`). `straight_through` still
+draws from the softmax.
 """
 
 from __future__ import annotations

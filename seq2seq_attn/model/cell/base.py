@@ -1,7 +1,7 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
 A variant is a file of this folder with one final class and a function `build(*, input_sizes, hidden_size)`. Its inputs
-are projected apart from its state, so that whatever is known beforehand can be projected for all steps at once.
+are projected separately from its state, so that inputs known in advance are projected for all steps at once.
 `model/stack.py` makes one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
@@ -55,7 +55,7 @@ class GatedCell(Cell):
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
         super().__init__(hidden_size)
-        # bare parameters: nn.Linear warns of inputs of size 0 (a decoder that never sees the source again)
+        # bare parameters: nn.Linear warns about inputs of size 0 (a decoder that never sees the source again)
         self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
         self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))

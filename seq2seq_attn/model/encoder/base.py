@@ -1,4 +1,4 @@
-"""The contract of encoders: a source batch in, one value per position and a summary out; and what several share.
+"""The contract of encoders: a source batch in, one value per position and a summary out; and shared helpers.
 
 A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
 """

@@ -2,9 +2,9 @@
 
     h^0_j = sqrt(M) (W E x_j + b) + PE(j)      h^l = layer_l(h^{l-1})      h_j = LN(h^L_j)
 
-The factor sqrt(M) (section 3.4) makes words as large as positions. The layers are PyTorch's, with the normalization
-first; LN is another, after the last layer L. The summary is the mean of the values h_j. Such an encoder needs more
-updates than a recurrent one.
+The factor sqrt(M) (section 3.4) brings word embeddings to the scale of the position encodings. The layers are
+PyTorch's, with the normalization first; LN is another, after the last layer L. The summary is the mean of the values
+h_j. Such an encoder needs more updates than a recurrent one.
 
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """

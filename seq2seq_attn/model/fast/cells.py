@@ -18,12 +18,12 @@ def has_known_cells(decoder: Decoder) -> bool:
     return type(decoder) is Bahdanau and type(decoder.cell) is GRU
 
 
-def first_cell(decoder: Bahdanau | Conditional) -> GRU | None:
+def token_cell(decoder: Bahdanau | Conditional) -> GRU | None:
     """The cell that reads the previous token before attention is queried; None: there is no such cell."""
     return cast(GRU, decoder.first_cell) if isinstance(decoder, Conditional) else None
 
 
-def second_cell(decoder: Bahdanau | Conditional) -> GRU:
+def context_cell(decoder: Bahdanau | Conditional) -> GRU:
     """The cell that reads the context."""
     return cast(GRU, decoder.second_cell if isinstance(decoder, Conditional) else decoder.cell)
 

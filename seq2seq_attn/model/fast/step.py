@@ -28,7 +28,7 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.cells import first_cell, has_known_cells, second_cell
+from seq2seq_attn.model.fast.cells import context_cell, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
@@ -123,7 +123,7 @@ class FastStep:
         assert score is not None
         self._prepare, self._precision = model.prepare, precision
         self._attention, self._score = decoder.attention, score
-        self._hidden, self._num_gates = second_cell(decoder).hidden, 3 * second_cell(decoder).hidden_size
+        self._hidden, self._num_gates = context_cell(decoder).hidden, 3 * context_cell(decoder).hidden_size
         self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
         parts = _split(decoder, score)
         self._from_previous = None if parts.previous is None else pack(*parts.previous, precision)
@@ -262,7 +262,7 @@ class _Parts(NamedTuple):
 
 
 def _split(decoder: Bahdanau | Conditional, score: Score) -> _Parts:
-    cell, first = second_cell(decoder), first_cell(decoder)
+    cell, first = context_cell(decoder), token_cell(decoder)
     state: Tensor = cell.recurrent_weight_PH
     state_bias, context_bias, previous = cell.recurrent_bias_P, None, None
     if first is None:

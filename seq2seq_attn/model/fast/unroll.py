@@ -18,7 +18,7 @@ from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
-from seq2seq_attn.model.fast.cells import drops_states, first_cell, has_known_cells, second_cell
+from seq2seq_attn.model.fast.cells import context_cell, drops_states, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
@@ -39,7 +39,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     if not has_known_cells(decoder):
         return None
     known = cast(Bahdanau | Conditional, decoder)
-    return None if drops_states((first_cell(known), second_cell(known))) else unroll
+    return None if drops_states((token_cell(known), context_cell(known))) else unroll
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
@@ -48,7 +48,7 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     memory, state = model.prepare(batch.source)
     if isinstance(state, Recorded):
         state = state.decoder
-    read_ids_TB = model.known(batch.tgt_in_BT.t())
+    read_ids_TB = model.replace_copied(batch.tgt_in_BT.t())
     embedded_TBE = model.embedding(read_ids_TB)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     of_steps = (hidden_TBH, contexts_TBM, embedded_TBE)
@@ -62,7 +62,7 @@ def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    score, cell = known_score(decoder.attention), second_cell(decoder)
+    score, cell = known_score(decoder.attention), context_cell(decoder)
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
     gates_TBP, first = _without_context(decoder, embedded_TBE)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
@@ -88,7 +88,7 @@ def unroll_decoder(
 def _without_context(decoder: Bahdanau | Conditional, embedded_TBE: Tensor) -> tuple[Tensor, FirstGRU | None]:
     """The embeddings' part of the gates' pre-activations at all steps, for the cell that reads the context or, if there
     is one, for the first cell."""
-    cell, first = second_cell(decoder), first_cell(decoder)
+    cell, first = context_cell(decoder), token_cell(decoder)
     reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
     if first is None:

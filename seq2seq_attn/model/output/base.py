@@ -46,7 +46,8 @@ class Outputs(NamedTuple):
     extra: Any = None
     """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
     target_log_probs_N: Tensor | None = None
-    """log-probabilities of the target tokens, for objectives that need them; with gradient if one draws samples"""
+    """log-probabilities of the target tokens, for objectives that need them; with gradient if an objective draws
+    samples"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
     """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
     read_ids_TB: Tensor | None = None

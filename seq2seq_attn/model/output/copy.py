@@ -8,7 +8,8 @@ state, x the embedding of the previous token. w_h*, w_s and w_x side by side, wi
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab: on p it would penalize copying, which leaves P_vocab unused.
+The label smoothing eps acts on P_vocab alone. On p it would penalize a confident copy, which leaves almost no
+probability for other tokens.
 """
 
 from __future__ import annotations

@@ -87,11 +87,11 @@ class Lexicon(ScoredOutput):
         target_ids_UK, probs_UK = torch.zeros_like(self.target_ids_UK), torch.zeros_like(self.probs_UK)
         target_ids_UK[index] = torch.from_numpy(target[is_kept]).to(target_ids_UK)
         probs_UK[index] = torch.from_numpy(probability[is_kept]).to(probs_UK)
+        num_types = int((probs_UK.sum(dim=1) > 0).sum())
         probs_UK[EOS] = 0.0
         target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
-        num_types = int((probs_UK.sum(dim=1) > 0).sum())
         return f"lexicon: {int(is_kept.sum()):,} translations of {num_types:,} source types, by IBM model 1"
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:

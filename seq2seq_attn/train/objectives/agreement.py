@@ -13,7 +13,7 @@ trained with the reference tokens. Its dropout does not disturb that of the firs
 trained as they would be alone. An update takes twice the time.
 
 From the first update on, the bonus makes the weights sharp before they align, and BLEU falls. So the overlay starts it
-halfway through training; the authors' program, too, can start from two trained models.
+halfway through training; the authors' code can also start from two trained models.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def test_the_sampled_gradient_is_that_of_all_sequences(decoder: str) -> None:
         (["train.objectives={reinforce: {}}"], "reinforce needs attention that draws source positions: set model"),
         (
             ["model.attention={name: hard, options: {estimator: reinforce}}"],
-            "learn from the objective reinforce; add -c objective/reinforce",
+            "only the objective reinforce trains these weights; add -c objective/reinforce",
         ),
     ],
 )
