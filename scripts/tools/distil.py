@@ -172,7 +172,7 @@ def distil(options: argparse.Namespace) -> Record | None:
     chosen = {"keep": options.keep, "min_score": options.min_score}
     pairs, dropped = select(sources, references, candidates, **chosen)
     prefix = options.dir / "distilled"
-    write_pairs(prefix, (config.data.source_language, config.data.target_language), pairs)
+    write_pairs(prefix, (config.data.source_name, config.data.target_language), pairs)
     if not options.students:
         return None
     students = train_seeds(

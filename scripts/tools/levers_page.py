@@ -36,7 +36,7 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "the standard deviation over seeds. The gain is over the mean of n runs of another row, with p by "
         f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Where runs were added later, "
         "it differs from the difference of the means. Subword sampling keeps all subwords in the vocabulary, hence "
-        "its parameters. Minutes are wall time, the mean over seeds, with those of the stages before, on "
+        "its parameters. Minutes are wall time, the mean over seeds, earlier stages included, on "
         "machines that did other work too; compare those of one precision only.",
         "",
     ]

@@ -141,7 +141,7 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
         for split, path in gold.items() if is_exchanged else ():
             _write_exchanged(path, directory / f"{split}.links")
         return {
-            split: (directory / f"{split}.{data.source_language}", directory / f"{split}.{data.target_language}")
+            split: (directory / f"{split}.{data.source_name}", directory / f"{split}.{data.target_language}")
             for split in CAPTIONS_SPLITS
         }
 

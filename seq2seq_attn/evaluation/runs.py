@@ -181,8 +181,6 @@ class EvaluatedRun:
             self._no_map = "its saved hypotheses were used, which come without attention"
             return lines
         self._is_reused = False
-        if self._decoding.reuse_hypotheses and (path := self._own_hyps_dir / name).exists():
-            log.warning("%s: not reused: another model made it, or of other lines or with other search settings", path)
         translator = self._translator
         if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))
@@ -220,10 +218,14 @@ class EvaluatedRun:
 
     def _saved(self, name: str, made_by: dict[str, Any], num_lines: int) -> tuple[list[str], LineCounts] | None:
         """The translations saved here before, or in the run itself."""
-        for folder in dict.fromkeys([self._hyps_dir, self._own_hyps_dir]):
-            if folder is not None and (saved := _read_same(folder / name, made_by, num_lines)) is not None:
-                log.info("%s: made by the same model in the same way, reused", folder / name)
+        folders = dict.fromkeys(folder for folder in (self._hyps_dir, self._own_hyps_dir) if folder is not None)
+        paths = [path for folder in folders if (path := folder / name).exists()]
+        for path in paths:
+            if (saved := _read_same(path, made_by, num_lines)) is not None:
+                log.info("%s: made by the same model in the same way, reused", path)
                 return saved
+        for path in paths:
+            log.warning("%s: not reused: not made by this model of these lines with these search settings", path)
         return None
 
     def _save(self, path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:

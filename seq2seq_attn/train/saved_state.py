@@ -19,7 +19,7 @@ from seq2seq_attn.train.update import Updater
 
 
 class Loaded(NamedTuple):
-    """The saved counters of a training run. Its tensors are in the updater already."""
+    """The counters of a saved training run, whose tensors the updater holds again."""
 
     state: TrainState
     finished: str | None

@@ -189,7 +189,7 @@ def test_saved_translations_by_another_model_are_told(workshop, tmp_path, caplog
     note = tmp_path / "run/hyps/short.json"
     note.write_text(note.read_text(encoding="utf-8").replace(sha256_of(RunDir(tmp_path / "run").model_path), "0" * 64))
     run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
-    assert f"{note.with_suffix('.txt')}: not reused: another model made it" in caplog.text
+    assert f"{note.with_suffix('.txt')}: not reused: not made by this model" in caplog.text
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):

@@ -471,10 +471,11 @@ def test_captions_bring_their_gold_links(make_config):
             assert (pairs.max(0) < [2 * len(source.split()), 2 * len(target.split())]).all()
 
 
-def test_captions_in_the_other_direction_are_the_same_pairs(make_config):
+@pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
+def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source):
     settings = {"corpus": "captions", "captions": {"num_train": 40, "num_valid": 5, "num_test": 7}}
     there = prepare_corpus(make_config(**settings))
-    back = prepare_corpus(make_config(**settings, source_language="en", target_language="de"))
+    back = prepare_corpus(make_config(**settings, **source, target_language="de"))
     for split in ("valid", "test"):
         assert back.text(split) == there.text(split)[::-1]
         pairs = [sorted(link.split("-")[::-1] for link in line.split()) for line in there.links(split)]
