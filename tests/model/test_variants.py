@@ -48,7 +48,7 @@ DOT = "from seq2seq_attn.model.attention.scaled_dot import build\n"
 
 def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder):
     write(folder, "mine", DOT)
-    with pytest.raises(UsageError, match=r"model.attention.name='mine': no such variant; .* needs --import mine$"):
+    with pytest.raises(UsageError, match=r"model.attention.name='mine': no such variant; .* needs --import mine\)$"):
         attention("mine")
     assert "mine" not in sys.modules
     path = list(sys.path)
@@ -124,7 +124,7 @@ def test_an_objective_of_a_module_is_one_too(folder):
     objective = "from seq2seq_attn.train.objectives.fertility import build\n"
     write(folder, "mine", objective + "def dict_of(): return {}\n")
     settings = {name: ObjectiveConfig(options={"fertility": 2.0}) for name in ("mine", "mine:build")}
-    with pytest.raises(UsageError, match=r"train\.objectives\.mine: no such variant; .* needs --import mine$"):
+    with pytest.raises(UsageError, match=r"train\.objectives\.mine: no such variant; .* needs --import mine\)$"):
         build_objectives(settings)
     import_variants("mine")
     assert [type(one).__name__ for one in build_objectives(settings).values()] == ["Fertility", "Fertility"]
@@ -193,7 +193,7 @@ def test_an_encoder_from_outside(folder):
     write(folder, "coder", "from seq2seq_attn.model.encoder.bidirectional import build\n")
     sizes = {"embedding": Embedding(9, 3), "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
     sizes["build_cell"] = partial(build_variant, "cell", "gru", {})
-    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bidir.*coder$"):
+    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bidir.*coder\)$"):
         build_variant("encoder", "coder", {}, **sizes)
     import_variants("coder")
     assert build_variant("encoder", "coder", {}, **sizes).memory_size == 10
@@ -203,7 +203,7 @@ def test_a_typing_error_gets_the_nearest_name():
     with pytest.raises(UsageError, match="'bilinaer': no such variant; did you mean 'bilinear'"):
         attention("bilinaer")
     with pytest.raises(
-        UsageError, match=f"'cosine': no such variant; variants are {', '.join(packaged_variants('attention'))};"
+        UsageError, match=f"'cosine': no such variant; variants are {', '.join(packaged_variants('attention'))} "
     ):
         attention("cosine")
 

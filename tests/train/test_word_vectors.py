@@ -126,7 +126,7 @@ def test_a_file_that_is_no_use_leaves_no_run(
             "tie_embeddings=target would freeze the output layer",
         ),
         ({"freeze": True, "source_vectors": "x", "tie": "all"}, "tie_embeddings=all would freeze the output layer"),
-        ({"source_vectors": "x", "target_vectors": "y", "tie": "all"}, "one embedding for both sides"),
+        ({"source_vectors": "x", "target_vectors": "y", "tie": "all"}, "both sides share one embedding"),
     ],
 )
 def test_settings_that_contradict_each_other(settings: dict[str, object], message: str) -> None:
