@@ -68,12 +68,16 @@ def link_target(path: Path) -> Path:
 
 @contextmanager
 def named_path(path: Path) -> Iterator[Path]:
-    """Write a file that a user named: a device or pipe itself, any other file atomically, through a link."""
+    """Write a file that a user named: a device or pipe itself, any other file atomically, through a link. A file that
+    is replaced keeps its mode."""
     if path.exists() and not path.is_file():
         yield path
         return
-    with atomic_path(link_target(path)) as temporary:
+    target = link_target(path)
+    with atomic_path(target) as temporary:
         yield temporary
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
 
 
 def check_writable(path: Path) -> None:

@@ -21,6 +21,14 @@ def test_a_file_has_the_mode_that_the_user_wants(tmp_path: Path, umask: int, mod
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_file_that_a_user_names_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o640)
+    write_text(path, "new", is_named=True)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
 def test_a_link_is_replaced(tmp_path: Path) -> None:
     """Run directories come from strangers too: a link there must not lead a write out of them."""
     (tmp_path / "elsewhere").write_text("old")

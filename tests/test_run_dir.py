@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -166,9 +167,9 @@ def test_a_damaged_mark_counts_as_unfinished(tmp_path: Path, caplog: pytest.LogC
 
 
 def test_the_environment_is_on_record(run: RunDir) -> None:
-    run.write_environment(["seq2seq", "train"], "cpu")
+    run.write_environment(["seq2seq", "train", os.fsdecode(b"stra\xdfe.de")], "cpu")
     found = json.loads((run.path / "environment.json").read_text())
-    assert found["command"] == ["seq2seq", "train"]
+    assert found["command"] == ["seq2seq", "train", r"stra\xdfe.de"]
     assert found["packages"]["torch"] == torch.__version__
     assert found["device"] == "cpu"
     assert found["num_threads"] == torch.get_num_threads()

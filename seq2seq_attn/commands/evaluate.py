@@ -221,7 +221,8 @@ def _is_other(path: Path, data: dict[str, Any]) -> bool:
     try:
         for report in (read_json(path), data):
             measures = [measure["name"] for measure in report["sets"][0]["measures"]]
-            subjects.append(([run["path"] for run in report["runs"]], measures, report["length"]))
+            runs = [run.get("path", run.get("members")) for run in report["runs"]]
+            subjects.append((runs, measures, report["length"]))
     except (UserError, KeyError, IndexError, TypeError):
         return True
     return subjects[0] != subjects[1]

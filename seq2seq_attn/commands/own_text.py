@@ -21,6 +21,8 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
+NUM_SUBWORDS, SUBWORDS_PER_CHARACTER = 1_000, 2
+"""The vocabulary of subwords, larger for a text of many characters, as Chinese has."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
 
@@ -83,7 +85,7 @@ def with_own_text(
         targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
         fallback = _metric_for(targets) | _output_for(source_languages)
         if not _is_set(config, "data.tokenizer.name"):
-            fallback |= _tokenizer_for(load_config(config_names), targets, *source_languages, target)
+            fallback |= _tokenizer_for(load_config(config_names), texts[0], targets, *source_languages, target)
         fallback = {key: value for key, value in fallback.items() if not _is_set(config, key)}
     head, *overlays = load_config(config_names).name.split("+")
     name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
@@ -154,7 +156,7 @@ def _output_for(source_languages: Sequence[str]) -> dict[str, object]:
     return {"model.output.name": "softmax"} if VECTORS in source_languages else {}
 
 
-def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> dict[str, object]:
+def _tokenizer_for(config: Config, text: Text, targets: Sequence[str], *languages: str) -> dict[str, object]:
     """Use subwords instead of words for languages without a spaCy tokenizer, and for a target whose words could not be
     joined to text again."""
     if config.data.tokenizer.name != "spacy":
@@ -169,4 +171,6 @@ def _tokenizer_for(config: Config, targets: Sequence[str], *languages: str) -> d
             return {}
         why = "detokenizing would put spaces inside words in %.0f %% of the target lines"
         log.info(f"tokenizer: sentencepiece, because {why}", 100 * share)
-    return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": 1_000, "data.vocab.min_frequency": 1}
+    characters = {character for pair in text.pairs() for line in pair for character in line}
+    size = max(NUM_SUBWORDS, SUBWORDS_PER_CHARACTER * len(characters))
+    return {"data.tokenizer.name": "sentencepiece", "data.tokenizer.vocab_size": size, "data.vocab.min_frequency": 1}

@@ -18,6 +18,7 @@ from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
+from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
@@ -126,6 +127,10 @@ def _find_sets(
     if source is not None and reference is not None:
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
+        if file_identity(source) == file_identity(reference):
+            log.warning(
+                "--source and --reference: both name %s; translations are scored against their own sources", source
+            )
         _check_num_sources(runs, configs)
         directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
         if len(directions) > 1:
@@ -251,9 +256,10 @@ def _check_paths(run: RunDir, config: Config) -> None:
         for path in paths:
             leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())
             if leads_out or not _is_inside(path, Path.cwd()):
+                alone = " --set data.extra=[]" if data.extra else ""
                 raise UserError(
                     f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
-                    f"run, run `seq2seq prepare -c {run.path}/config.yaml`"
+                    f"run, run `seq2seq prepare -c {run.path}/config.yaml{alone}`"
                 )
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 ItemT = TypeVar("ItemT")
-POOLED = "all test sets"
+POOLED, POOLED_WITH_OTHERS = "all test sets", "all sets"
 FORMAT_VERSION = 1
 """of report.json"""
 
@@ -282,11 +282,15 @@ def _pool(sets: Sequence[EvaluationSet]) -> EvaluationSet:
     if len(sets) == 1:
         return sets[0]
     source, references = join(test_set.source for test_set in sets), join(test_set.references for test_set in sets)
+    num_concatenated = sets[0].num_concatenated
+    others = {concatenated_name(name, num_concatenated) for name in ("train", "valid")}
     return EvaluationSet(
-        concatenated_name(POOLED, sets[0].num_concatenated),
+        concatenated_name(
+            POOLED if others.isdisjoint(one.name for one in sets) else POOLED_WITH_OTHERS, num_concatenated
+        ),
         source,
         references,
-        num_concatenated=sets[0].num_concatenated,
+        num_concatenated=num_concatenated,
     )
 
 

@@ -37,7 +37,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_model(),
         "cuda": torch.version.cuda,
         "git": _git_state(Path(__file__).parents[2]),
-        "command": list(command),
+        "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
         "written_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
 

@@ -21,6 +21,8 @@ Lengths = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _BLOCK_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+"""the first bytes of a gzipped file"""
 
 
 def read_lines(path: Path) -> list[str]:
@@ -91,6 +93,8 @@ def _decode(path: Path, number: int, line: bytes) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
+        if number == 1 and line.startswith(_GZIP):
+            raise UserError(f"{path}: gzipped; rename the file so that its name ends in .gz") from None
         is_utf16 = number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         found = "UTF-16" if is_utf16 else f"not UTF-8 (byte {line[error.start]:#04x})"
         raise UserError(

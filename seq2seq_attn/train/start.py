@@ -92,6 +92,8 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.lock import locked
 
+    if run_dir is None and overwrite:
+        raise UsageError("--overwrite: replaces a run; name it with --run-dir")
     if run_dir is None and not resume:
         return None
     run_dir = run_dir or newest_unfinished()

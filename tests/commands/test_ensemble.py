@@ -96,6 +96,13 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -
     assert name in report.summary
 
 
+def test_the_same_ensemble_may_be_scored_again(runs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        caplog.clear()
+        run_evaluate(Path(), "additive", "none-2", ensemble=True, splits=["short"])
+    assert "replaces a report" not in caplog.text
+
+
 def test_a_long_list_of_members_is_counted() -> None:
     report = run_evaluate(Path(), "additive", "additive-2", "none", "none-2", ensemble=True, splits=["short"])
     assert report.sets[0].runs[-1] == "ensemble of 4 runs"

@@ -376,6 +376,11 @@ def test_counts_of_pooled_sets_add_up(workshop, tmp_path):
     assert 0 < counts[0] + counts[1] == counts[2]
 
 
+def test_a_pool_that_holds_more_than_test_sets_does_not_say_so(workshop, tmp_path):
+    report = run_evaluate(workshop, "additive", splits=["valid", "short"], json=tmp_path / "r.json", concatenate=[1, 2])
+    assert [scores.name for scores in report.sets][-2:] == ["all sets", "all sets.x2"]
+
+
 def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
     report = run_evaluate(workshop, "additive")
     assert len(report.summary.splitlines()) <= 25

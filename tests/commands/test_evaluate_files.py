@@ -186,6 +186,7 @@ def test_tabs_in_a_single_source_are_told(workshop, tmp_path, caplog):
     (tmp_path / "in.tsv").write_text("Hund\tdog\n" * 4, encoding="utf-8")
     named = {"json": tmp_path / "r.json", "concatenate": [2]}
     run_evaluate(workshop, "additive", source=tmp_path / "in.tsv", reference=tmp_path / "in.tsv", **named)
+    assert f"--source and --reference: both name {tmp_path / 'in.tsv'}; " in caplog.text
     assert f"{tmp_path / 'in.tsv'}: 4 lines hold tabs, which count as spaces; this run reads one source" in caplog.text
 
 

@@ -171,6 +171,14 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pyte
     assert "because detokenizing would put spaces inside words in 100 % of the target lines" in err
 
 
+def test_many_characters_get_more_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (f"cat {first}\t{chr(first)}在桌子上{chr(first + 1)}。\n" for first in range(0x4E00, 0x4E00 + 1_200, 2))
+    Path("zh.tsv").write_text("".join(lines), encoding="utf-8")
+    for source, target in (("en", "zh"), ("zh", "tlh")):
+        assert run(["prepare", "--train=zh.tsv", f"--source-language={source}", f"--target-language={target}"]) == 0
+    assert "error" not in capsys.readouterr().err
+
+
 def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
     Path("zh.tsv").write_text("".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8")
     of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -70,6 +73,20 @@ def test_what_lies_elsewhere_is_left_alone(here: Path, tmp_path: Path, key: str,
         sets_of(settings(f"data.{key}={value.format(elsewhere)}"))
     assert sorted(elsewhere.rglob("*")) == before
     assert not (here / "data").exists()
+
+
+def test_the_command_that_is_advised_prepares_what_is_read(here: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    write_toy_corpus(elsewhere)
+    config = settings(
+        f"data.train={elsewhere / 'train'}", f"data.extra=[{elsewhere / 'train'}]", "data.extra_in_vocab=true"
+    )
+    RunDir(here / "run").save_config(config)
+    with pytest.raises(UserError, match="outside the current folder") as refused:
+        sets_of(config)
+    [command] = re.findall("`seq2seq (.*)`", str(refused.value))
+    assert run_command(shlex.split(command)) == 0
+    assert len(sets_of(config)[0].source) == 20
 
 
 def test_what_the_user_has_prepared_elsewhere_is_read(here: Path, tmp_path: Path) -> None:

@@ -80,6 +80,9 @@ def test_unreadable_files(tmp_path, read_lines):
     (tmp_path / "text.de.gz").write_bytes(b"not gzip\n")
     with pytest.raises(UserError, match=r"text\.de\.gz: cannot be read"):
         read_lines(tmp_path / "text.de.gz")
+    (tmp_path / "text.de").write_bytes(gzip.compress(b"line\n"))
+    with pytest.raises(UserError, match=r"text\.de: gzipped; rename the file so that its name ends in \.gz"):
+        read_lines(tmp_path / "text.de")
     whole = gzip.compress(b"line\n" * 1000)
     for cut in (whole[: len(whole) // 2], whole[:-4] + b"\0\0\0\0", whole[:12] + b"\xff" * 9 + whole[21:]):
         (tmp_path / "cut.de.gz").write_bytes(cut)

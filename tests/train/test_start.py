@@ -69,6 +69,8 @@ def test_a_taken_directory_needs_a_word() -> None:
     assert choose(path, resume=True) == choose(path, overwrite=True) == path
     with pytest.raises(UsageError, match="--resume and --overwrite"):
         choose(path, resume=True, overwrite=True)
+    with pytest.raises(UsageError, match="--overwrite: replaces a run; name it with --run-dir"):
+        choose(None, overwrite=True)
 
 
 def test_a_name_that_utf_8_cannot_write_is_refused() -> None:
