@@ -82,8 +82,9 @@ def adopt(
         record |= {"chosen_on": chosen_on} if chosen_on else {}
         record |= {"without": without} if without else {}
         if validated:
-            instead = difference(settings, settings_of(against[0].config()))
-            record["against"] = {"seeds": sorted(seeds), "settings": instead, **compared(validated, found)}
+            other = against[0].config()
+            record["against"] = {"config": other.name, "settings": difference(settings, settings_of(other))}
+            record["against"] |= {"seeds": sorted(seeds), **compared(validated, found)}
         write_json(path, {**record, "environment": describe("scripts/levers")})
         written.append(path)
     return written

@@ -63,9 +63,8 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
         return []
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
-        f"What the techniques of `{base['config']}` are worth, with the output `softmax`: each row lacks one of them. "
-        "The gain, negative where the technique helps, is over the row named. The conditional decoder was removed "
-        "from the recipe itself, the others from the recipe with the decoder `bahdanau`."
+        "What the techniques of a recipe are worth: each row lacks one of them. The gain, negative where the technique "
+        "helps, is over the recipe, which stands in the column `over`."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 
@@ -132,7 +131,8 @@ def _gain(record: Record, base: Record) -> tuple[str, str]:
     against = record["against"]
     is_of_all = against["seeds"] == [run["seed"] for run in record["runs"]]
     seeds = "" if is_of_all else f"; seed{'s' * (len(against['seeds']) > 1)} {', '.join(map(str, against['seeds']))}"
-    other = {**record, "settings": {**record["settings"], **against["settings"]}, "config": base["config"]}
+    settings, name = {**record["settings"], **against["settings"]}, against.get("config", base["config"])
+    other = {**record, "settings": settings, "config": name}
     gain = f"{against['gain']:+.2f} ({against['num_runs']}, {p_value(against['p_value'])}{seeds})"
     return gain, _label(other, base)
 
