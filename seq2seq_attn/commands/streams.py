@@ -167,7 +167,7 @@ def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
     Raises:
         UserError: the file cannot be written.
     """
-    if path is None or str(path) == STREAM:
+    if path is None or str(path) == STREAM or _identity(Path(path)) == _identity(sys.stdout):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")
         with naming(STDOUT):

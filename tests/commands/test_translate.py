@@ -390,6 +390,20 @@ def test_standard_output_goes_to_a_file_of_its_own(
             translate(input=tmp_path / "in", run=run.path, alignment=tmp_path / "links")
 
 
+def test_standard_output_by_its_device_name_is_appended_to(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`-o /dev/stdout >> FILE`: FILE keeps what it had."""
+    path = tmp_path / "appended"
+    path.write_text("old\n")
+    (tmp_path / "stdout").symlink_to(path)
+    with path.open("a") as appended, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", appended)
+        translate(["Hund"], run=run.path, output=tmp_path / "stdout")
+    first, *others = path.read_text().splitlines()
+    assert (first, len(others)) == ("old", 1)
+
+
 @pytest.mark.parametrize(("option", "name"), [("input", "-i"), ("output", "-o"), ("alignment", "--alignment")])
 def test_an_empty_name_is_refused(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
     (tmp_path / "in").write_text("Hund\n")
