@@ -19,7 +19,7 @@ from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, trai
 from scripts.tools.other_records import scenes_block
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
-from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import read_lines
@@ -59,16 +59,17 @@ def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
 
 def count_attended(run: RunDir, lines: Sequence[str], references: Sequence[str], gold: Gold) -> dict[str, int]:
     """Nouns of the references, and how many of them have their largest weight on the vector of their object."""
-    nouns = attended = 0
+    nouns, attended, words_of = 0, 0, WordWeights()
     for line, pair, of_line in zip(lines, load(run.path, "cpu").score(lines, references), gold, strict=True):
         words = source_words(line, pair.source_tokens[:-1])
-        weights_TS = word_weights(pair, words, of_line["words"])
+        weights_TS = words_of.of(pair, words, of_line["words"])
         first = next(position for position, word in enumerate(words) if has_vectors([word]))
         for thing, position in of_line["nouns"]:
             weights_S = weights_TS[position]
             on_ends = 1.0 - weights_S.sum()
             nouns += 1
             attended += weights_S.argmax() == first + thing and weights_S[first + thing] > on_ends
+    words_of.warn()
     return {"nouns": nouns, "attended": int(attended)}
 
 

@@ -17,7 +17,7 @@ from seq2seq_attn.commands.writers import Format, check_attention_name, open_att
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -97,15 +97,17 @@ def score(request: ScoringRequest) -> None:
         ]
         stack.enter_context(explained_batch_size(request.batch_size or translator.search.batch_size))
         weights: list[Weights] = []
+        words = WordWeights()
         decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
             for writer in writers:
                 writer.write(number, line, [pair])
             summary.add(pair)
             if gold is not None:
-                weights.append(word_weights(pair, words_of(line), words_of(targets[number])))
+                weights.append(words.of(pair, words_of(line), words_of(targets[number])))
         out.flush()
     summary.report()
+    words.warn()
     if gold is not None:
         _report_links(GoldAttention(weights, gold))
 

@@ -51,14 +51,15 @@ class AttentionAnalyzer:
         if translator is None or not translator.has_attention:
             return AttentionAnalysis(AttentionStatistics(overlap_N4))
         decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
-        counts = []
+        counts, weights_of_words = [], WordWeights()
         for pair, line, line_words, target_words in zip(
             decoded, self._set.source, self._source_words, words, strict=True
         ):
             tokens = pair.source_tokens[:-1]
             of_source = source_words(line, tokens) if has_vectors(tokens) else line_words
-            word_weights_TS = word_weights(pair, of_source, target_words)
+            word_weights_TS = weights_of_words.of(pair, of_source, target_words)
             counts.append(attention_counts(_weights(pair), word_weights_TS))
+        weights_of_words.warn()
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
         return AttentionAnalysis(statistics, self._gold(translator, batch_size))
 
@@ -85,24 +86,40 @@ def decode_gold(
         ValueError: a model without attention over source positions.
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-    weights = [word_weights(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
+    words = WordWeights()
+    weights = [words.of(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
+    words.warn()
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
 
 
-def word_weights(
-    pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
-) -> npt.NDArray[np.float64]:
-    """The attention of a pair between words, [T, S]; all 0 (and a warning) where its tokens are not those words.
+class WordWeights:
+    """The attention of pairs between words; the pairs whose tokens are not those words are counted for a warning."""
 
-    Raises:
-        ValueError: a pair without attention over source positions.
-    """
-    weights_TS = _weights(pair)
-    try:
-        return words_from_tokens(weights_TS, pair.source_tokens[:-1], pair.tokens, source_words, target_words)
-    except ValueError as error:
-        log.warning("the attention of a line counts as zero: %s", error)
-        return np.zeros((len(target_words), len(source_words)))
+    def __init__(self) -> None:
+        self._num_pairs = 0
+        self._errors: list[ValueError] = []
+
+    def of(
+        self, pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
+    ) -> npt.NDArray[np.float64]:
+        """The attention of a pair, [T, S]; all 0 where its tokens are not those words.
+
+        Raises:
+            ValueError: a pair without attention over source positions.
+        """
+        weights_TS = _weights(pair)
+        self._num_pairs += 1
+        try:
+            return words_from_tokens(weights_TS, pair.source_tokens[:-1], pair.tokens, source_words, target_words)
+        except ValueError as error:
+            self._errors.append(error)
+            return np.zeros((len(target_words), len(source_words)))
+
+    def warn(self) -> None:
+        """Warn if the weights of any pair are 0."""
+        if self._errors:
+            about = "the attention of %d of %d lines counts as zero; the first: %s"
+            log.warning(about, len(self._errors), self._num_pairs, self._errors[0])
 
 
 def _weights(pair: Translation) -> npt.NDArray[np.float32]:

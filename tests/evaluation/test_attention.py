@@ -134,9 +134,10 @@ def test_a_fixed_vector_model_is_analyzed_by_its_texts(translators):
         decode_gold(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
 
 
-def test_a_line_whose_words_are_not_its_tokens_counts_as_unaligned_with_a_warning(translators, caplog):
-    gold = caption_links(["Ganz anders.", *SOURCE[1:]], TARGET, ["", *LINKS[1:]])
+def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(translators, caplog):
+    gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
     with caplog.at_level(logging.WARNING):
         found = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
-    assert "attention of a line counts as zero: not the same text" in caplog.text
+    assert len(caplog.records) == 1
+    assert "the attention of 2 of 12 lines counts as zero; the first: not the same text" in caplog.text
     assert found[0].num_pairs == 12
