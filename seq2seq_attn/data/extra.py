@@ -19,6 +19,8 @@ from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import real_name
 
+PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
+"""after an error about a file or a run that a configuration names"""
 _DENIED = "equal letters, digits and marks, case ignored"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
 _DENIED_VECTORS = "equal real paths"
@@ -42,8 +44,7 @@ def find_extra(data: DataConfig) -> list[Text]:
     try:
         texts = [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
     except UserError as error:
-        hint = "if the configuration is a packaged one, the comment at its top says how to make the texts"
-        raise type(error)(f"data.extra: {error}; {hint}") from None
+        raise type(error)(f"data.extra: {error}; {PACKAGED_NEEDS}") from None
     check_headers([*own, *texts])
     return texts
 

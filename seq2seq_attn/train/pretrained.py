@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 
 from seq2seq_attn.config import Config, ModelConfig
+from seq2seq_attn.data.extra import PACKAGED_NEEDS
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import load_weights
@@ -32,7 +33,10 @@ def check_pretrained(config: Config) -> None:
     if config.train.start_from is None:
         return
     run = RunDir(config.train.start_from)
-    before = run.config()
+    try:
+        before = run.config()
+    except UserError as error:
+        raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
     for name in ("tokenizer", "vocab"):
         if getattr(before.data, name) != getattr(config.data, name):
             raise _other_settings(run, f"data.{name}")
