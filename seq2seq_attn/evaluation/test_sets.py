@@ -256,7 +256,7 @@ def _check_paths(run: RunDir, config: Config) -> None:
         for path in paths:
             leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())
             if leads_out or not _is_inside(path, Path.cwd()):
-                alone = " --set data.extra=[]" if data.extra else ""
+                alone = " --set 'data.extra=[]'" if data.extra else ""
                 raise UserError(
                     f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
                     f"run, run `seq2seq prepare -c {run.path}/config.yaml{alone}`"
