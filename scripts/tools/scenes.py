@@ -59,17 +59,17 @@ def lines_of(directory: Path, sources: Sequence[str]) -> list[str]:
 
 def count_attended(run: RunDir, lines: Sequence[str], references: Sequence[str], gold: Gold) -> dict[str, int]:
     """Nouns of the references, and how many of them have their largest weight on the vector of their object."""
-    nouns, attended, words_of = 0, 0, WordWeights()
+    nouns, attended, between_words = 0, 0, WordWeights()
     for line, pair, of_line in zip(lines, load(run.path, "cpu").score(lines, references), gold, strict=True):
         words = source_words(line, pair.source_tokens[:-1])
-        weights_TS = words_of.of(pair, words, of_line["words"])
+        weights_TS = between_words.of(pair, words, of_line["words"])
         first = next(position for position, word in enumerate(words) if has_vectors([word]))
         for thing, position in of_line["nouns"]:
             weights_S = weights_TS[position]
             on_ends = 1.0 - weights_S.sum()
             nouns += 1
             attended += weights_S.argmax() == first + thing and weights_S[first + thing] > on_ends
-    words_of.warn()
+    between_words.warn()
     return {"nouns": nouns, "attended": int(attended)}
 
 

@@ -22,7 +22,8 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
 NUM_SUBWORDS, SUBWORDS_PER_CHARACTER = 1_000, 2
-"""The vocabulary of subwords, larger for a text of many characters, as Chinese has."""
+"""The size of a subword vocabulary is at least the first, and at least the second times the number of distinct
+characters, of which Chinese has thousands."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
 """words are taken if at most this share of so many target lines gets a space inside a word"""
 

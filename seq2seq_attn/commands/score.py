@@ -97,17 +97,17 @@ def score(request: ScoringRequest) -> None:
         ]
         stack.enter_context(explained_batch_size(request.batch_size or translator.search.batch_size))
         weights: list[Weights] = []
-        words = WordWeights()
+        between_words = WordWeights()
         decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
             for writer in writers:
                 writer.write(number, line, [pair])
             summary.add(pair)
             if gold is not None:
-                weights.append(words.of(pair, words_of(line), words_of(targets[number])))
+                weights.append(between_words.of(pair, words_of(line), words_of(targets[number])))
         out.flush()
     summary.report()
-    words.warn()
+    between_words.warn()
     if gold is not None:
         _report_links(GoldAttention(weights, gold))
 

@@ -51,15 +51,15 @@ class AttentionAnalyzer:
         if translator is None or not translator.has_attention:
             return AttentionAnalysis(AttentionStatistics(overlap_N4))
         decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
-        counts, weights_of_words = [], WordWeights()
+        counts, between_words = [], WordWeights()
         for pair, line, line_words, target_words in zip(
             decoded, self._set.source, self._source_words, words, strict=True
         ):
             tokens = pair.source_tokens[:-1]
             of_source = source_words(line, tokens) if has_vectors(tokens) else line_words
-            word_weights_TS = weights_of_words.of(pair, of_source, target_words)
+            word_weights_TS = between_words.of(pair, of_source, target_words)
             counts.append(attention_counts(_weights(pair), word_weights_TS))
-        weights_of_words.warn()
+        between_words.warn()
         statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
         return AttentionAnalysis(statistics, self._gold(translator, batch_size))
 
@@ -86,9 +86,11 @@ def decode_gold(
         ValueError: a model without attention over source positions.
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-    words = WordWeights()
-    weights = [words.of(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)]
-    words.warn()
+    between_words = WordWeights()
+    weights = [
+        between_words.of(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)
+    ]
+    between_words.warn()
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
 
 
