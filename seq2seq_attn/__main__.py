@@ -6,6 +6,7 @@ to stderr. An error is one line there; `--debug` adds the traceback.
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import select
@@ -34,6 +35,8 @@ def run(arguments: Sequence[str]) -> int:
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
     if sys.stderr is None:  # closed by the caller: the next file opened would become stderr and get our log
         sys.stderr = open(os.devnull, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # reports have characters that not every encoding has
     try:
         from seq2seq_attn.commands.cli import PROGRAM, app  # takes 0.3 s, in which Ctrl-C must be handled too
 

@@ -152,9 +152,7 @@ def _complements(clause: Clause) -> list[Token]:
     if clause.prepositional is not None and clause.gap != "prepositional":
         tokens += english_pp(clause.prepositional)
     if clause.direction is not None:
-        tokens += (
-            _fixed(clause.direction) if isinstance(clause.direction, FixedPhrase) else english_pp(clause.direction)
-        )
+        tokens += english_pp(clause.direction)
     if clause.means is not None:
         tokens += _fixed(clause.means)
     if clause.place is not None and clause.front != "place" and clause.gap != "place":

@@ -2,8 +2,8 @@
 
 Lengths, links and files speak of tokens as `tokenize_caption` makes them. How the pairs come about:
 
-- A sentence is a tree (`captions_tree`) that both languages are read off (`captions_german`, `captions_english`); its
-  smallest form is one of the patterns (`captions_patterns`), which then grows to a drawn length (`captions_growth`).
+- A sentence is a tree (`tree`) that both languages are read off (`german`, `english`); its smallest form is one of the
+  patterns (`patterns`), which then grows to a drawn length (`growth`).
 - Lengths are spread evenly: every run of `max_length - min_length + 1` pairs has each length once.
 - The English is a function of the German: no German word form has two translations that its sentence does not tell
   apart, and each construction has one English form (present: progressive, or simple for states and habits; perfect:

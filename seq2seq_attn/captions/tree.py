@@ -101,7 +101,7 @@ class Clause:
     accusative: NounPhrase | None = None
     dative: NounPhrase | None = None
     prepositional: PrepositionalPhrase | None = None
-    direction: PrepositionalPhrase | FixedPhrase | None = None
+    direction: PrepositionalPhrase | None = None
     place: PrepositionalPhrase | None = None
     time: FixedPhrase | None = None
     manner: FixedPhrase | None = None

@@ -199,7 +199,9 @@ def parse_seeds(text: str) -> list[int]:
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < first + MAX_SEEDS:
-            raise UsageError(f"--seeds {text}: expected numbers such as 1-3 or 1,2,5")
+            raise UsageError(
+                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at most {MAX_SEEDS:,}"
+            )
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
 

@@ -1,4 +1,4 @@
-"""Evaluation: run directories to scores: overall, by sentence length, and against each other.
+"""Evaluation: translate test sets and score runs overall, by sentence length, and against each other.
 
 Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters, never in a run's own
 tokens, so that all runs share the same buckets.
@@ -122,7 +122,7 @@ def _warn_of_unfinished(runs: Sequence[RunDir]) -> None:
 
 
 def _check_request(request: EvaluationRequest) -> None:
-    """Raise UsageError for what can be told before data is prepared."""
+    """Check what can be checked before data is prepared. Raises UsageError."""
     if not request.runs:
         raise UsageError("no run to evaluate: name at least one")
     if request.settings.by_length is not None:

@@ -25,7 +25,7 @@ NUM_SUBWORDS, SUBWORDS_PER_CHARACTER = 1_000, 2
 """The size of a subword vocabulary is at least the first, and at least the second times the number of distinct
 characters, of which Chinese has thousands."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
-"""words are taken if at most this share of so many target lines gets a space inside a word"""
+"""words are the tokens if at most this share of the first so many target lines gets a space inside a word"""
 
 log = logging.getLogger(__name__)
 

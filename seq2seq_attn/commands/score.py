@@ -182,7 +182,7 @@ class _Summary:
         if self.num_blank:
             log.warning("%d of %d pairs have a blank source and were not scored", self.num_blank, len(self.log_probs))
         nll = -math.fsum(self.log_probs) / max(1, self.num_tokens)
-        perplexity = math.exp(nll) if nll < 700 else math.inf
+        perplexity = math.inf if nll >= 700 else math.exp(nll)
         message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
         log.info(message, len(self.log_probs) - self.num_blank, self.num_tokens, nll, perplexity)
 

@@ -131,7 +131,7 @@ def _output(path: str | Path) -> tuple[object, str]:
 
 
 def _identity(file: Path | TextIO | None) -> object:
-    """As `file_identity`; None for a stream that is no regular file."""
+    """As `file_identity`; None for a stream that is not a regular file."""
     if isinstance(file, Path):
         return file_identity(file)
     try:

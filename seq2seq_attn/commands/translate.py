@@ -128,7 +128,7 @@ def _load(request: TranslationRequest) -> Translator:
         log.info("model: %s", runs[0])
     translator = load(runs, request.device, precision=request.precision)
     if request.search.unk == "copy":
-        _check_can_copy(RunDir(runs[0]), translator)
+        _warn_if_copying_has_no_effect(RunDir(runs[0]), translator)
     return translator
 
 
@@ -191,11 +191,12 @@ def check_has_attention(translator: Translator, **paths: str | Path | None) -> N
             raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
 
 
-def _check_can_copy(run: RunDir, translator: Translator) -> None:
-    """Warn if `copy` has no effect: a model that never saw <unk> as a target never writes it."""
-    vocab = run.config().data.vocab
-    is_complete = vocab.max_size is None or len(translator.target_vocab) - len(SPECIALS) < vocab.max_size
-    if vocab.min_frequency == 1 and is_complete:
+def _warn_if_copying_has_no_effect(run: RunDir, translator: Translator) -> None:
+    """A model that never saw <unk> as a target never writes it."""
+    data = run.config().data
+    is_cut = data.vocab.max_size is not None and len(translator.target_vocab) - len(SPECIALS) >= data.vocab.max_size
+    lacks_extra = bool(data.extra) and not data.extra_in_vocab
+    if data.vocab.min_frequency == 1 and not is_cut and not lacks_extra:
         log.warning(
             "--unk copy: no effect, because this run never writes <unk>: all its training words are in the vocabulary; "
             "unknown source words can be copied by a run trained with data.vocab.min_frequency=2 or more"

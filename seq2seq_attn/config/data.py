@@ -10,6 +10,7 @@ from seq2seq_attn.config.types import (
     FilePath,
     LanguageCode,
     NumCaptions,
+    NumProcesses,
     PositiveInt,
     Probability,
     RatioOfLengths,
@@ -33,9 +34,9 @@ class CaptionsConfig(Section):
 
 class TokenizerConfig(Section):
     """The tokenizer. `spaces` splits text that is tokenized already. `target` is that of the target side, where it
-    differs; `positions` are numbers of source tokens, from 1. `vocab_size`, `joint` and `model_type` apply to
-    SentencePiece only. `sentences` marks the end of each sentence of the source, so that the attention `hierarchical`
-    is over the sentences of a line."""
+    differs; with `positions`, the tokens are source positions, counted from 1. `vocab_size`, `joint` and `model_type`
+    apply to SentencePiece only. `sentences` marks the end of each sentence of the source, so that the attention
+    `hierarchical` is over the sentences of a line."""
 
     name: Literal["spacy", "sentencepiece", "characters", "spaces"] = "sentencepiece"
     target: Literal["characters", "spaces", "positions"] | None = None
@@ -57,7 +58,8 @@ class VocabConfig(Section):
 class DataConfig(Section):
     """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`), a
     `[source file, target file]` pair, a `.tsv` or a `.jsonl`, each plain or .gz; they are read when `corpus` is
-    `files`. Without `valid`, a tenth of the training pairs is set aside, at most 1,000.
+    `files`. Without `valid`, one pair for each of a tenth of the distinct sources is set aside, at most 1,000; other
+    pairs with these sources are dropped.
 
     `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
     has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
@@ -96,7 +98,7 @@ class DataConfig(Section):
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     captions: CaptionsConfig = CaptionsConfig()
-    num_processes: PositiveInt | None = None
+    num_processes: NumProcesses | None = None
     """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
     does not depend on it."""
 

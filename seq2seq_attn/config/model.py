@@ -16,6 +16,9 @@ from seq2seq_attn.config.types import (
     Size,
 )
 
+SUMMARY_ONLY = ("fixed", "initial")
+"""attentions that read nothing of the encoder but its summary"""
+
 
 class EmbeddingConfig(Section):
     """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),
@@ -34,9 +37,9 @@ class EmbeddingConfig(Section):
 
 
 class EncoderConfig(Section):
-    """The encoder; `name` is a file of `model/encoder/`, or `bigru`, `bilstm`, `reversed_gru`, which say its cell too.
-    `hidden_size` is that of one direction; `cell`, which has no options, is a file of `model/cell/`; `options` are the
-    encoder's own."""
+    """The encoder; `name` is a file of `model/encoder/`, or the shorthand `bigru`, `bilstm` or `reversed_gru`, which
+    sets the cell too. `hidden_size` is the width of one direction; values are twice as wide, except in `reversed`.
+    `cell`, which has no options, is a file of `model/cell/`; `options` are the encoder's own."""
 
     name: str = "bigru"
     cell: str = "gru"
@@ -75,8 +78,8 @@ class DropoutConfig(Section):
     """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states
     (in `self_attention`, inside its layers);
     `readout`: between decoder layers and on the features that the output reads; `token`: probability that the whole
-    embedding of an input token is zeroed; `recurrent`: on the hidden state that a cell reads of its last step, with one
-    mask for all steps of a sentence (Gal and Ghahramani 2016), in all cells."""
+    embedding of an input token is zeroed; `recurrent`: on the previous hidden state that each cell reads, with one mask
+    for all steps of a sentence (Gal and Ghahramani 2016)."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3
@@ -90,7 +93,8 @@ class ModelConfig(Section):
 
     `hidden_size`: width of the decoder's state; None: that of the encoder's states, which `dot` attention needs.
     `readout_size`: width of a tanh layer before the output layer (Bahdanau's deep output); None: no such layer, the
-    logits are linear in [state; context; embedding], as in the tutorial. `tie_embeddings`: `target` shares the target
+    logits are linear in [state; context; embedding], as in the tutorial. In the decoder `luong` it is the width of the
+    attentional state; None: `hidden_size`. `tie_embeddings`: `target` shares the target
     embedding with the output layer; `all` also the source embedding, which needs a joint vocabulary.
     """
 

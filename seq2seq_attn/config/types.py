@@ -6,13 +6,14 @@ Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) i
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticKnownError
 
-from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
+from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO, MAX_SAMPLES
 
 MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
@@ -42,11 +43,10 @@ def _real(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
+    """The number that a string holds; whole numbers keep all their digits."""
+    for number in (int, float) if isinstance(value, str) else ():
+        with suppress(ValueError):
+            return number(value)
     return value
 
 
@@ -73,9 +73,11 @@ LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*
 """Also used in file names."""
 NumCaptions = Annotated[Whole, Field(ge=1, le=MAX_CAPTIONS)]
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
+NumProcesses = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
 VocabSize = Annotated[Whole, Field(ge=1, le=MAX_VOCAB)]
 Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
+NumSamples = Annotated[Whole, Field(ge=1, le=MAX_SAMPLES)]
 BeamSize = Annotated[Whole, Field(ge=1, le=MAX_BEAM_SIZE)]
 LengthPenalty = Annotated[Real, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENALTY)]
 CoveragePenalty = Annotated[Real, Field(ge=0.0, le=MAX_LENGTH_PENALTY)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -16,13 +18,22 @@ class YamlError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 booleans: only `true` and `false`, since `no` is a language code."""
+    """The plain values of YAML 1.2: `no` is a language code, `1:30` and dates are text, and `010` is not octal."""
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool" or first in "tTfF"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")
+
+
+def _resolvers(first: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The types of plain values that begin with this character, and their patterns."""
+    for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers[first]:
+        name = tag.removeprefix("tag:yaml.org,2002:")
+        if name != "timestamp" and (name != "bool" or first in "tTfF"):
+            yield tag, {"int": _INT, "float": _FLOAT}.get(name, pattern)
+
+
+_Loader.yaml_implicit_resolvers = {first: [*_resolvers(first)] for first in yaml.SafeLoader.yaml_implicit_resolvers}
 
 
 def parse_yaml(text: str) -> Any:

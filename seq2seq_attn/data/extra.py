@@ -21,7 +21,7 @@ from seq2seq_attn.text.tokenizers.vectors import real_name
 
 PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
 """after an error about a file or a run that a configuration names"""
-_DENIED = "equal letters, digits and marks, case ignored"
+_DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
 _DENIED_VECTORS = "equal real paths"
 """the same for files of vectors"""
@@ -108,7 +108,8 @@ def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ()) -> set[st
     per source. `languages` are those of the sources. The key of a file of vectors is its real path."""
     keys = set()
     for line in lines:
-        for number, sentence in enumerate(line.split(SOURCE_END)):
+        sentences = line.split(SOURCE_END) if len(languages) > 1 else [line]
+        for number, sentence in enumerate(sentences):
             keys.add(real_name(sentence) if [*languages[number : number + 1]] == [VECTORS] else bare(sentence))
     return keys - {""}
 

@@ -54,7 +54,8 @@ def name_splits(data: DataConfig) -> dict[str, Spec]:
             files = "two files, [source file, target file]"
             if len(data.sources) > 1:
                 files = f"{len(data.sources) + 1} files, those of {', '.join(data.sources)} and the target file"
-            raise UsageError(f"{split}={shorten(named)}: expected a prefix or {files}")
+            key = f"data.{split}" if split in ("train", "valid") else f"data.test.{split}"
+            raise UsageError(f"{key}={shorten(named)}: expected a prefix or {files}")
     return specs
 
 

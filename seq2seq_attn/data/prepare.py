@@ -126,7 +126,7 @@ def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
 
 
 def _notes(prepared: PreparedCorpus) -> list[str]:
-    """One line per change that was made to the raw text."""
+    """Lines for the user: changes to the text, extra pairs, links."""
     notes: list[str] = prepared.meta.get("notes", [])
     return notes
 

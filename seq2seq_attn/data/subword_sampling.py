@@ -71,7 +71,7 @@ def check_sampling(data: DataConfig) -> None:
         return
     needs = {
         "data.tokenizer.name=sentencepiece": data.tokenizer.name == "sentencepiece",
-        "one source, of text": len(data.sources) == 1,
+        "a single source": len(data.sources) == 1,
         "data.tokenizer.sentences=false": not data.tokenizer.sentences,
         "another data.tokenizer.target than positions": data.tokenizer.target != POSITIONS,
         "data.links=null, since they link the corpus's own subwords": data.links is None,

@@ -51,6 +51,8 @@ _VARIATION = {
 """the words of file names for search settings"""
 _WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
 """search options that do not decide the best translation"""
+_NO_POSITIONS = "its attention does not look at source positions"
+_NO_SINGLE_MAP = "its translation is empty, or its map is too large"
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class EvaluatedRun:
         self._maps: list[list[PackedMap | None]] = []
         self._vectors: list[FloatArray] = []
         self._unknown: list[list[UnknownTokens | None]] = []
-        self._no_map = "its attention does not look at source positions"
+        self._no_map = "no attention was kept"
 
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translated."""
@@ -182,6 +184,7 @@ class EvaluatedRun:
             return lines
         self._is_reused = False
         translator = self._translator
+        self._no_map = _NO_SINGLE_MAP if translator.has_attention else _NO_POSITIONS
         if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))
         started = time.monotonic()

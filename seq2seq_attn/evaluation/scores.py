@@ -112,7 +112,7 @@ class SetScores:
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
     buckets: list[BucketScores] = field(default_factory=list)
     num_concatenated: int = 1
-    """how many pairs of the corpus make one of this set"""
+    """number of pairs of the corpus that are concatenated into each pair"""
     attention: AttentionScores | None = None
     counts: list[LineCounts] = field(default_factory=list)
     """in the order of the runs; empty: no model translated"""
@@ -193,7 +193,7 @@ def score_set(
 
     Args:
         arms: the runs grouped; empty: each run is an arm of its own.
-        num_concatenated: how many pairs of the corpus make one of this set.
+        num_concatenated: number of pairs of the corpus that are concatenated into each pair.
 
     Raises:
         UserError: no lines, or another number of hypotheses than of references.

@@ -21,7 +21,7 @@ class EvaluationSet:
     gold: GoldLinks | None = None
     """None: the corpus has no word alignments"""
     num_concatenated: int = 1
-    """how many of the corpus's pairs make one of these"""
+    """number of pairs of the corpus that are concatenated into each pair"""
     is_file: bool = False
     """read from files that the user named, not from the corpus"""
 

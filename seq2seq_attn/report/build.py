@@ -307,5 +307,6 @@ def _conclusion(drawn: Sequence[SetScores], unit: str, attentions: Sequence[str]
     """The conclusions for the fewest and for the most concatenated pairs, if there are several numbers of them."""
     if len(drawn) == 1:
         return conclude(drawn[0], unit=unit, attentions=attentions)
-    ends = (drawn[0], drawn[-1])
+    ordered = sorted(drawn, key=lambda scores: scores.num_concatenated)
+    ends = (ordered[0], ordered[-1])
     return " ".join(f"{scores.name}: {conclude(scores, unit=unit, attentions=attentions)}" for scores in ends)

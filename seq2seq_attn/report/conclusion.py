@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seq2seq_attn.config.model import SUMMARY_ONLY
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
 
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
-_FIXED = ("fixed", "initial")
-"""attention variants that give the decoder one vector"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _is_visible(difference: float) -> bool:
 
 def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
     names = [arm.name for arm in scores.arms]
-    are_fixed = [attentions[arm.runs[0]] in _FIXED for arm in scores.arms] if attentions else []
+    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
     if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
         kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
         return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]

@@ -23,7 +23,8 @@ PlotFormat = Literal["png", "svg", "pdf"]
 
 def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1) -> Path:
     """The plot beside a report: `report.valid.json` has `bleu-by-length.valid.png`."""
-    suffix = beside.stem.removeprefix("report") if beside.stem.startswith("report") else f".{beside.stem}"
+    stem = f".{beside.stem}"
+    suffix = stem.removeprefix(".report") if f"{stem}.".startswith(".report.") else stem
     return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
 
 

@@ -57,7 +57,7 @@ def drawn_sets(sets: Sequence[SetScores]) -> list[SetScores]:
 def terminal_summary(page: Page) -> str:
     """The main measure of each test set, the same by length, the conclusion, and how to read them."""
     drawn = drawn_sets(page.sets)
-    measure = _first(drawn[0])[0]
+    measure = _main_measure(drawn[0])
     blocks = [summary_table(page.sets, measure).to_text()]
     for scores in drawn:
         title = f"{TITLES[measure]} by length, {scores.name}"
@@ -85,7 +85,7 @@ def terminal_page(page: Page) -> str:
     blocks = []
     for scores in page.sets:
         blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
-        tables = [*_score_tables(scores, page.unit, _first(scores)), *_attention_tables(scores, page.unit)]
+        tables = [*_score_tables(scores, page.unit, [_main_measure(scores)]), *_attention_tables(scores, page.unit)]
         blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
         if lines := _count_lines(scores):
             blocks.append("\n".join(lines))
@@ -94,7 +94,8 @@ def terminal_page(page: Page) -> str:
 
 
 def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
-    """The same with every measure by length, each run by itself too, and plots (names of files beside this one)."""
+    """`terminal_page` as Markdown, with every measure by length, each run by itself, and plots (names of files beside
+    the page)."""
     blocks = ["# Evaluation", escape_markdown(page.conclusion)]
     for scores in page.sets:
         blocks += [
@@ -154,9 +155,9 @@ def _count_lines(scores: SetScores) -> list[str]:
     return lines
 
 
-def _first(scores: SetScores) -> list[MeasureName]:
-    """The main measure by length, where there is room for one."""
-    return bucket_measures(list(scores.scores))[:1]
+def _main_measure(scores: SetScores) -> MeasureName:
+    """The measure by length where there is room for one."""
+    return bucket_measures(list(scores.scores))[0]
 
 
 def _score_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:

@@ -14,6 +14,7 @@ from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by marker and dash too.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -43,12 +44,14 @@ def plot_by_length(
     figure = new_figure(_width(scores), 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
+    lines: list[Line2D] = []
     for position, arm in enumerate(scores.arms):
         of_arm = [row.scores[measure][position] for row in scores.buckets]
-        _draw_band(axes, position, arm.name, [_point(x, score.interval, score) for x, score in enumerate(of_arm)])
+        points = [_point(x, score.interval, score) for x, score in enumerate(of_arm)]
+        lines += _draw_band(axes, position, arm.name, points)
     axes.set_ylabel(f"{TITLES[measure]} (95 % bootstrap band{_bars_note(scores)})")
     axes.set_ylim(bottom=0)
-    _finish(axes, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
+    _finish(axes, lines, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
     save_figure(figure, path)
 
 
@@ -63,19 +66,20 @@ def plot_retention(
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
     first, *others = scores.arms
+    lines: list[Line2D] = []
     for position, arm in enumerate(others, start=1):
         points = []
         for x, row in enumerate(scores.buckets):
             score, baseline = row.scores[measure][position], row.scores[measure][0].interval.value
             if score.retention is not None:
                 points.append(_point(x, score.retention, score, unit=baseline))
-        _draw_band(axes, position, arm.name, points)
+        lines += _draw_band(axes, position, arm.name, points)
     axes.axhline(1.0, color="0.4", linewidth=1)
     label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band{_bars_note(scores)})"
     axes.set_ylabel(label, parse_math=False)
     axes.set_ylim(bottom=0)
     title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
-    _finish(axes, scores, unit, title)
+    _finish(axes, lines, scores, unit, title)
     save_figure(figure, path)
 
 
@@ -94,19 +98,23 @@ def _bars_note(scores: SetScores) -> str:
     return "; bars: seeds" if scores.is_grouped else ""
 
 
-def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> None:
+def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
+    """Returns the line, none without points."""
     if not points:
-        return
+        return []
     # After six lines the colors repeat, with other markers and dashes.
     color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
     x, values, low, high, least, most = (list(column) for column in zip(*points, strict=True))
     axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)
-    axes.plot(x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label)
+    line = axes.plot(
+        x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label
+    )
     if any(low < high for low, high in zip(least, most, strict=True)):
         axes.vlines(x, least, most, color=_COLORS[color], linewidth=1.2)
+    return line
 
 
-def _finish(axes: Axes, scores: SetScores, unit: str, title: str) -> None:
+def _finish(axes: Axes, lines: Sequence[Line2D], scores: SetScores, unit: str, title: str) -> None:
     labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
@@ -116,6 +124,6 @@ def _finish(axes: Axes, scores: SetScores, unit: str, title: str) -> None:
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
-        for text in axes.legend(frameon=False).get_texts():
+    if lines:  # named, because matplotlib leaves out labels that begin with _
+        for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)

@@ -38,7 +38,7 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """The text with Markdown's markup escaped: no HTML, no links, no line breaks."""
+    """The text in one line, without HTML and inline links; marks of emphasis and code are kept."""
     return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
 
 

@@ -76,4 +76,9 @@ def _shade(weight: float) -> str:
 def _shorten(token: str) -> str:
     """The token on one line and not too long."""
     visible = "".join(char if char.isprintable() else "�" for char in token) or "�"
-    return visible if len(visible) <= _MAX_LABEL else visible[: _MAX_LABEL - 1] + "…"
+    if display_width(visible) <= _MAX_LABEL:
+        return visible
+    visible = visible[: _MAX_LABEL - 1]
+    while display_width(visible) > _MAX_LABEL - 1:
+        visible = visible[:-1]
+    return visible + "…"

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from seq2seq_attn.config import LEAST_LENGTH_RATIO, PositiveInt, SearchConfig
+from seq2seq_attn.config import LEAST_LENGTH_RATIO, SearchConfig
 from seq2seq_attn.config.explain import explain
-from seq2seq_attn.config.types import NonNegativeInt, Real, Seed, Temperature
+from seq2seq_attn.config.types import NonNegativeInt, NumSamples, Real, Seed, Temperature
 from seq2seq_attn.errors import UsageError
 
 Unk = Literal["keep", "copy", "forbid"]
@@ -39,7 +39,7 @@ class SearchOptions(SearchConfig):
 
     model_config = ConfigDict(frozen=True)
 
-    n_best: PositiveInt = 1
+    n_best: NumSamples = 1
     """translations returned per sentence"""
     unk: Unk = "keep"
     keep_attention: bool = True
@@ -47,7 +47,7 @@ class SearchOptions(SearchConfig):
     prefix: str = ""
     """text that each translation begins with"""
     method: Method = "beam"
-    num_samples: PositiveInt = 32
+    num_samples: NumSamples = 32
     """samples per sentence, from which `mbr` chooses"""
     temperature: Temperature = 1.0
     """temperature of `sample` and `mbr`; below 1 it sharpens the distribution"""

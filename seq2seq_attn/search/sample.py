@@ -67,7 +67,8 @@ def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Ten
     if not options.top_k and options.top_p == 1.0:
         cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
         limit_R1 = draws_R.unsqueeze(1) * cumulative_RV[:, -1:]  # a draw is at most 1 - 2^-53, so this stays below
-        return torch.searchsorted(cumulative_RV, limit_R1, right=True)
+        ids_R1 = torch.searchsorted(cumulative_RV, limit_R1, right=True)
+        return ids_R1.clamp(max=log_probs_RV.shape[1] - 1)  # beyond it if the probabilities are NaN
     ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(dim=1, descending=True, stable=True)
     if options.top_k:
         ordered_RV, ids_RV = ordered_RV[:, : options.top_k], ids_RV[:, : options.top_k]

@@ -32,7 +32,7 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
 
 
-def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: str) -> list[Group]:
+def mixed_groups(num_pairs: int, weights: Mapping[int, float], *, seed: str) -> list[Group]:
     """Random disjoint groups that cover every index once, with sizes in these proportions.
 
     The number of groups of each size does not depend on the seed, so every epoch has the same number of examples.
@@ -40,28 +40,28 @@ def mixed_groups(num_pairs: int, probabilities: Mapping[int, float], *, seed: st
 
     Args:
         num_pairs: number of indices.
-        probabilities: maps the size of a group to its share of the examples; the shares need not sum to 1.
+        weights: maps the size of a group to its share of the examples; the shares need not sum to 1.
         seed: decides which indices are grouped.
 
     Raises:
         UsageError: there are too few indices for a group of a size above 1 with a positive share.
         ValueError: a size below 1, a negative share, or no positive share.
     """
-    total = sum(probabilities.values())
-    if min(probabilities, default=0) < 1 or min(probabilities.values(), default=-1.0) < 0.0 or total <= 0.0:
-        given = dict(probabilities)
-        raise ValueError(f"probabilities {given}: expected sizes from 1 on, no negative share, and one above 0")
-    mean_size = sum(size * probability for size, probability in probabilities.items()) / total
+    total = sum(weights.values())
+    if min(weights, default=0) < 1 or min(weights.values(), default=-1.0) < 0.0 or total <= 0.0:
+        given = dict(weights)
+        raise ValueError(f"weights {given}: expected sizes of at least 1, and weights of at least 0 that are not all 0")
+    mean_size = sum(size * weight for size, weight in weights.items()) / total
     num_groups = num_pairs / mean_size
     order = list(range(num_pairs))
     random.Random(f"stitch {seed}").shuffle(order)  # as above
     groups: list[Group] = []
     start = 0
-    for size, probability in sorted(probabilities.items()):
-        count = math.floor(num_groups * probability / total)
-        if count == 0 and probability > 0.0 and size > 1:  # those of one are filled up below
+    for size, weight in sorted(weights.items()):
+        count = math.floor(num_groups * weight / total)
+        if count == 0 and weight > 0.0 and size > 1:  # those of one are filled up below
             raise UsageError(
-                f"data.concatenate.{size}={probability:g}: {num_pairs:,} training pairs make no group of {size} with "
+                f"data.concatenate.{size}={weight:g}: {num_pairs:,} training pairs make no group of {size} with "
                 "these shares; leave it out, or change the shares"
             )
         groups += [tuple(order[at : at + size]) for at in range(start, start + count * size, size)]

@@ -72,10 +72,10 @@ def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
     published = sorted({name.split(".")[1] for name in SHA256})
     for language in languages:
         if language not in published:
-            raise UsageError(f"language {language!r}: Multi30k has {', '.join(published)}")
+            raise UsageError(f"language {language!r}: Multi30k has {', '.join(published)}; choose one of these")
     *sources, target = languages
     if target in sources:
-        raise UsageError(f"data.{_key(sources)} and data.target_language are both {target!r}")
+        raise UsageError(f"data.{_key(sources)} and data.target_language are both {target!r}; change one")
     files = {split: tuple(f"{name}.{language}.gz" for language in languages) for split, name in SPLITS.items()}
     return {split: names for split, names in files.items() if all(name in SHA256 for name in names)}
 

@@ -141,7 +141,7 @@ def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
 
 
 def _no_file(path: Path) -> UserError:
-    """The error for a path that is no regular file."""
+    """The error for a path that is not a regular file."""
     if path.is_dir():
         return UserError(f"{path}: a folder, not a file")
     if path.exists():

@@ -112,7 +112,7 @@ class Table:
         return "jsonl" if is_json(self.path) else "tsv"
 
     def header(self) -> list[str] | None:
-        """The languages of a TSV's columns, as its first line names them; None: it has no such line, or is no TSV.
+        """The languages of a TSV's columns, as its first line names them; None: it has no such line, or is not a TSV.
 
         Raises:
             UsageError: the first line names other languages.
@@ -136,6 +136,7 @@ class Table:
     def _order_of_header(self, header: Sequence[str]) -> list[int] | None:
         """The column of each language; None if the first line is not a header. Raises UsageError if it is one of other
         languages."""
+        header = _codes_of(header, self.languages)
         if header == [*self.languages]:
             return [*range(len(header))]
         if set(header) == set(self.languages) and len(set(header)) == len(header):
@@ -172,6 +173,28 @@ def header_of(columns: Sequence[str]) -> list[str]:
     """The columns of a first line, with codes of two letters in lower case."""
     header = [column.strip().strip("\ufeff") for column in columns]
     return [column.lower() if len(column) == 2 else column for column in header]
+
+
+def _codes_of(header: Sequence[str], languages: Sequence[str]) -> list[str]:
+    """The codes of a header that names the columns in words (`source`, `target`, `German`); any other line as it is."""
+    words = [column.lower() for column in header]
+    if not all(word.isalpha() and len(word) > 2 for word in words):
+        return [*header]
+    named = {_english_name(language): language for language in languages}
+    if len(languages) == 2:
+        source, target = languages
+        named |= {"source": source, "src": source, "target": target, "tgt": target, "trg": target}
+    return [named[word] for word in words] if all(word in named for word in words) else [*header]
+
+
+def _english_name(language: str) -> str:
+    """The English name of a language in lower case, or its code where spaCy has no class of the language."""
+    from spacy.util import get_lang_class  # takes a second
+
+    try:
+        return get_lang_class(language).__name__.lower()
+    except ImportError:
+        return language
 
 
 def json_texts(path: Path, number: int, line: str) -> dict[str, str]:

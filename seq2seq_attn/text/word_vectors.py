@@ -44,7 +44,7 @@ def vector_size(path: Path) -> int:
     return len(fields) - 1
 
 
-def read_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
+def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
     """The vectors of these tokens. A token that the file does not have takes the vector of the first one that differs
     from it in case alone (`Hund` for `hund`).
 

@@ -34,7 +34,7 @@ def announce(
     num_processes: int,
     updates_per_epoch: int,
 ) -> None:
-    """Write one line per fact to the log."""
+    """Log device, sizes, faults of the text and missing fast paths."""
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
     num_threads = torch.get_num_threads()
     threads = f", {num_threads} {'thread' if num_threads == 1 else 'threads'}" if device.type == "cpu" else ""

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig, shorten
+from seq2seq_attn.config.model import SUMMARY_ONLY
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -31,9 +32,6 @@ MAX_PARAMETERS = 2_000_000_000
 
 SUBWORD_SETTINGS = ("tokenizer.vocab_size", "tokenizer.joint", "tokenizer.model_type")
 """of `data`, read by SentencePiece only"""
-
-SUMMARY_ONLY = ("fixed", "initial")
-"""attentions that read nothing of the encoder but its summary"""
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +65,7 @@ def check_config(config: Config) -> None:
             if language != VECTORS:
                 SpacyTokenizer(language)
     _warn_about_tokenizer(config.data)
+    _warn_about_data(config.data)
     _warn_about_summary(config.model)
     _warn_about_objectives(config, objectives)
 
@@ -135,17 +134,17 @@ def _check_layers(config: ModelConfig) -> None:
 
 def _check_graphs(config: Config, model: Seq2Seq) -> None:
     encoder, attention = model.encoder, model.decoder.attention
-    why = "where a size is read from the device"
+    why = "because a size is read from the device"
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
         "a source of vectors": VECTORS in config.data.sources,
-        f"several sources, {why}": len(config.data.sources) > 1,
-        f"model.encoder.name={config.model.encoder.name}, {why}": not encoder.is_capturable,
-        f"model.attention.name={config.model.attention.name}, {why}": not attention.is_capturable,
+        f"several sources {why}": len(config.data.sources) > 1,
+        f"model.encoder.name={config.model.encoder.name} {why}": not encoder.is_capturable,
+        f"model.attention.name={config.model.attention.name} {why}": not attention.is_capturable,
     }
     if what := next((what for what, is_given in refused.items() if is_given), None):
-        raise UsageError(f"train.cuda_graphs=true: not with {what}; set train.cuda_graphs=false")
+        raise UsageError(f"train.cuda_graphs=true: not supported with {what}; set train.cuda_graphs=false")
 
 
 def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, Objective]) -> None:
@@ -216,6 +215,13 @@ def _warn_about_tokenizer(config: DataConfig) -> None:
             )
 
 
+def _warn_about_data(config: DataConfig) -> None:
+    if config.source_dir is not None and config.corpus != "multi30k":
+        log.warning("data.source_dir=%s: no effect with data.corpus=%s", config.source_dir, config.corpus)
+    if config.extra_in_vocab and not config.extra:
+        log.warning("data.extra_in_vocab=true: no effect without extra pairs; name them in data.extra")
+
+
 def _warn_about_summary(config: ModelConfig) -> None:
     name, rate = config.attention.name, config.dropout.encoder
     is_dropped = config.encoder.num_layers > 1 or config.attention.options.get("dropout")
@@ -258,6 +264,11 @@ def _check_training(config: TrainConfig) -> None:
         log.warning(
             "train.cuda_graphs=true: no effect in fp16, which train.precision=auto means on this GPU; set "
             "train.precision=fp32"
+        )
+    if config.cuda_graphs and config.teacher_forcing.schedule != "constant":
+        log.warning(
+            "train.cuda_graphs=true: no effect while the teacher forcing ratio changes; set "
+            "train.teacher_forcing.schedule=constant"
         )
     limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)
     if not any(limits):

@@ -7,21 +7,18 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from matplotlib import get_data_path
-from PIL import Image, ImageColor, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.snippet import MAP_COLORS
+from seq2seq_attn.translate.snippet import map_colors
 
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160
-_LIGHT, _DARK = (np.array(ImageColor.getrgb(color)) for color in MAP_COLORS)
 
 
 def draw_attention(attention: AttentionMap) -> npt.NDArray[np.uint8]:
     """[height, width, 3]: a row per target token, a column per source token, with labels."""
     left, top = _margin(attention.target_tokens), _margin(attention.source_tokens)
-    weights_TS = np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0)
-    colors_TSC = np.rint(_LIGHT + weights_TS[..., None] * (_DARK - _LIGHT)).astype(np.uint8)
-    cells = colors_TSC.repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     picture = np.full((top + cells.shape[0], left + cells.shape[1], 3), 255, dtype=np.uint8)
     picture[top:, left:] = cells
     # source labels are drawn as rows, then rotated

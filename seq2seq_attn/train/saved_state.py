@@ -89,7 +89,7 @@ class SavedState:
             if before != now:
                 raise UsageError(
                     f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot "
-                    "change; leave it out"
+                    f"change; set search.max_length_ratio={before:g}"
                 )
             group_size = self._group.size
             compare_sessions(values, device=self._device, precision=self._precision, num_processes=group_size)

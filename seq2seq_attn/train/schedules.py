@@ -33,8 +33,7 @@ class Schedules:
         return self._config.optimizer.learning_rate * factor * plateau_factor
 
     def is_cut(self, num_updates: int) -> bool:
-        """Whether training that ends after so many updates ends before the learning rate has fallen as planned: with
-        more than a tenth of the updates to go."""
+        """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of its updates."""
         falls = self._config.schedule.name in FALLING
         return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
 

@@ -166,7 +166,8 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         return path
     if run is not None and run.config_path.exists():  # stopped before its first state was saved
         check_same_run(run.config(), config)
-    check_vectors(config.model)
+    if config.train.start_from is None:  # whose embeddings take the place of the vectors
+        check_vectors(config.model)
     check_pretrained(config)
     return path
 

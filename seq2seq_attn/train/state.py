@@ -131,5 +131,6 @@ class TrainState:
             return f"train.max_minutes={config.max_minutes:g} reached"
         patience = config.validation.patience
         if patience is not None and self.num_without_better >= patience:
-            return f"train.validation.patience={patience} reached: no better {config.validation.metric} in that time"
+            metric = config.validation.metric
+            return f"train.validation.patience={patience} reached: {metric} has not improved in {patience} validations"
         return None

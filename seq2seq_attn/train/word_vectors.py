@@ -10,7 +10,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
 from seq2seq_attn.text.vocab import SPECIALS
-from seq2seq_attn.text.word_vectors import read_vectors, vector_size
+from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
 
 
@@ -40,7 +40,7 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
         tokens = vocab.tokens[len(SPECIALS) :]
-        word_vectors = read_vectors(path, tokens, config.embedding_size)
+        word_vectors = read_word_vectors(path, tokens, config.embedding_size)
         if not len(word_vectors.indices):
             raise UserError(
                 f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "

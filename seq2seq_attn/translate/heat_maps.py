@@ -42,7 +42,7 @@ class _Box(NamedTuple):
 
 
 class _Grid(NamedTuple):
-    """The edges of columns and rows in inches, from the top left corner."""
+    """Maps in `num_columns` columns, row by row; sizes in inches."""
 
     num_columns: int
     boxes: Sequence[_Box]

@@ -79,7 +79,7 @@ def force_decode(
 
 
 def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int | None = None) -> FloatArray:
-    """The encoder's summaries (final states, before the bridge), [N, M]: all that the fixed-vector arms see of a line.
+    """The encoder's summaries (final states, before the bridge), [N, M]: all that a fixed-vector model sees of a line.
     Zeros for a blank line.
 
     Raises:

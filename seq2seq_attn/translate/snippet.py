@@ -43,10 +43,22 @@ def html_map(
     return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
 
 
-def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
-    weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0)
+def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
+    """The color of each weight, [..., 3]."""
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
-    colors_S3 = np.rint(low + weights_S[:, None] * (high - low)).astype(int).tolist()
+    colors: npt.NDArray[np.uint8] = np.rint(low + _shares(weights)[..., None] * (high - low)).astype(np.uint8)
+    return colors
+
+
+def _shares(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
+    """The weights from 0 to 1; NaN counts as 0."""
+    shares: npt.NDArray[np.floating[Any]] = np.clip(np.nan_to_num(weights), 0.0, 1.0)
+    return shares
+
+
+def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
+    weights_S = _shares(row_S)
+    colors_S3 = map_colors(weights_S).tolist()
     size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
     return "".join(
         f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'

@@ -161,15 +161,14 @@ class Translator:
             keep_attention=keep_attention,
             **more,
         )
-        return [translations[0] for translations in self._translate_list(texts, options)]
+        lines = list_of_lines(texts, "texts", "translate([text])")
+        return [translations[0] for translations in self.translate_lines(lines, options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
         `translate`. `n_best` is at most the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
-        return self._translate_list(texts, SearchOptions.given(n_best=n_best, **options))
-
-    def _translate_list(self, texts: Iterable[str], options: SearchOptions) -> list[list[Translation]]:
-        return list(self.translate_lines(list_of_lines(texts, "texts", "translate([text])"), options))
+        lines = list_of_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
+        return list(self.translate_lines(lines, SearchOptions.given(n_best=n_best, **options)))
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None

@@ -186,17 +186,20 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
         (["data.links=ibm1"], "data.links='ibm1': needs a single source, but data.source_languages="),
         (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: needs a single source"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
-        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not with several sources"),
+        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with several sources because"),
         (
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
-            "train.cuda_graphs=true: not with model.attention.name=hierarchical",
+            "train.cuda_graphs=true: not supported with model.attention.name=hierarchical",
         ),
         ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
         (
             [*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"],
             "data.source_languages and data.target_language",
         ),
-        (["data.train=[a,b]"], "train=['a', 'b']: expected a prefix or 3 files, those of de, fr and the target file"),
+        (
+            ["data.train=[a,b]"],
+            "data.train=['a', 'b']: expected a prefix or 3 files, those of de, fr and the target file",
+        ),
     ],
 )
 def test_settings_that_do_not_fit(

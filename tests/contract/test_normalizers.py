@@ -31,6 +31,15 @@ def test_padding_is_never_read(normalizer, garbage):
     assert torch.equal(normalizer(scores().masked_fill(~MASK, garbage), MASK), clean)
 
 
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_gives_weights_that_are_none(normalizer, score):
+    broken = scores()
+    broken[0, 2] = score
+    weights = normalizer(broken, MASK)  # so that the update is skipped, not the training ended
+    assert weights[0].isnan().any()
+    assert torch.equal(weights[1:], normalizer(scores(), MASK)[1:])
+
+
 def test_a_row_does_not_depend_on_its_padding(normalizer):
     together = normalizer(scores(), MASK)
     for row, length in enumerate(MASK.sum(dim=1).tolist()):

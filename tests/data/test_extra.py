@@ -112,6 +112,13 @@ def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_confi
     assert note in audit_report(prepared)
 
 
+def test_a_tab_in_the_text_of_one_source_is_a_space(make_config, write):
+    test = write("tabs", [("Der Mann\trennt.", "The man\truns.")])
+    pairs = [("Der Mann rennt.", "The man runs."), ("Der Mann.", "The man.")]
+    prepared = prepare_corpus(make_config([write("extra", pairs)], test={"tabs": test}))
+    assert pairs_of(prepared)[2:] == pairs[1:]
+
+
 def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
     words = ["क्या?", "क्यों?", "ไม่", "ไม้", "😀", "😀 😀", "!"]
     assert len(set.union(*(sentence_keys([word]) for word in words))) == len(words)

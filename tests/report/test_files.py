@@ -11,7 +11,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.report.build import Report, Settings, build_report
-from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.files import ReportFiles, plot_path
 from tests.report.html_reports import QUICK
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
@@ -32,6 +32,30 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> No
     assert "](../bleu-by-length.out.png)" in page
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
+
+
+@pytest.mark.parametrize(
+    ("report", "plot"),
+    [
+        ("report.json", "bleu-by-length.png"),
+        ("report.valid.json", "bleu-by-length.valid.png"),
+        ("reports.json", "bleu-by-length.reports.png"),
+        ("report2.md", "bleu-by-length.report2.png"),
+    ],
+)
+def test_a_plot_bears_the_name_of_its_report(report: str, plot: str) -> None:
+    assert plot_path(Path(report), "bleu") == Path(plot)
+
+
+def test_the_conclusion_is_about_the_fewest_and_the_most_concatenated_pairs() -> None:
+    sets = [
+        EvaluationSet(f"x{number}", REFERENCES * 40, REFERENCES * 40, num_concatenated=number) for number in (2, 4, 1)
+    ]
+    texts = [one.references for one in sets]
+    report = build_report(sets, {"a": texts, "b": texts}, [{"name": "a"}, {"name": "b"}], settings=Settings("5", QUICK))
+    assert report.page.conclusion.startswith("x1: ")
+    assert " x4: " in report.page.conclusion
+    assert "x2: " not in report.page.conclusion
 
 
 @pytest.mark.parametrize(("is_of_run", "is_link"), [(False, True), (True, False)])

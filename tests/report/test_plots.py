@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -42,6 +43,14 @@ def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
     assert axes.get_lines()[1].get_ydata() == pytest.approx(expected)
     assert "source tokens" in axes.get_xlabel()
     assert axes.get_title() == "BLEU by sentence length, made-up"
+
+
+@pytest.mark.parametrize("plot", [plot_by_length, plot_retention])
+def test_the_legend_names_a_run_that_begins_with_an_underscore(tmp_path, three_systems, figures, plot):
+    hidden = [replace(arm, name=f"_{arm.name}") for arm in three_systems.arms]
+    plot(tmp_path / "p.png", replace(three_systems, arms=hidden))
+    [axes] = figures[0].axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["_none", "_initial"]
 
 
 def test_retention_has_a_line_for_each_run_but_the_first(tmp_path, three_systems, figures):

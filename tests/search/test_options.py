@@ -70,6 +70,12 @@ def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str,
     )  # a run's settings are no wish of the call
 
 
+@pytest.mark.parametrize("option", ["n_best", "num_samples"])
+def test_more_samples_than_a_machine_holds_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match="10000"):
+        SearchOptions.given(method="mbr", **{option: 10_001})
+
+
 def test_unknown_options_are_told_by_the_options_that_there_are() -> None:
     with pytest.raises(UsageError, match=r"^unknown search option 'bean_size'; did you mean 'beam_size'\?$"):
         SearchOptions.given(bean_size=3)

@@ -50,6 +50,13 @@ def test_samples_have_the_distribution_s_frequencies(options: dict[str, float], 
         assert counts[token] / NUM_DRAWS == pytest.approx(probability, abs=4.0 * error + 1e-9)
 
 
+def test_probabilities_that_are_no_numbers_end_no_search() -> None:
+    model = FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}})
+    options = SearchOptions(method="sample")
+    [found] = sample_search(model, collate_source([SOURCE]), options, numbers_B=[0], max_lengths_B=[1])
+    assert len(found.ids) <= 1
+
+
 def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
     model = FakeModel(num_free=8, seed=1, sharpness=0.5)
     ids = [[5, 6, 7], [8], [5, 6, 7], [9, 9, 9, 9]]

@@ -61,7 +61,7 @@ def test_a_corpus_too_small_for_a_group_of_a_size_is_refused(shares: dict[int, f
 
 @pytest.mark.parametrize("probabilities", [{}, {0: 1.0}, {2: -1.0, 1: 3.0}, {2: 0.0}])
 def test_probabilities_that_are_none(probabilities: dict[int, float]) -> None:
-    with pytest.raises(ValueError, match="expected sizes from 1 on, no negative share, and one above 0"):
+    with pytest.raises(ValueError, match="expected sizes of at least 1, and weights of at least 0 that are not all 0"):
         mixed_groups(10, probabilities, seed="")
 
 

@@ -61,7 +61,7 @@ def test_tab_separated_values(suffix: str) -> None:
 
 
 def test_a_header_of_languages_says_which_column_is_which() -> None:
-    for header in ("fr\ten", "FR\tEN"):
+    for header in ("fr\ten", "FR\tEN", "French\tEnglish", "target\tsource", "tgt\tsrc"):
         assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
 
 
@@ -190,7 +190,8 @@ def test_a_header_of_other_languages_is_refused(languages: tuple[str, str]) -> N
 
 
 def test_a_first_line_that_names_no_languages_is_a_pair() -> None:
-    for line, languages in (("en\tFrench", ("de", "en")), ("as\tis", ("typo", "word"))):
+    first_lines = [("en\tFrench", ("de", "en")), ("as\tis", ("typo", "word")), ("English\tanglais", ("en", "fr"))]
+    for line, languages in first_lines:
         text = find_text(write("train.tsv", f"{line}\n"), *languages)
         assert list(text.pairs()) == [tuple(line.split("\t"))]
 

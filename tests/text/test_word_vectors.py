@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.word_vectors import read_vectors, vector_size
+from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 
 TOKENS = ["Hund", "hund", "Das", "katze", "fehlt"]
 LINES = ["Hund 1 2 3", "KATZE -4 5e-1 6", "das 7 8 9", "Katze 0 0 1", ". . . 1 1 1", "hund 2 2 2", "Hund 9 9 9"]
@@ -26,7 +26,7 @@ def write(tmp_path, *lines, name="x.vec"):
 def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(tmp_path, header, end, name):
     path = write(tmp_path, *header, *(line + end for line in LINES), name=name)
     assert vector_size(path) == 3
-    found = read_vectors(path, TOKENS, 3)
+    found = read_word_vectors(path, TOKENS, 3)
     assert found.indices.tolist() == [0, 1, 2, 3]
     assert found.vectors.dtype == np.float32
     assert found.vectors.tolist() == [[1, 2, 3], [2, 2, 2], [7, 8, 9], [-4, 0.5, 6]]
@@ -34,7 +34,7 @@ def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(tmp_p
 
 
 def test_no_token_in_the_file(tmp_path):
-    found = read_vectors(write(tmp_path, *LINES), ["dog", "cat"], 3)
+    found = read_word_vectors(write(tmp_path, *LINES), ["dog", "cat"], 3)
     assert found.indices.tolist() == []
     assert found.vectors.shape == (0, 3)
 
@@ -50,7 +50,7 @@ def test_no_token_in_the_file(tmp_path):
 )
 def test_a_damaged_line_is_named(tmp_path, lines, message):
     with pytest.raises(UserError, match=message):
-        read_vectors(write(tmp_path, *lines), TOKENS, 3)
+        read_word_vectors(write(tmp_path, *lines), TOKENS, 3)
 
 
 @pytest.mark.parametrize("line", ["", "Hund", "Hund a b", "Ein Hund rennt über die Wiese."])
@@ -65,4 +65,4 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path):
         vector_size(tmp_path / "absent.vec")
     (tmp_path / "binary.bin").write_bytes(b"2 3\nHund \x00\xff\xfe\x80\x3f\n")
     with pytest.raises(UserError, match="line 2: not UTF-8"):
-        read_vectors(tmp_path / "binary.bin", TOKENS, 3)
+        read_word_vectors(tmp_path / "binary.bin", TOKENS, 3)

@@ -144,10 +144,13 @@ WRONG = [
         )
         for name in ("fixed", "initial", "monotonic")
     ),
-    (["train.cuda_graphs=true", "train.precision=fp16"], "train.cuda_graphs=true: not with train.precision=fp16; set"),
+    (
+        ["train.cuda_graphs=true", "train.precision=fp16"],
+        "train.cuda_graphs=true: not supported with train.precision=fp16; set",
+    ),
     (
         ["train.cuda_graphs=true", "train.objectives={coverage: {}}"],
-        "train.cuda_graphs=true: not with train.objectives",
+        "train.cuda_graphs=true: not supported with train.objectives",
     ),
     *(
         (
@@ -298,6 +301,23 @@ def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
 def test_cuda_graphs_on_a_cpu_are_told(caplog: pytest.LogCaptureFixture) -> None:
     check_config(load_config(["quickstart"], ["train.cuda_graphs=true", "train.device=cpu"]))
     assert caplog.messages == ["train.cuda_graphs=true: no effect on a CPU"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("data.source_dir=texts", "data.source_dir=texts: no effect with data.corpus=captions"),
+        (
+            "data.extra_in_vocab=true",
+            "data.extra_in_vocab=true: no effect without extra pairs; name them in data.extra",
+        ),
+    ],
+)
+def test_a_setting_of_data_that_are_not_read_is_told(
+    setting: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    check_config(load_config(["quickstart"], [setting]))
+    assert caplog.messages == [message]
 
 
 @pytest.mark.parametrize("setting", ["vocab_size=4000", "joint=false", "model_type=bpe"])

@@ -321,7 +321,7 @@ def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path, monkeyp
     )
     run = train(config, run_dir=tmp_path / "run")
     end = events(run, "end")[0]
-    assert end["reason"] == "train.validation.patience=3 reached: no better perplexity in that time"
+    assert end["reason"] == "train.validation.patience=3 reached: perplexity has not improved in 3 validations"
     validations = events(run, "validation")
     assert end["update"] == end["best_update"] + 3 * 2 == validations[-1]["update"]
     assert [line["is_best"] for line in validations[-4:]] == [True, False, False, False]

@@ -142,6 +142,9 @@ def test_word_vectors_that_would_not_be_read_are_refused_before_data_is_prepared
     with pytest.raises(UsageError, match=message):
         train(toy_config(*settings, f"data.data_dir={tmp_path / 'empty'}"), run_dir=tmp_path / "run")
     assert not (tmp_path / "empty").exists()
+    if has_vectors:
+        (tmp_path / "first.vec").unlink()
+        train(toy_config(*named, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "again")
 
 
 def test_a_change_of_the_model_that_its_weights_allow_is_announced(

@@ -77,7 +77,7 @@ def test_an_infinite_perplexity_is_worse_than_any() -> None:
         (
             {"validation": {"patience": 3, "metric": "perplexity"}},
             TrainState(num_without_better=3),
-            "train.validation.patience=3 reached: no better perplexity in that time",
+            "train.validation.patience=3 reached: perplexity has not improved in 3 validations",
         ),
         ({"max_updates": 6, "max_minutes": 1.0}, TrainState(update=5, epoch=1, elapsed_s=59.0), None),
     ],

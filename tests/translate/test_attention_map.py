@@ -58,6 +58,8 @@ def test_hostile_tokens_keep_to_their_line():
     assert "\r" not in text
     assert max(map(display_width, text.split("\n"))) <= 60
     assert f"{'y' * 13}…" in text
+    wide = AttentionMap(["日" * 14] * 12, ["本" * 14] * 3, np.full((3, 12), 0.25))
+    assert max(map(display_width, attention_text(wide, width=40).split("\n"))) <= 40
 
 
 def test_no_target_tokens():

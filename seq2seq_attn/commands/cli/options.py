@@ -133,13 +133,17 @@ Test = Annotated[
 SourceLanguage = Annotated[
     str | None,
     typer.Option(
-        metavar="CODE", help="Language to translate from.", show_default="from the file names, else the config"
+        metavar="CODE",
+        help="Language to translate from.",
+        show_default="the config's if set, else from two file names or a table's first line",
     ),
 ]
 TargetLanguage = Annotated[
     str | None,
     typer.Option(
-        metavar="CODE", help="Language to translate into.", show_default="from the file names, else the config"
+        metavar="CODE",
+        help="Language to translate into.",
+        show_default="the config's if set, else from two file names or a table's first line",
     ),
 ]
 Links = Annotated[
@@ -237,7 +241,7 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
     """Settings by key, in the form of `--set`. Values are JSON, which YAML reads back unchanged.
 
     Raises:
-        UsageError: a value is not of plain types, of numpy's, or a path.
+        UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
     """
     import json
 

@@ -87,7 +87,8 @@ class Hard(Attention):
         """The value of one position and how probable it was; training draws it by the weights, search takes the
         heaviest."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
-        drawn_B1 = torch.multinomial(weights_BS.detach(), 1) if self.training else weights_BS.argmax(1, keepdim=True)
+        shares_BS = weights_BS.detach().nan_to_num(1.0)  # multinomial refuses NaN; log_prob_B keeps it
+        drawn_B1 = torch.multinomial(shares_BS, 1) if self.training else weights_BS.argmax(1, keepdim=True)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()

@@ -1,5 +1,5 @@
 """Key-value attention: one part of each encoder state is scored, the other is averaged (Daniluk et al. 2017, section
-3.2; the two roles are those of key-value memories, Miller et al. 2016, section 3.1).
+2.2; the two roles are those of key-value memories, Miller et al. 2016, section 3.1).
 
     [k_j ; v_j] = h_j      e_ij = w . tanh(W_Y k_j + W_h s_{i-1} + b)      c_i = sum_j alpha_ij v_j
 

@@ -3,7 +3,8 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `model/readout.py`. With several layers (`model/stack.py`) the two cells are the first layer: its
+f is the readout of `model/readout.py`, and s_0 its bridge from the encoder's final states; Nematus starts from the mean
+of all states. With several layers (`model/stack.py`) the two cells are the first layer: its
 s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
 Miceli Barone et al. 2017, in its simplest form).
 

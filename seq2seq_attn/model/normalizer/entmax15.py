@@ -38,8 +38,9 @@ class _Entmax15(torch.autograd.Function):
         mean_square_BS = ordered_BS.square().cumsum(dim=-1) / ranks_S
         variance_BS = ranks_S * (mean_square_BS - mean_BS.square())
         tau_BS = mean_BS - ((1.0 - variance_BS) / ranks_S).clamp(min=0.0).sqrt()
+        # at least one, unless scores are NaN, which then gives NaN weights
         size_B1 = (tau_BS <= ordered_BS).sum(dim=-1, keepdim=True)
-        weights_BS = (z_BS - tau_BS.gather(-1, size_B1 - 1)).clamp(min=0.0).square()
+        weights_BS = (z_BS - tau_BS.gather(-1, size_B1.clamp(min=1) - 1)).clamp(min=0.0).square()
         ctx.save_for_backward(weights_BS)
         return weights_BS
 

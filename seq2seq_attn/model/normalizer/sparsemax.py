@@ -25,6 +25,7 @@ def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     ordered_BS = z_BS.sort(dim=-1, descending=True).values
     ranks_S = torch.arange(1, z_BS.shape[-1] + 1, device=z_BS.device, dtype=z_BS.dtype)
     excess_BS = ordered_BS.cumsum(dim=-1) - 1.0
-    size_B1 = (ranks_S * ordered_BS > excess_BS).sum(dim=-1, keepdim=True)
+    # at least one, unless scores are NaN, which then gives NaN weights
+    size_B1 = (ranks_S * ordered_BS > excess_BS).sum(dim=-1, keepdim=True).clamp(min=1)
     tau_B1 = excess_BS.gather(-1, size_B1 - 1) / size_B1
-    return torch.where(z_BS > tau_B1, z_BS - tau_B1, 0.0)  # clamp has a gradient at z = tau
+    return torch.where(z_BS <= tau_B1, 0.0, z_BS - tau_B1)  # clamp has a gradient at z = tau

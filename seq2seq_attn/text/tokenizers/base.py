@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from seq2seq_attn.text.normalize import one_line
+
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 SPACE = "▁"
@@ -16,6 +18,11 @@ makes it from text: tabs become spaces first."""
 
 VECTORS = "vectors"
 """The "language" of a source that is a file of vectors, and the name of its tokenizer."""
+
+
+def join_marked(tokens: Sequence[str]) -> str:
+    """The tokens joined, with a space where `SPACE` marks one."""
+    return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
 
 class Tokenizer(Protocol):

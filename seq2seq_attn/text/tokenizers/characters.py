@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2seq_attn.files import write_json
-from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import SPACE
+from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tokenizers.base import SPACE, join_marked
 
 
 class CharacterTokenizer:
@@ -28,7 +28,7 @@ class CharacterTokenizer:
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The characters as one string."""
-        return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+        return join_marked(tokens)
 
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json`."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
-from seq2seq_attn.text.normalize import normalize, one_line
-from seq2seq_attn.text.tokenizers.base import SPACE
+from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tokenizers.base import join_marked
 from seq2seq_attn.text.tokenizers.subword_draws import SubwordDraws
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class SentencePieceTokenizer:
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The subwords joined, with spaces where they are marked."""
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
-        return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+        return join_marked(tokens)
 
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""

@@ -34,7 +34,7 @@ _DAMAGED = (
     *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
     *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-"""raised by numpy and zipfile for bytes that are no array: a header may ask for any size or syntax, or for a
+"""raised by numpy and zipfile for bytes that are not an array: a header may ask for any size or syntax, or for a
 compression that zipfile does not know (NotImplementedError)"""
 
 
@@ -62,7 +62,7 @@ class VectorsTokenizer:
     name = VECTORS
 
     def __init__(self, size: int) -> None:
-        """`size`: F, the dimension of a vector. Raises ValueError for another value than 1 to `MAX_SIZE`."""
+        """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
         self.size = size
