@@ -6,9 +6,9 @@
    --n-best 1 the ensemble's best). --min-score drops pairs far from the reference, like the filter of Freitag et al.
    2017. Pairs that repeat an original pair or one another are dropped.
 4. The student learns from its teachers' training pairs and these, given to it as `data.extra`. Its subword model and
-   vocabularies are those of the original pairs, as its teachers' are: nothing but the training pairs differs, and
-   student and teachers can form an ensemble. Validation and test sets are the corpus's own; pairs with a sentence of
-   theirs are dropped.
+   vocabularies are those of the original pairs, as its teachers' are, so student and teachers can form an ensemble. If
+   its configuration has `train.start_from`, each student starts from the weights of a teacher. Validation and test
+   sets are the corpus's own; pairs with a sentence of theirs are dropped.
 5. Teachers, ensemble and students are scored on the validation set, the students with --test on the test sets.
 
 A step that is done is not repeated: the same call continues where it was interrupted.
@@ -46,18 +46,17 @@ def records() -> list[Record]:
     return [read_json(path) for path in sorted(RECORDS.glob("distil*.json"))]
 
 
-def train_seeds(
-    prefix: Path, sources: Sequence[str], settings: Sequence[str], *, seeds: int, jobs: int
-) -> list[RunDir]:
-    """Runs of a configuration with the seeds 1, 2, ...; finished ones are kept, interrupted ones resumed.
+def train_seeds(prefix: Path, source: str, settings: Sequence[Sequence[str]], *, jobs: int) -> list[RunDir]:
+    """Runs of a configuration with the seeds 1, 2, ..., each with settings of its own; finished ones are kept,
+    interrupted ones resumed.
 
     Raises:
         UsageError: a run was started with other settings.
         UserError: training a seed failed.
     """
     planned = [
-        PlannedRun.of(RunDir(prefix.with_name(f"{prefix.name}-s{seed}")), sources, [*settings, f"seed={seed}"])
-        for seed in range(1, seeds + 1)
+        PlannedRun.of(RunDir(prefix.with_name(f"{prefix.name}-s{seed}")), [source], [*of_seed, f"seed={seed}"])
+        for seed, of_seed in enumerate(settings, 1)
     ]
     train_all(planned, jobs)
     return [one.run for one in planned]
@@ -124,6 +123,13 @@ def extra_of_student(teacher: Config, prefix: Path) -> list[str]:
     return [f"data.extra={extra}", f"data.extra_in_vocab={json.dumps(teacher.data.extra_in_vocab)}"]
 
 
+def start_of_student(student: Config, teachers: Sequence[RunDir], seed: int) -> list[str]:
+    """The setting that names the teacher a student starts from, in turn; none if its configuration has no start."""
+    if student.train.start_from is None:
+        return []
+    return [f"train.start_from={teachers[(seed - 1) % len(teachers)].path}"]
+
+
 def check_options(options: argparse.Namespace) -> SearchOptions:
     """Those of the ensemble's search. Called before anything is trained.
 
@@ -162,7 +168,7 @@ def distil(options: argparse.Namespace) -> Record | None:
     levers.check_chosen(options.test, options.chosen_on)
     search = check_options(options)
     teachers = options.teachers or train_seeds(
-        options.dir / "teacher", [options.config], options.set, seeds=options.seeds, jobs=options.jobs
+        options.dir / "teacher", options.config, [options.set] * options.seeds, jobs=options.jobs
     )
     levers.check_finished(teachers)
     config = teachers[0].config()
@@ -175,13 +181,12 @@ def distil(options: argparse.Namespace) -> Record | None:
     write_pairs(prefix, (config.data.source_name, config.data.target_language), pairs)
     if not options.students:
         return None
-    students = train_seeds(
-        options.dir / "student",
-        [options.student],
-        [*options.set, *extra_of_student(config, prefix)],
-        seeds=options.students,
-        jobs=options.jobs,
-    )
+    student = load_config([options.student], options.set)
+    settings = [
+        [*options.set, *extra_of_student(config, prefix), *start_of_student(student, teachers, seed)]
+        for seed in range(1, options.students + 1)
+    ]
+    students = train_seeds(options.dir / "student", options.student, settings, jobs=options.jobs)
     record = {
         "what": "sequence-level distillation of an ensemble into one student",
         "config": config.name,

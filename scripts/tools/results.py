@@ -52,7 +52,7 @@ convention of the PyTorch tutorial (see README). *p*: against the first run, by 
 Records = dict[str, Record]
 
 
-def record(name: str, report_path: Path, chosen_on: str) -> None:
+def keep_scores(name: str, report_path: Path, chosen_on: str) -> None:
     """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when.
 
     Raises:
@@ -325,7 +325,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one of the three forms; the exit code."""
     match arguments:
         case ["record", name, report, *chosen_on]:
-            record(name, Path(report), " ".join(chosen_on))
+            keep_scores(name, Path(report), " ".join(chosen_on))
         case ["render"]:
             for document, text in documents():
                 write_text(document, text)

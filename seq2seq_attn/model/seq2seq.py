@@ -69,6 +69,6 @@ class Seq2Seq(nn.Module):
         return prev_ids.masked_fill(prev_ids >= self.embedding.num_embeddings, UNK)
 
     @property
-    def shows_weights(self) -> bool:
-        """Whether attention weights belong to source positions, as `Attention.is_positional`."""
+    def has_attention(self) -> bool:
+        """Whether there is attention over source positions (`Attention.is_positional`)."""
         return self.decoder.attention.is_positional

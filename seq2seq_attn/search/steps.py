@@ -68,7 +68,7 @@ class PlainSteps:
         with self._autocast(prev_ids_R):
             step = self._model.step(prev_ids_R, state.decoder, state.memory)
             log_probs_RV = self._model.output.log_probs(step, state.memory)
-        weights_RS = step.weights_BS if self._model.shows_weights else None
+        weights_RS = step.weights_BS if self._model.has_attention else None
         return LogProbs(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:

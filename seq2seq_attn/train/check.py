@@ -45,7 +45,7 @@ def check_config(config: Config) -> None:
     model = _check_model(config.model, config.data.sources)
     objectives = build_objectives(config.train.objectives)
     _check_objectives(config, model, objectives)
-    if config.search.coverage_penalty and not model.shows_weights:
+    if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
             f"model.attention.name={config.model.attention.name} does not have; set search.coverage_penalty=0"
@@ -162,7 +162,7 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
                 f"{key} needs attention that draws source positions: set model.attention.name=hard and "
                 "model.attention.options.estimator=reinforce"
             )
-        if objective.needs_weights and not model.shows_weights:
+        if objective.needs_weights and not model.has_attention:
             raise UsageError(
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
                 " does not have; choose another attention, such as additive, or leave the objective out"

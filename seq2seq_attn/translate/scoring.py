@@ -170,7 +170,7 @@ def _forced(model: Seq2Seq, batch: Batch) -> tuple[FloatArray | None, FloatArray
     log_probs = torch.zeros(num_steps * num_pairs, device=batch.source.ids_BS.device)
     is_real_N = outputs.targets_N != PAD
     log_probs[outputs.positions_N[is_real_N]] = model.output.target_log_probs(outputs, batch)[is_real_N].float()
-    weights_BTS = _array(outputs.weights_TBS.transpose(0, 1)) if model.shows_weights else None
+    weights_BTS = _array(outputs.weights_TBS.transpose(0, 1)) if model.has_attention else None
     return weights_BTS, _array(log_probs.view(num_steps, num_pairs).sum(dim=0))
 
 

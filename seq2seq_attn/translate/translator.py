@@ -114,7 +114,7 @@ class Translator:
     def has_attention(self) -> bool:
         """Whether translations come with attention over source positions; not with a fixed vector, for example."""
         if isinstance(self.model, Seq2Seq):
-            return self.model.shows_weights
+            return self.model.has_attention
         with torch.inference_mode():
             state = self.model.start(self._collate([[""]]), 1)
             tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)

@@ -195,7 +195,7 @@ def test_the_records_of_the_project_say_what_their_settings_were_chosen_on():
 def test_an_ensemble_gives_no_record(tmp_path):
     write_json(tmp_path / "report.json", {"runs": [{"name": "s1+s2", "members": ["s1", "s2"]}]})
     with pytest.raises(UsageError, match=r"report\.json: s1\+s2 is an ensemble; a record is of single runs"):
-        results.record("both", tmp_path / "report.json", "")
+        results.keep_scores("both", tmp_path / "report.json", "")
 
 
 def test_the_bleu_of_a_run_is_not_its_other_metric(tmp_path):
@@ -268,6 +268,14 @@ def test_distillation_from_teachers_to_record(runs, tmp_path):
     options.keep = 2
     with pytest.raises(UserError, match=r"distilled\.de: not the pairs that these options give"):
         distil.distil(options)
+
+
+def test_each_student_starts_from_a_teacher_if_its_config_starts_from_a_run():
+    teachers = [RunDir("runs/t-1"), RunDir("runs/t-2")]
+    two_stages = load_config(["multi30k"], ["train.start_from=runs/distil/teacher-s1"])
+    starts = [distil.start_of_student(two_stages, teachers, seed) for seed in (1, 2, 3)]
+    assert starts == [[f"train.start_from=runs/t-{number}"] for number in (1, 2, 1)]
+    assert distil.start_of_student(load_config(["multi30k"]), teachers, 1) == []
 
 
 @pytest.mark.parametrize(
