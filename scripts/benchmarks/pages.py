@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scripts.benchmarks import pages_gpu
-from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table, with_settings
+from scripts.harness.pages import count_of, provenance, ratio_cell, ratio_cells, table, with_settings
 from scripts.harness.records import SPEED, Record
 from seq2seq_attn.files import write_json
 
@@ -18,7 +18,8 @@ _ABOUT = (
     "turns of the ratio of speeds within a turn, which is not the ratio of the median speeds; brackets are its 95 % "
     "confidence interval. *Plain* is our code without `seq2seq_attn/model/fast`, *fast* is with it. *Of the GEMM "
     "peak* is the share of the speed that matrix products alone reach on the same machine. The tutorial and the peers "
-    "compute in fp32."
+    "compute in fp32. A config is that of the commit of its section: `multi30k` has had the decoder `conditional` "
+    "since 2026-11-24, and the output `lexical` since 2026-11-26."
 )
 
 
@@ -45,9 +46,9 @@ def render_block(records: dict[str, Record]) -> str:
     lines = []
     if record := records.get("time-to-bleu"):
         lines.append(
-            f"- training `{record['config']}`{with_settings(record['settings'])} on {record['threads']} threads of "
-            f"{_hardware(record)}: validation BLEU (cased, greedy) after the first epochs {_course(record)}; peak "
-            f"memory {record['peak_mib'] / 1024:.1f} GiB"
+            f"- training `{record['config']}`{with_settings(record['settings'])} on "
+            f"{count_of(record['threads'], 'thread')} of {_hardware(record)}: validation BLEU (cased, greedy) after "
+            f"the first epochs {_course(record)}; peak memory {record['peak_mib'] / 1024:.1f} GiB"
         )
     if record := records.get("train"):
         by_name = {row["name"]: row for row in record["rows"]}
@@ -88,7 +89,7 @@ def _time_to_bleu(record: Record) -> Iterator[str]:
     for target, minutes in record["minutes_to_bleu"].items():
         yield f"- {target} BLEU, at the first validation that reaches it: {_minutes(minutes)}"
     speed, peak = f"{record['tokens_per_s']:,.0f} target tokens/s", f"peak {record['peak_mib']:,.0f} MiB"
-    yield f"- {speed} on {record['threads']} threads, {peak}"
+    yield f"- {speed} on {count_of(record['threads'], 'thread')}, {peak}"
     yield f"- `{record['signature']}`, greedy; after each epoch: {_course(record)}"
 
 
@@ -233,7 +234,7 @@ def _search(record: Record) -> Iterator[str]:
     options = record["options"]
     yield from ("## Translating", "", provenance(record, "bench_search"), "")
     yield (
-        f"{options['threads']} thread, {record['steps']} forced steps per sentence, batches of "
+        f"{count_of(options['threads'], 'thread')}, {record['steps']} forced steps per sentence, batches of "
         f"{options['batch_size']}, random weights; the tutorial's loop translates one sentence at a time."
     )
     yield ""

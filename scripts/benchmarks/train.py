@@ -22,6 +22,7 @@ from scripts.benchmarks.train_work import (
     tutorial_update,
     updates_over,
 )
+from scripts.harness.pages import count_of
 from scripts.harness.records import Record, describe, exit_code, options_of, ratio_fields
 from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
@@ -110,7 +111,7 @@ def gemm_peak(dtype: torch.dtype) -> float:
 
 def peak_name(precision: str, num_threads: int, options: argparse.Namespace) -> str:
     """The key of a peak, and the end of the names of the contestants that are held against it."""
-    return f"{precision}, {num_threads} thread{'s' * (num_threads > 1)}" if options.cores else precision
+    return f"{precision}, {count_of(num_threads, 'thread')}" if options.cores else precision
 
 
 def make_contestants(

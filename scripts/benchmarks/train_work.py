@@ -72,6 +72,8 @@ def flops_per_token(model: ModelConfig, sizes: Sizes, batches: Sequence[Batch]) 
     if model.output.name == "lexical":
         output += embedding * (embedding + sizes.num_target_ids)
     per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
+    if model.decoder.name == "conditional":
+        per_target += 3 * hidden * hidden  # its second cell reads the first one's state
     per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
     source = sum(int(batch.source.lengths_B.sum()) for batch in batches)
     target = sum(batch.num_tokens for batch in batches)

@@ -9,6 +9,7 @@ from scripts.bottleneck_experiment.findings import BASELINE, names, render_findi
 from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, mean_cell, p_value, percent, table
 from scripts.harness.records import ROOT, Record
 from seq2seq_attn.files import read_json
+from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
 
 FOLDER = ROOT / "docs" / "bottleneck"
 BEGIN = "<!-- bottleneck: written by scripts/results, from docs/bottleneck -->"
@@ -66,7 +67,9 @@ def render_page(records: dict[str, Record]) -> str:
         "number of updates, and (but for `fixed-wide`) the same number of parameters within 3 %; all are compared "
         "with the first, `additive`. BLEU is sacreBLEU's corpus BLEU of all sentences of a column; ± is the standard "
         "deviation over seeds; intervals are 95 % bootstrap intervals, over sentences, of the mean over seeds; p is "
-        f"by {PAIRED_BOOTSTRAP}.",
+        f"by {PAIRED_BOOTSTRAP}. Mass on links: the share of attention that falls on linked words. A source word is "
+        f"dropped if its weights, summed over the target words, are below {DROPPED_BELOW:g}, and repeated if above "
+        f"{REPEATED_ABOVE:g}. An empty dropout cell: that of the configuration.",
     ]
     for name, record in records.items():
         parts += _section(name, record)

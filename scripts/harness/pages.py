@@ -47,6 +47,11 @@ def with_settings(settings: Sequence[str]) -> str:
     return f" with `{' '.join(settings)}`" if settings else ""
 
 
+def count_of(number: int, unit: str) -> str:
+    """A number and its unit: `1 thread`, `2 threads`."""
+    return f"{number} {unit}{'s' * (number != 1)}"
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage; nothing without one."""
     return "" if share is None else f"{100 * share:.1f} %"

@@ -18,8 +18,11 @@ _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 
 def settings_of(config: Config) -> Record:
     """The settings by which runs are grouped into one lever. Extra texts are compared by file name, and runs that
-    training starts from by the names of their directories without the seed (`-s1`)."""
+    training starts from by the names of their directories without the seed (`-s1`). Several threads are a setting,
+    because they change the minutes."""
     found = {key: value for key, value in trained_settings(config).items() if key not in _IGNORED}
+    if (num_threads := config.train.num_threads or 1) > 1:
+        found["train.num_threads"] = num_threads
     for name in config.train.objectives:
         for setting, value in _WHOLE_TRAINING.items():
             if found[key := f"{OBJECTIVES}{name}.{setting}"] == value:

@@ -210,11 +210,10 @@ REASONS = {
     "the links of IBM model 1 are not the whole reason",
     "objective/reinforce": "the reward alone does not teach the weights to align: see the alignment error rate",
     "encoder/embeddings": "a control: without context, a word's state does not say which of its senses is meant",
-    "encoder/bilstm": "the cause is not known; `cell/lstm` loses too",
+    "encoder/bilstm": "the cause is not known",
     "cell/lstm": "the cause is not known; a forget gate that starts open (bias 1) does not help, layer normalization "
     "does",
-    "encoder/convolutional": "its keys see two words on either side and its values one, and it takes attention "
-    "`key_value`, which loses too; deeper stacks saturate",
+    "encoder/convolutional": "its keys see two words on either side and its values one; deeper stacks saturate",
     "encoder/self_attention": "trained with a recurrent encoder's learning rate and number of updates",
     "encoder/reversed_gru": "a state has read only what follows its word",
 }

@@ -185,8 +185,7 @@ def first_look(folder: Path, chosen: Sequence[Lever], jobs: int, record: Path) -
         validated = levers.validate([run])
         row = {"change": lever.change, **levers.entry(run, validated)}
         if lever.name != BASELINE:
-            of_recipe = levers.score_entry(baseline)["bleu"]
-            row["against"] = {"bleu": of_recipe, **levers.compared([baseline], [validated])}
+            row["against"] = levers.compared([baseline], [validated])
         found["rows"][lever.name] = row
     found["environment"] = describe("scripts/first_look")
     write_json(record, found)
@@ -205,9 +204,9 @@ def render(record: Record) -> list[str]:
         f"`multi30k` with the output `softmax` and one change at a time, for {EPOCHS} epochs, or {NUM_UPDATES:,} "
         f"updates where there are extra pairs, unless its settings say otherwise; one seed{spread}. BLEU on "
         f"{score['num_pairs']:,} validation pairs, beam {record['beam_size']}, `{score['signature']}`; the gain is "
-        f"over a run of {BASELINE} on the same machine, whose BLEU stands beside it, with p by {PAIRED_BOOTSTRAP}. Six "
-        "epochs are too few to judge regularizers or larger models. For a run that starts from another, updates and "
-        "minutes count its own training only. `scripts/first_look`.",
+        f"over a run of {BASELINE} on the same machine, whose BLEU is in the next column, with p by "
+        f"{PAIRED_BOOTSTRAP}. Six epochs are too few to judge regularizers or larger models. For a run that starts "
+        "from another, updates and minutes count its own training only. `scripts/first_look`.",
         "",
     ]
     ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": math.inf})["gain"])

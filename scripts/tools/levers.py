@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from scripts.harness.records import RECORDS, Record, describe, exit_code, load_records
 from scripts.harness.runs import describe_run, minutes_before, score
@@ -47,8 +48,7 @@ def adopt(
     """Score runs and add them to the records of their settings. Returns the records.
 
     Args:
-        runs: finished runs; a run replaces an earlier one of the same settings and seed, but keeps its test scores if
-            it is the same training.
+        runs: finished runs; a run replaces an earlier one of the same settings and seed that has no test scores.
         folder: of the records.
         against: runs of one setting, to which each row of `runs` is compared by the paired bootstrap.
         test: also translate the test sets, once, for publication.
@@ -57,10 +57,13 @@ def adopt(
         device: as for `translate`.
 
     Raises:
-        UsageError: a run has not finished, or the test sets are not to be looked at.
+        UsageError: a run has not finished, another run of its settings and seed has test scores, the test sets are not
+            to be looked at, or `against` has several settings.
     """
     check_chosen(test, chosen_on)
     check_finished([*runs, *against])
+    if len([*_rows(against)]) > 1:
+        raise UsageError("--against: runs of different settings; name the seeds of one row")
     validated = [validate([run], device=device) for run in against]
     written = []
     for settings, of_row in _rows(runs):
@@ -72,6 +75,8 @@ def adopt(
         for run, of_run in zip(of_row, found, strict=True):
             new, old = entry(run, of_run, test=test, device=device), before.pop(run.config().seed, {})
             is_known = old.get("trained_at") == new["trained_at"]
+            if "test" in old and not is_known:
+                raise UsageError(f"{run.path}: test scores of seed {new['seed']} are on record; train another seed")
             entries.append({**({"test": old["test"]} if is_known and "test" in old else {}), **new})
             if old and not is_known:
                 known = {key: value for key, value in known.items() if key != "against"}  # of a run that is replaced
@@ -175,7 +180,8 @@ def compared(baseline: Sequence[CorpusStatistics], row: Sequence[CorpusStatistic
     samples = bootstrap([*baseline, *row])
     arms: list[BootstrapSamples] = [pool(samples[: len(baseline)]), pool(samples[len(baseline) :])]
     test = mean_difference(*arms)
-    return {"num_runs": len(baseline), "gain": round(test.difference, 2), "p_value": test.p_value}
+    bleu = round(fmean(one.score().score for one in baseline), 2)
+    return {"num_runs": len(baseline), "bleu": bleu, "gain": round(test.difference, 2), "p_value": test.p_value}
 
 
 def main() -> None:

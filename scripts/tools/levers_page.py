@@ -18,7 +18,7 @@ BASELINE = "multi30k"
 VALIDATION = "validation"
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
-_SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over", "minutes", "precision", "parameters", "hardware"]
+_SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over (BLEU)", "minutes", "precision", "parameters", "hardware"]
 
 
 def render(records: Mapping[str, Record]) -> list[str]:
@@ -34,9 +34,9 @@ def render(records: Mapping[str, Record]) -> list[str]:
         f"(`{base['config']}` if it names no config); do not compare rows of different languages. Track A trains on "
         "the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD is "
         "the standard deviation over seeds. The gain is over the mean of n runs of another row, with p by "
-        f"{PAIRED_BOOTSTRAP}; seeds are listed if only some of this row's were compared. Where runs were added later, "
-        "it differs from the difference of the means. Subword sampling keeps all subwords in the vocabulary, hence "
-        "its parameters. Minutes are wall time, the mean over seeds, earlier stages included, on "
+        f"{PAIRED_BOOTSTRAP}; in brackets the BLEU of these runs. Seeds are listed if only some of this row's were "
+        "compared. Subword sampling keeps all subwords in the vocabulary, so it has more parameters. Minutes are wall "
+        "time, the mean over seeds, earlier stages included, on one thread if the settings say nothing else, and on "
         "machines that did other work too; compare those of one precision only.",
         "",
     ]
@@ -64,7 +64,7 @@ def _ablation(records: Mapping[str, Record], base: Record) -> list[str]:
     rows = [[record["without"], _label(record, base), *_scores(record, base)] for record in without]
     about = (
         "What the techniques of a recipe are worth: each row lacks one of them. The gain, negative where the technique "
-        "helps, is over the recipe, which stands in the column `over`."
+        "helps, is over the recipe named in the column `over`."
     )
     return ["### Ablation", "", about, "", *table(["without", "settings", *_SCORES], rows, align="---:"), ""]
 
@@ -134,7 +134,7 @@ def _gain(record: Record, base: Record) -> tuple[str, str]:
     settings, name = {**record["settings"], **against["settings"]}, against.get("config", base["config"])
     other = {**record, "settings": settings, "config": name}
     gain = f"{against['gain']:+.2f} ({against['num_runs']}, {p_value(against['p_value'])}{seeds})"
-    return gain, _label(other, base)
+    return gain, f"{_label(other, base)} ({against['bleu']:.2f})"
 
 
 def _published(record: Record, base: Record, names: Sequence[str]) -> list[str]:

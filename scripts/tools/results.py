@@ -135,11 +135,13 @@ def render_readme(records: Records) -> str:
             f"{scores['bleu_tutorial']['score']:.1f}" if "bleu_tutorial" in scores else "",
             str(run["search"]["beam_size"]),
             run["training"]["precision"],
+            str(run["num_threads"] or ""),
             f"{run['training']['minutes']:.0f}" + ("" if run["training"]["is_finished"] else " *"),
             f"{run['training']['num_parameters']:,}",
         ]
         rows.append(cells)
     header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial", "beam", "precision"]
+    header += ["threads"]
     lines = [
         *table([*header, "minutes", "parameters"], rows, align="---"),
         "",
@@ -150,8 +152,9 @@ def render_readme(records: Records) -> str:
         "lower-cased spaCy tokens. Scores whose signature in [docs/results.md](docs/results.md) lacks `<unk>:whole`",
         "were computed with `<unk>` split into three tokens, so those of models that write `<unk>`, such as",
         "`tutorial`, are too low. Minutes are the wall time of training, including validations. The machine also did",
-        "other work, and bf16 is faster: compare minutes of one precision only. They include earlier stages, but not",
-        "the runs that made the texts of `multi30k-distilled` and `multi30k-extra`. * Stopped before its last epoch.",
+        "other work, and bf16 is faster: compare minutes of one precision and number of threads only. They include",
+        "earlier stages, but not the runs that made the texts of `multi30k-distilled` and `multi30k-extra`.",
+        "* Stopped before its last epoch.",
         "`multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with the others.",
         "Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
         "[docs/results.md](docs/results.md).",
@@ -171,7 +174,11 @@ def render_readme(records: Records) -> str:
 def of_several_seeds() -> Records:
     """The records of configurations that were trained with several seeds."""
     records = load_records(levers.FOLDER)
-    shown = [one for one in records.values() if levers_page.test_names(one) and levers_page.is_packaged(one)]
+    shown = [
+        one
+        for one in records.values()
+        if sum("test" in run for run in one["runs"]) > 1 and levers_page.is_packaged(one)
+    ]
     all_found = [*((one["config"], one) for one in shown), *((one["student"], one) for one in distil.records())]
     return dict(sorted(all_found, key=lambda one: levers_page.track(one[1])))
 

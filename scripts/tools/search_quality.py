@@ -1,5 +1,5 @@
-"""Measure what the options of the search do to BLEU: beam size against length penalty, coverage penalty, n-grams that
-occur once, minimum Bayes risk over samples. On the validation set, since the options are chosen by it.
+"""Measure what the options of the search do to BLEU: beam size against length penalty, coverage penalty, a ban on
+repeated n-grams, minimum Bayes risk over samples. On the validation set, since the options are chosen by it.
 
 With --record, rows are kept one by one; what the record already holds of the same model is not measured again.
 """

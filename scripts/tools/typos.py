@@ -29,8 +29,9 @@ from scripts.tools.typos_corpus import (
     read_words,
     write_corpus,
 )
-from scripts.tools.typos_page import PLOTS, RECORD, draw_plots, page_lines
+from scripts.tools.typos_page import LONG, LONG_WORDS, PLOTS, RECORD, draw_plots, page_lines
 from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.run_dir import RunDir
@@ -39,8 +40,6 @@ from seq2seq_attn.translate.translation import Translation
 
 MODELS = ("finder", "corrector")
 TESTS = ("known", "new")
-LONG = 5
-"""letters of the word from which on the headline counts: in shorter words the typo is often ambiguous"""
 LENGTHS = {"3-4": 4, "5-6": 6, "7-8": 8, "9 and more": MAX_LETTERS}
 MAP_LETTERS = 8
 
@@ -112,7 +111,7 @@ def groups(answers: Sequence[Answer]) -> dict[str, dict[str, Record]]:
 
     long = [one for one in answers if len(one.example.word) >= LONG]
     by: dict[str, dict[str, Record | None]] = {
-        "words": {"all": count(answers), f"{LONG} letters and more": count(long)},
+        "words": {"all": count(answers), LONG_WORDS: of(long)},
         "length": {label: of([one for one in answers if _length(one) == label]) for label in LENGTHS},
         "kind": {kind: of([one for one in long if one.example.kind == kind]) for kind in KINDS},
         "letter": {letter: of([one for one in long if _letter(one) == letter]) for letter in ("vowel", "consonant")},
@@ -194,6 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{len(words)} words; pairs: {', '.join(f'{split} {size}' for split, size in sizes.items())}")
     if options.corpus:
         return
+    if not all(sizes[test] for test in TESTS):
+        raise UsageError(f"{options.words}: too few words to keep some for testing; give more")
     finder, corrector = (train_model(options.dir.resolve(), name, options.set) for name in MODELS)
     examples = {test: read_split(options.dir, test) for test in TESTS}
     record: Record = {

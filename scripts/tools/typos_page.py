@@ -13,6 +13,10 @@ from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 from seq2seq_attn.translate.heat_maps import plot_attention
 
+LONG = 5
+"""letters of the word from which on the headline counts: in shorter words the typo is often ambiguous"""
+LONG_WORDS = f"{LONG} letters and more"
+"""the group of words that the goals are about"""
 RECORD = RECORDS / "typos.json"
 PAGE, PLOTS = ROOT / "docs" / "typos.md", ROOT / "docs" / "plots"
 MAPS, LETTERS = "typos-attention.png", "typos-letters.png"
@@ -49,7 +53,7 @@ seq2seq train -c typos/corrector --train $text/train-twice --valid $text/valid -
   --run-dir runs/corrector
 seq2seq translate --run runs/corrector childern
 seq2seq evaluate runs/corrector --metric exact --metric cer --length-in characters
-scripts/typos --record                      # everything below, from scratch
+scripts/typos --record && scripts/results render   # everything below, from scratch
 ```
 
 The *finder* reads a misspelled word and names the letter where the typo is. Its output is `pointer`: the attention
@@ -90,7 +94,9 @@ def page_lines(record: Record) -> Iterator[str]:
 
 
 def _headline(groups: dict[str, dict[str, Record]]) -> Iterator[str]:
-    row = [*groups["words"].values()][-1]
+    if LONG_WORDS not in groups["words"]:
+        return
+    row = groups["words"][LONG_WORDS]
     titles = dict(COLUMNS)
     for key, goal in GOALS:
         low, high = (100 * end for end in interval(row[key], row["n"]))

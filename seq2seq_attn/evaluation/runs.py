@@ -101,7 +101,7 @@ class EvaluatedRun:
         self._maps: list[list[PackedMap | None]] = []
         self._vectors: list[FloatArray] = []
         self._unknown: list[list[UnknownTokens | None]] = []
-        self._no_map = "no attention was kept"
+        self._no_map: dict[str, None] = {}
 
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translated."""
@@ -131,7 +131,7 @@ class EvaluatedRun:
             self._hypotheses,
             self._maps,
             config=self._config.model_dump(mode="json"),
-            no_map=self._no_map,
+            no_map=", or ".join(self._no_map) or "no attention was kept",
             vectors=vectors,
             unknown=self._unknown,
             validations=read_validations(self._run.metrics_path),
@@ -180,11 +180,11 @@ class EvaluatedRun:
             self._counts.append(counted)
             self._maps.append([None] * len(lines))
             self._unknown.append([None] * len(lines))
-            self._no_map = "its saved hypotheses were used, which come without attention"
+            self._no_map["its saved hypotheses were used, which come without attention"] = None
             return lines
         self._is_reused = False
         translator = self._translator
-        self._no_map = _NO_SINGLE_MAP if translator.has_attention else _NO_POSITIONS
+        self._no_map[_NO_SINGLE_MAP if translator.has_attention else _NO_POSITIONS] = None
         if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))
         started = time.monotonic()

@@ -5,6 +5,7 @@ Shapes: N sentences, M vector size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,13 +39,21 @@ def pack_vectors(of_runs: Sequence[npt.NDArray[np.float32] | None]) -> dict[str,
     }
 
 
+def _rounded(points_NC: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
+    """The points to as many digits as their size needs."""
+    largest = float(np.abs(points_NC).max(initial=0.0))
+    more = -math.floor(math.log10(largest)) if 0.0 < largest < 1.0 else 0
+    rounded: npt.NDArray[np.floating[Any]] = np.round(points_NC, _DIGITS - 1 + more)
+    return rounded
+
+
 def _pack(vectors_NM: npt.NDArray[np.float32]) -> dict[str, Any]:
     projection = project(vectors_NM)
     neighbors_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBORS)
     return {
         "size": vectors_NM.shape[1],
         "shares": np.round(projection.shares_C, _DIGITS).tolist(),
-        "points": np.round(projection.points_NC, _DIGITS - 1).tolist(),
+        "points": _rounded(projection.points_NC).tolist(),
         "nearest": neighbors_NK.tolist(),
         "cosines": np.rint(100 * cosines_NK).astype(int).tolist(),
     }

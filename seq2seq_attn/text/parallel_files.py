@@ -180,21 +180,13 @@ def _codes_of(header: Sequence[str], languages: Sequence[str]) -> list[str]:
     words = [column.lower() for column in header]
     if not all(word.isalpha() and len(word) > 2 for word in words):
         return [*header]
-    named = {_english_name(language): language for language in languages}
+    from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
+
+    named = {english_name(language): language for language in languages}
     if len(languages) == 2:
         source, target = languages
         named |= {"source": source, "src": source, "target": target, "tgt": target, "trg": target}
     return [named[word] for word in words] if all(word in named for word in words) else [*header]
-
-
-def _english_name(language: str) -> str:
-    """The English name of a language in lower case, or its code where spaCy has no class of the language."""
-    from spacy.util import get_lang_class  # takes a second
-
-    try:
-        return get_lang_class(language).__name__.lower()
-    except ImportError:
-        return language
 
 
 def json_texts(path: Path, number: int, line: str) -> dict[str, str]:

@@ -115,7 +115,9 @@ def test_training_commands_resolve(folder, capsys):
 
 
 def test_the_table_of_variants_is_complete():
-    for axis, cell in re.findall(r"^\| `(\w+)/` \| (.*) \|$", README, re.MULTILINE):
+    rows = dict(re.findall(r"^\| `(\w+)/` \| (.*) \|$", README, re.MULTILINE))
+    assert rows.keys() == {"encoder", "cell", "attention", "normalizer", "decoder", "output", "objective"}
+    for axis, cell in rows.items():
         shown = set(re.findall(r"`(\w+)`", cell))
         assert shown == {path.stem for path in (ROOT / "configs" / axis).glob("*.yaml")} - {"none"}, axis
         for name in shown:

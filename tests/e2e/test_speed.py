@@ -1,4 +1,4 @@
-"""A speed regression is seen: the fast unroll is not slower than the plain loop (ratios alone, never a time)."""
+"""The fast paths are at most a fifth slower than the plain loop, by ratios alone; benchmarks measure what is asked."""
 
 import sys
 
@@ -21,6 +21,7 @@ CPU = torch.device("cpu")
 
 @pytest.mark.parametrize("name", ["additive", "fixed"])
 def test_the_fast_paths_keep_up_with_the_plain_one(name):
+    assert speed.names()
     config = load_config(["quickstart", f"attention/{name}"])
     generator = torch.Generator().manual_seed(1)
     sentences = [torch.randint(4, 500, (20,), generator=generator).tolist() for _ in range(32)]

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, TranslatedLine, embedded_json, html_maps
+from seq2seq_attn.report.html import (
+    FLOORS,
+    MAP_CHARACTERS,
+    MAX_VALIDATIONS,
+    TranslatedLine,
+    _fit,
+    embedded_json,
+    html_maps,
+)
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import pack_map
 from tests.report.conftest import make_map
@@ -153,6 +161,9 @@ def test_maps_that_do_not_fit_are_thinned_then_left_out():
     kept = [line["map"] is not None for line in left["lines"]]
     assert kept == sorted(kept, reverse=True)
     assert 0 < sum(kept) < 120
+    of_two, _ = _fit([[dense] * 60, [dense] * 60])
+    assert all(any(of_run) for of_run in of_two)
+    assert sum(len(one.packed) * 4 // 3 for of_run in of_two for one in of_run if one) <= MAP_CHARACTERS * 120
 
 
 def test_the_page_knows_what_it_begins_with():

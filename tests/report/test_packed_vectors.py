@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.report import packed_vectors
@@ -26,6 +27,14 @@ def test_points_and_neighbors_are_those_of_the_vectors():
         neighbors_NK, cosines_NK = all_nearest(vectors_NM, NUM_NEIGHBORS)
         assert of_run["nearest"] == neighbors_NK.tolist()
         np.testing.assert_allclose(of_run["cosines"], 100 * cosines_NK, atol=0.5001)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e4])
+def test_vectors_of_any_size_keep_their_picture(scale):
+    vectors_NM = (scale * vectors(0)).astype(np.float32)
+    points = np.array(pack_vectors([vectors_NM])["runs"][0]["points"])
+    np.testing.assert_allclose(points, project(vectors_NM).points_NC, atol=scale * 1e-3)
+    assert len(np.unique(points, axis=0)) == 30
 
 
 def test_sentences_without_a_vector_are_left_out_of_all_runs():

@@ -10,7 +10,10 @@ from seq2seq_attn.train.state import TrainState, Window
 
 
 def test_round_trip_through_json() -> None:
-    state = TrainState(update=7, epoch=1, elapsed_s=0.1 + 0.2, plateau=Plateau(0.5, 1), window=Window(2, 30, 1e-17))
+    counters = {"num_without_better": 2, "num_bad_in_row": 1}
+    state = TrainState(update=7, epoch=1, elapsed_s=0.1 + 0.2, **counters, plateau=Plateau(0.5, 1))
+    state.window = Window(2, 30, 1e-17)
+    assert TrainState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
     state.take_validation({"bleu": 12.5, "perplexity": 3.25}, num_cut=0, config=ValidationConfig())
     assert TrainState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
 

@@ -27,7 +27,8 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
     svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
     svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
   ]);
-  const axis = buckets.map((bucket, index) => [
+  const every = Math.ceil((buckets.length * 48) / (width - left - right)); // so that labels do not overlap
+  const axis = buckets.map((bucket, index) => index % every ? [] : [
     svg('text', { class: 'tick strong', x: x(index), y: top + height + 20, 'text-anchor': 'middle' }, shortLabel(bucket)),
     svg('text', { class: 'tick', x: x(index), y: top + height + 36, 'text-anchor': 'middle' },
       `${index ? '' : 'n '}${integer(bucket.num_pairs)}${bucket.is_thin ? '*' : ''}`),

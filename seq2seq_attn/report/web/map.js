@@ -16,7 +16,8 @@ function attentionOf(stored) {
   return { source, target, levels: unpack(stored[2], source.length * target.length), unknown: stored[3] };
 }
 
-const MAX_CANVAS = 12000; // pixels on a side that every browser can hold
+const MAX_CANVAS = 12000; // pixels on a side, and of an area, that every browser can hold
+const MAX_AREA = 16_000_000;
 
 // As large as lets the whole map be seen at once, and at least what a label needs.
 function cellSize({ source, target }, room) {
@@ -47,7 +48,9 @@ const labels = (kind, tokens, size, unknown = []) =>
   );
 
 function drawMap(canvas, { source, target, levels }, size, cursor) {
-  const scale = Math.min(window.devicePixelRatio || 1, MAX_CANVAS / (size * Math.max(source.length, target.length)));
+  const side = size * Math.max(source.length, target.length);
+  const area = size * size * source.length * target.length;
+  const scale = Math.min(window.devicePixelRatio || 1, MAX_CANVAS / side, Math.sqrt(MAX_AREA / area));
   canvas.width = Math.max(1, Math.round(source.length * size * scale));
   canvas.height = Math.max(1, Math.round(target.length * size * scale));
   const pen = canvas.getContext('2d');
@@ -74,7 +77,8 @@ function mapView(attention, room, onPoint = () => {}) {
   const readout = el('output', { class: 'readout', 'aria-live': 'polite' }, 'Point at a cell, or use the arrow keys.');
   const canvas = el('canvas', {
     tabindex: '0',
-    role: 'img',
+    role: 'application',
+    'aria-roledescription': 'attention map',
     'aria-label': `Attention: ${target.length} target tokens (rows) by ${source.length} source tokens (columns). Arrow keys read single weights.`,
   });
   canvas.style.width = `${source.length * size}px`;
@@ -119,7 +123,10 @@ function mapView(attention, room, onPoint = () => {}) {
     canvas,
   );
   const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), unknown.length ? el('span', {}, el('span', { class: 'unknown' }, 'italic'), ': unknown to this run') : '', readout));
-  view.redraw = draw;
+  view.redraw = () => {
+    draw();
+    view.querySelector('.scale').replaceWith(scaleBar());
+  };
   draw();
   return view;
 }

@@ -165,7 +165,7 @@ function lengthContent() {
   const isThin = shownSet().buckets.some((bucket) => bucket.is_thin);
   return [
     el('p', { class: 'control' }, el('label', { for: 'measure' }, 'Measure'), el('select', { id: 'measure', onchange: change }, choice)),
-    el('div', { class: 'plots' }, lengthChart(view), view.names.length > 1 ? retentionChart(view) : ''),
+    el('div', { class: 'plots' }, lengthChart(view), seriesOf(view, 1, keptPoint).some(({ points }) => points.some(Boolean)) ? retentionChart(view) : ''),
     lengthTable(view),
     isGrouped() ? [armNote(), perRun(lengthTable(byRun()))] : '',
     isThin ? el('p', { class: 'note' }, '* fewer than 50 sentence pairs: mostly noise') : '',

@@ -83,7 +83,8 @@ function spaceView(run) {
     });
     view.marks = svg('g', { class: 'marks' });
     const { height } = view.frame;
-    view.node = svg('svg', { class: 'chart space', width, height, viewBox: `0 0 ${width} ${height}`, tabindex: '0', role: 'img', 'aria-label': label },
+    view.node = svg('svg', { class: 'chart space', width, height, viewBox: `0 0 ${width} ${height}`, tabindex: '0', role: 'application',
+        'aria-roledescription': 'scatter plot', 'aria-label': label },
       drawAxes(view.frame, shares), dots, view.marks);
     listen(view, points, at);
     plot.replaceChildren(view.node);

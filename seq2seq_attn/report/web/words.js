@@ -4,7 +4,7 @@ const wordsIn = (text) =>
   [...segmenter.segment(text)].filter((one) => one.isWordLike).map(({ segment, index }) =>
     ({ key: segment.toLowerCase(), start: index, end: index + segment.length }));
 
-// Those that another text lacks, as the tables count them: of a word that it has less often, the last ones.
+// Those that another text lacks: of a word that it has less often, the last ones. The tables count tokens of spaCy instead.
 function wordsLackedBy(other, text) {
   const left = new Map();
   for (const { key } of wordsIn(other)) left.set(key, (left.get(key) || 0) + 1);

@@ -26,6 +26,16 @@ _UNKNOWN = SPECIALS[UNK]
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
+def english_name(language: str) -> str:
+    """The English name of a language in lower case; the code itself of a language that spaCy does not know."""
+    from spacy.util import get_lang_class
+
+    try:
+        return get_lang_class(language).__name__.lower()
+    except ImportError:
+        return language
+
+
 class SpacyTokenizer:
     """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well. `<unk>` is one token."""
 

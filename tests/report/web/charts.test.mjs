@@ -3,8 +3,8 @@ import { test } from 'node:test';
 
 import { load } from './page.mjs';
 
-const { ticksTo, logTicks, ticksBetween, shortLabel, stretches, frameOf, levelOf, drawChart } = load(
-  ['ticksTo', 'logTicks', 'ticksBetween', 'shortLabel', 'stretches', 'frameOf', 'levelOf', 'drawChart'],
+const { ticksTo, logTicks, ticksBetween, shortLabel, stretches, frameOf, levelOf, drawChart, marker, DASHES } = load(
+  ['ticksTo', 'logTicks', 'ticksBetween', 'shortLabel', 'stretches', 'frameOf', 'levelOf', 'drawChart', 'marker', 'DASHES'],
 );
 const labels = (ticks) => ticks.map(({ label }) => label);
 
@@ -62,4 +62,19 @@ test('a chart has a marker per value that says it, and bars only where seeds dif
   const two = chartOf([{ value: 30, low: 28, high: 32, least: 29, most: 31 }, null]);
   assert.deepEqual(two.every('title').map((title) => title.text), ['a, ≤ 8: 30.0 [28.0, 32.0], seeds 29.0 to 31.0']);
   assert.equal(two.every('line').filter(({ attributes }) => attributes.class.startsWith('seeds')).length, 1);
+});
+
+test('labels of many buckets leave room for one another', () => {
+  const many = Array.from({ length: 30 }, (_, i) => ({ lower: i, upper: i + 1, num_pairs: 60 }));
+  const chart = drawChart(600, { buckets: many, series: [{ run: 0, name: 'a', points: many.map(() => null) }], unit: 'length', label: 'a chart' });
+  const labelled = chart.every('text').map(({ text }) => text).filter((text) => /^n? ?60$/.test(text));
+  assert.ok(labelled.length >= 8 && labelled.length <= 12, `${labelled.length} labels`);
+});
+
+test('twenty-four runs look different without their colors', () => {
+  const looks = Array.from({ length: 24 }, (_, style) => {
+    const { tag, attributes } = marker(style, 0, 0);
+    return [DASHES[style % DASHES.length], tag, attributes.points].join('|');
+  });
+  assert.equal(new Set(looks).size, 24);
 });

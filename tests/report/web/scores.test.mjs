@@ -32,7 +32,7 @@ function pageOf(measure, groups) {
   return { report: { sets: [set], ...(groups ? { groups } : {}) }, runs: names.map((name) => ({ name })), titles: { bleu: 'BLEU' }, unit: 'tokens' };
 }
 
-const NAMES = ['byArm', 'headline', 'scoreTable', 'seedsTable', 'significanceTable', 'lengthTable', 'scoreContent', 'chosen', 'scorePoint', 'keptPoint', 'el', 'attentionRows'];
+const NAMES = ['byArm', 'headline', 'scoreTable', 'seedsTable', 'significanceTable', 'lengthTable', 'lengthContent', 'scoreContent', 'chosen', 'scorePoint', 'keptPoint', 'el', 'attentionRows'];
 const cells = (table) => table.every('tr').map((row) => texts(row.children.filter((child) => child.tag)));
 
 test('one run has neither seeds nor a comparison', () => {
@@ -86,6 +86,17 @@ test('bars in charts reach from the worst to the best seed, in the unit of the l
   assert.deepEqual(page.scorePoint(MEASURE.groups, 0), { value: 30, low: 29, high: 31, least: 29, most: 31 });
   const swapped = [{ ...MEASURE.groups[1], score: 20 }, { ...MEASURE.groups[0], ...compared(10) }];
   assert.deepEqual(page.keptPoint(swapped, 1), { value: 0.9, low: 0.85, high: 0.95, least: 29 / 20, most: 31 / 20 });
+});
+
+test('a measure that keeps no share, such as an error rate, has no chart of shares', () => {
+  const error = (name, score) => run(name, score, { paired_bootstrap: { difference: 2, p_value: 0.012 }, retention: null });
+  const plots = (measure) => {
+    const page = load(NAMES, pageOf(measure));
+    page.chosen.measure = measure.name;
+    return page.el('div', {}, page.lengthContent()).every('figure').length;
+  };
+  assert.equal(plots({ name: 'bleu', runs: [run('a', 30), run('b', 27, compared(-3))] }), 2);
+  assert.equal(plots({ name: 'bleu', runs: [run('a', 30), error('b', 32)] }), 1);
 });
 
 test('attention is that of the members of each arm', () => {

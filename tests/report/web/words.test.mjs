@@ -26,6 +26,10 @@ test('a token that the text lacks, such as an unknown one, costs only itself', (
   assert.deepEqual(found('Der Xaver schläft hier.', ['Der', '<unk>', 'schläft', 'hier', '.']), ['Der', null, 'schläft', 'hier', '.']);
 });
 
+test('a token is not looked for far behind where the last one ended', () => {
+  assert.deepEqual(found('x a lot of words and a dog', ['dog']), [null]);
+});
+
 test('ranges that overlap are nested elements, and the text stays the text', () => {
   const parts = marked('one two', [{ start: 0, end: 3, tag: 'ins', attributes: {} }, { start: 2, end: 7, tag: 'del', attributes: {} }]);
   const box = el('p', {}, parts);
