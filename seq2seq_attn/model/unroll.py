@@ -39,8 +39,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
-                with torch.no_grad():
-                    choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
+                choice_B = model.output.log_probs(step, memory).argmax(dim=-1)  # without gradient, as any index
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
     outputs = _outputs(steps, batch, memory)
     if model.output.needs_history:
