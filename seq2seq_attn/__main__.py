@@ -119,7 +119,7 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     line = " ".join(text.split())
     if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"
-    with suppress(OSError):  # if stderr is gone, the exit code still tells
+    with suppress(OSError):  # if stderr is gone, the exit code still reports the failure
         sys.stderr.write(f"error: {line}\n")
     return code
 

@@ -26,18 +26,18 @@ _PACKAGE_DIR = Path(__file__).parent
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add a path to an OSError without one: a write to a full disk knows only the file descriptor."""
+    """Add a path to an OSError of the system without one: a write to a full disk knows only the file descriptor."""
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno is not None:  # others have a message of their own
             error.filename = str(path)
         raise
 
 
 def temporary_name(path: Path) -> Path:
     """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's umask."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")  # names have at most 255 bytes
 
 
 @contextmanager
@@ -74,10 +74,13 @@ def named_path(path: Path) -> Iterator[Path]:
         yield path
         return
     target = link_target(path)
+    mode = target.stat().st_mode & 0o777 if target.exists() else None
     with atomic_path(target) as temporary:
+        if mode is not None:
+            temporary.chmod(mode | 0o600)  # from the start, as the file may be private
         yield temporary
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o777)
+        if mode is not None:
+            temporary.chmod(mode)
 
 
 def check_writable(path: Path) -> None:
@@ -128,7 +131,7 @@ def check_distinct(outputs: Mapping[str, tuple[object, str]], read: set[object])
     taken: dict[object, str] = {}
     for option, (identity, name) in outputs.items():
         if identity in taken:
-            raise UsageError(f"{taken[identity]} and {option}: both to {name}; name two files")
+            raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
         if identity in read:
             raise UsageError(f"{option}: {name} is an input file; name another one")
         taken[identity] = option

@@ -49,7 +49,8 @@ _CLOCKS_DIFFER_BY_S = 24 * 3600.0
 """A run that finished more than this far in the future has a wrong date."""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
-    *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _LOG, _METRICS, "report.*"),
+    *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _LOG, _METRICS),
+    *("report.json", "report.md", "report.*.json", "report.*.md"),
     *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
     *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", _LAST, "hyps", REVERSE),
 )
@@ -85,7 +86,8 @@ class RunDir:
                 raise UserError(
                     f"{path}: not empty and not a run directory, so --overwrite keeps it; choose another --run-dir"
                 )
-            for old in {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}:
+            files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
+            for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
                 shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run

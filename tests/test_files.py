@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.files import check_writable, link_target, named_path, write_text
+from seq2seq_attn.files import atomic_path, check_writable, link_target, named_path, naming, write_text
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -27,6 +27,25 @@ def test_a_file_that_a_user_names_keeps_its_mode(tmp_path: Path) -> None:
     path.chmod(0o640)
     write_text(path, "new", is_named=True)
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "out").chmod(0o600)
+    with named_path(tmp_path / "out") as temporary:
+        assert temporary.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_name_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("a" * 245)
+    with atomic_path(path) as temporary:
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+
+
+def test_an_error_that_is_not_of_the_system_keeps_its_message(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"^timed out$"), naming(tmp_path):
+        raise OSError("timed out")
 
 
 def test_a_link_is_replaced(tmp_path: Path) -> None:

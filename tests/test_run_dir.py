@@ -123,11 +123,31 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
     ):
         (run.path / name).parent.mkdir(exist_ok=True)
         (run.path / name).touch()
-    own = {"notes.txt", "figure.png"}
+    own = {"notes.txt", "figure.png", "report.docx"}
     for name in own:
         (run.path / name).write_text("mine")
     RunDir.create(run.path, overwrite=True)
     assert {path.name for path in run.path.iterdir()} == own
+
+
+def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunDir.create(tmp_path / "run")
+    for name in ("config.yaml", "source.vocab", "train.log", "model.safetensors"):
+        (run.path / name).write_text("", encoding="utf-8")
+    unlink, removed = Path.unlink, []
+
+    def stop_at_the_last(path: Path, missing_ok: bool = False) -> None:
+        if len(removed) == 3:
+            raise KeyboardInterrupt
+        removed.append(path.name)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", stop_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        RunDir.create(run.path, overwrite=True)
+    monkeypatch.undo()
+    assert [path.name for path in run.path.iterdir()] == ["config.yaml"]
+    assert RunDir.create(run.path, overwrite=True).is_empty()
 
 
 def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:

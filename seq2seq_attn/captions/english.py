@@ -242,7 +242,7 @@ def _determiner(phrase: NounPhrase) -> list[Token]:
         "kein": "a",
         "dieser": "these" if phrase.is_plural else "this",
         "jeder": "every",
-    }.get(kind, {"viele": "many", "einige": "some", "mehrere": "several"}.get(kind, ""))
+    }.get(kind, phrase.number[1])
     return [Token(word, keys)] if word else []
 
 

@@ -78,7 +78,8 @@ def _tidy_commas(tokens: list[Token]) -> list[Token]:
 
 
 def german_clause(clause: Clause, order: str) -> list[Token]:
-    """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause) or `last`."""
+    """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause), `last`, or `bare`
+    (verb second without its subject, behind und)."""
     tokens: list[Token] = []
     if order == "last":
         if clause.gap:

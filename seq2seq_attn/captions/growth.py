@@ -13,10 +13,9 @@ from seq2seq_attn.captions.grammar import Grammar
 from seq2seq_attn.captions.lexicon import Attribute
 from seq2seq_attn.captions.nouns import Impossible
 from seq2seq_attn.captions.patterns import add_subordinate, add_time, main_clause
-from seq2seq_attn.captions.relative import may_have_relative, phrases_of, relative_clause, tense_of
+from seq2seq_attn.captions.relative import MEASURED, may_have_relative, phrases_of, relative_clause, tense_of
 from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 
-_MEASURED = frozenset({"money", "weight", "duration", "material"})
 _MAX_DEPTH = 2
 _MAX_FOLLOWING = 2
 
@@ -106,7 +105,7 @@ class Growth:
             if clause is not None:
                 self._small.append(lambda left: self._add_following(phrase, clause, left))
             return
-        if phrase.noun.classes & _MEASURED:
+        if phrase.noun.classes & MEASURED:
             return
         self._small += [lambda left: self._add_adjective(phrase)] * 2
         self._small.append(lambda left: self._add_genitive(phrase, left))

@@ -71,12 +71,12 @@ class Verb:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is so for good, without a time: to know, to love, to belong to."""
+        """Whether it describes a lasting state: to know, to love, to belong to."""
         return self.is_simple and self.modes == {"present"}
 
     @property
     def is_wearing(self) -> bool:
-        """Whether everybody does it to clothes of his own: several people wear hats, not a hat."""
+        """Whether all do it to their own clothes: several people wear hats, not a hat."""
         return self.object <= {"clothes", "worn", "headgear"} and bool(self.object)
 
     @property
@@ -135,7 +135,7 @@ class Modal:
 
 
 class Lexicon:
-    """All words; `nouns_of("a b")` are the nouns of class a or b."""
+    """All words; `nouns_of(classes)` are the nouns of any of the classes."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.nouns = tuple(_noun(entry) for entry in raw["nouns"])

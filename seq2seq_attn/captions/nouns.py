@@ -117,7 +117,8 @@ class NounPhrases:
             else:
                 phrase.number = (str(self.rng.randint(13, 99 if "goods" in classes else 30)),) * 2
         elif kind == "quantity":
-            phrase.determiner = self.choose(list(self.lexicon.determiners))
+            phrase.number = self.choose([*self.lexicon.determiners.items()])
+            phrase.determiner = phrase.number[0]
         elif kind == "dieser":
             phrase.is_plural = self.chance(0.25)
 

@@ -8,12 +8,10 @@ from functools import cache
 from seq2seq_attn.captions.grammar import Grammar
 from seq2seq_attn.captions.lexicon import Phrase
 from seq2seq_attn.captions.nouns import Impossible, can_be_pronoun
-from seq2seq_attn.captions.relative import may_have_relative, phrases_of, relative_clause, tense_of
+from seq2seq_attn.captions.relative import DATIVE, OBJECT, may_have_relative, phrases_of, relative_clause, tense_of
 from seq2seq_attn.captions.tree import Clause, NounPhrase, Sentence, Tense
 
 _DASS = Phrase(("dass",), ("that",), ((0, 0),), frozenset(), False)
-_DATIVE = ("dative",)
-_OBJECT = ("accusative",)
 
 
 def draw_tense(grammar: Grammar) -> Tense:
@@ -65,7 +63,7 @@ def separable(grammar: Grammar, tense: Tense) -> Clause:
 
 def dative(grammar: Grammar, tense: Tense) -> Clause:
     """A verb that governs the dative."""
-    return grammar.clause(tense, _DATIVE)
+    return grammar.clause(tense, DATIVE)
 
 
 def giving(grammar: Grammar, tense: Tense) -> Clause:
@@ -79,7 +77,7 @@ def passive(grammar: Grammar, tense: Tense) -> Clause:
 
 
 def copula(grammar: Grammar, tense: Tense) -> Clause:
-    """Such and such is so."""
+    """A subject with a predicate."""
     return grammar.copula(tense)
 
 
@@ -96,7 +94,7 @@ def existential(grammar: Grammar, tense: Tense) -> Clause:
 def object_first(grammar: Grammar, tense: Tense) -> Clause:
     """The object first; only the accusative of the masculine shows it."""
     for _ in range(40):
-        clause = grammar.clause(tense, _OBJECT)
+        clause = grammar.clause(tense, OBJECT)
         phrase = clause.accusative
         if phrase is None or phrase.noun is None or phrase.gender != "m" or phrase.is_plural:
             continue
@@ -107,7 +105,7 @@ def object_first(grammar: Grammar, tense: Tense) -> Clause:
 
 
 def subordinate(grammar: Grammar, tense: Tense) -> Clause:
-    """A clause with one that begins with weil, obwohl, während, bevor or wenn."""
+    """A main clause with a subordinate clause that begins with weil, obwohl, während, bevor or wenn."""
     clause = main_clause(grammar, tense)
     add_subordinate(grammar, clause)
     return clause
@@ -299,5 +297,4 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
         sentence = Sentence(grammar.uid(), [first, second], ["aber" if grammar.chance(0.25) else "und"])
     else:
         sentence = Sentence(grammar.uid(), [CLAUSE_PATTERNS[pattern](grammar, tense)])
-    sentence.pattern = pattern
     return sentence

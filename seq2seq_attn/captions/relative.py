@@ -6,9 +6,10 @@ from seq2seq_attn.captions.grammar import Grammar
 from seq2seq_attn.captions.nouns import Impossible, accepts
 from seq2seq_attn.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
 
-_NEVER_RELATIVE = frozenset({"money", "weight", "duration", "material"})
-_DATIVE = ("dative",)
-_OBJECT = ("accusative",)
+MEASURED = frozenset({"money", "weight", "duration", "material"})
+"""classes of nouns that have no relative clause"""
+DATIVE, OBJECT = ("dative",), ("accusative",)
+"""frames of verbs"""
 
 
 def tense_of(mode: Mode) -> Tense:
@@ -44,7 +45,7 @@ def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
         or phrase.attribute is not None
     ):
         return False
-    if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & _NEVER_RELATIVE:
+    if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & MEASURED:
         return False
     if phrase is clause.subject and not clause.is_existential:
         return True
@@ -89,7 +90,7 @@ def relative_clause(grammar: Grammar, phrase: NounPhrase, tense: Tense, depth: i
 
 def _object_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clause:
     for _ in range(12):
-        clause = grammar.clause(tense, _OBJECT)
+        clause = grammar.clause(tense, OBJECT)
         verb = clause.verb
         if verb is None or clause.accusative is None or accepts(verb.subject, phrase):
             continue  # "die Katze, die die Ente jagt" would say both
@@ -100,7 +101,7 @@ def _object_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
 
 
 def _dative_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clause:
-    clause = grammar.clause(tense, _DATIVE)
+    clause = grammar.clause(tense, DATIVE)
     if clause.verb is None or not accepts(clause.verb.object, phrase) or clause.verb.plus:
         raise Impossible
     clause.dative, clause.gap = phrase, "dative"

@@ -41,6 +41,7 @@ class NounPhrase:
     is_plural: bool = False
     determiner: str = ""
     number: tuple[str, str] = ("", "")
+    """German and English: of a number, or of a word such as viele"""
     owner: NounPhrase | None = None
     adjectives: list[tuple[Adjective, tuple[str, str] | None]] = field(default_factory=list)
     genitive: NounPhrase | None = None
@@ -134,4 +135,3 @@ class Sentence:
     joints: list[str] = field(default_factory=list)
     opening: Clause | None = None
     is_question: bool = False
-    pattern: str = ""

@@ -84,7 +84,7 @@ class CorpusStatistics:
         return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
 
     def score(self) -> Score:
-        """The corpus score of all rows, exactly what sacreBLEU's `corpus_score` gives for these sentences."""
+        """The corpus score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized sentences."""
         if not len(self):
             raise ValueError("no sentence pairs to score")
         result = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())

@@ -1,8 +1,8 @@
 """Several seeds of one arm: mean and spread, and arms against each other over the same resampled sentences.
 
-An arm's score is the mean of its runs' corpus scores. In each resample every run of both arms meets the same sentence
-pairs, so an interval covers the choice of test sentences; the `Spread` over seeds is reported beside it. With one run
-in each arm these are sacreBLEU's intervals and paired bootstrap of two systems.
+An arm's score is the mean of its runs' corpus scores. In each resample every run of both arms is scored on the same
+sentence pairs, so an interval covers the choice of test sentences; the `Spread` over seeds is reported beside it. With
+one run in each arm these are sacreBLEU's intervals and paired bootstrap of two systems.
 
 Shapes: R resamples.
 """

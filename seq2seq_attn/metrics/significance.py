@@ -68,7 +68,7 @@ def bootstrap_scores(
     sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in systems]
     for counts_RN in _resample_counts(num_pairs, num_resamples, seed):
         for parts, system in zip(sums, systems, strict=True):
-            # float32 holds these counts exactly; sacreBLEU scores its resamples in it, so we do
+            # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
             parts.append((counts_RN @ system.rows_ND.astype(np.float64)).astype(np.float32))
     return [system.scores_of_sums(np.concatenate(parts)) for system, parts in zip(systems, sums, strict=True)]
 

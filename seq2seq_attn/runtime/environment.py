@@ -60,12 +60,14 @@ def _cpu_model() -> str:
 
 
 def _git_state(checkout: Path) -> dict[str, Any] | None:
-    """The commit and whether tracked files differ from it; None if the code does not run from a checkout."""
+    """The commit, and whether tracked files or untracked ones of the package differ from it; None if the code does not
+    run from a checkout."""
     if not (checkout / ".git").exists():
         return None
     try:
         commit = _git(checkout, "rev-parse", "HEAD").strip()
-        is_dirty = bool(_git(checkout, "status", "--porcelain", "--untracked-files=no").strip())
+        tracked = _git(checkout, "status", "--porcelain", "--untracked-files=no")
+        is_dirty = bool((tracked + _git(checkout, "status", "--porcelain", "--", "seq2seq_attn")).strip())
     except (OSError, subprocess.SubprocessError):
         return None
     return {"commit": commit, "is_dirty": is_dirty}

@@ -14,9 +14,11 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _TRIM_BYTES = 64 << 20
 _MMAP_BYTES = 8 << 20
 _ANY_BYTES = 1 << 30
+_OLD_MMAP_BYTES = 32 << 20
+"""older versions of glibc refuse more"""
 TRAINING_PRIMITIVES = 320
 """Cache size for training, where batches come in a few dozen lengths. Of the 90 products per update in half precision,
-20 are recompiled with a cache of 64, 12 with 256, and 4 with 512, which takes `multi30k` to a little more than 2 GiB.
+20 are recompiled with a cache of 64, 12 with 256, and 4 with 512. With 512, `multi30k` takes a little more than 2 GiB.
 Those 20 cost 4 to 10 % of the time, and more with two threads because only one compiles."""
 TRANSLATING_PRIMITIVES = 64
 """Cache size for translation: its steps multiply few shapes, and a service must stay small."""
@@ -27,7 +29,7 @@ def keep_memory_flat() -> None:
 
     By default glibc raises this threshold up to 32 MB as a program runs. Tensors of many sizes then fragment the heap,
     which grows to several times the memory in use, too much for a service that runs for hours. A lower threshold costs
-    speed: at 1 MB a third of a beam search's.
+    speed: with 1 MB, a beam search is a third slower.
     """
     _set_thresholds(mmap=_MMAP_BYTES, trim=_TRIM_BYTES)
 
@@ -48,17 +50,19 @@ def give_back_memory() -> None:
 
 
 def _set_thresholds(*, mmap: int, trim: int) -> None:
-    _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, mmap)
+    if not _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, mmap):
+        _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, min(mmap, _OLD_MMAP_BYTES))
     _call_gnu_library("mallopt", _M_TRIM_THRESHOLD, trim)
 
 
-def _call_gnu_library(function: str, *arguments: int) -> None:
+def _call_gnu_library(function: str, *arguments: int) -> bool:
+    """Whether the function did what it was asked for."""
     if sys.platform != "linux":
-        return
+        return False
     try:
-        getattr(ctypes.CDLL(None), function)(*arguments)
+        return bool(getattr(ctypes.CDLL(None), function)(*arguments))
     except (AttributeError, OSError):
-        pass  # not glibc
+        return False  # not glibc
 
 
 def keep_primitives(most: int) -> None:

@@ -23,9 +23,14 @@ def training_precision(name: str, device: torch.device) -> Precision:
     on a CPU.
 
     A CPU without AMX or AVX512-BF16 emulates bf16 and is slower with it than with fp32.
+
+    Raises:
+        UsageError: the precision is unknown.
     """
     if name in TRAINING_PRECISIONS:
         return name
+    if name != "auto":
+        raise UsageError(f"precision {name!r}: expected auto, {', '.join(TRAINING_PRECISIONS)}")
     if multiplies_bf16(device):
         return "bf16"
     return "fp16" if device.type == "cuda" else "fp32"
@@ -55,7 +60,7 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 @cache
 def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the CPU has bf16 instructions; False if the system does not tell."""
+    """Whether the CPU has bf16 instructions; False if /proc/cpuinfo cannot be read."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -55,14 +55,15 @@ def list_of_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
     return listed
 
 
-def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Consecutive lines in chunks that are sorted and batched together."""
+def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
+    """Consecutive lines in chunks that are sorted and batched together; the more results a line has, the smaller."""
+    max_lines, max_characters = _CHUNK_LINES // num_results, _CHUNK_CHARACTERS // num_results
     chunk: list[str] = []
     num_characters = 0
     for line in lines:
         chunk.append(line)
         num_characters += len(line)
-        if len(chunk) >= _CHUNK_LINES or num_characters >= _CHUNK_CHARACTERS:
+        if len(chunk) >= max_lines or num_characters >= max_characters:
             yield chunk
             chunk, num_characters = [], 0
     if chunk:

@@ -22,7 +22,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
 
     Raises:
         UserError: a run's files are missing, damaged or of another version.
-        UsageError: there are no runs, they cannot form an ensemble, or a model does not support the precision.
+        UsageError: there are no runs, they cannot form an ensemble, or one of several does not support the precision.
     """
     configs = [run.config() for run in runs]
     check_alike(runs)

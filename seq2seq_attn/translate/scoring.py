@@ -21,6 +21,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.translate.batching import (
@@ -151,7 +152,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
         weights_TS = None if weights_BTS is None else weights_BTS[row, : num_tokens + 1, : len(pair.source) + 1].copy()
         log_prob = float(log_probs_B[row])
         yield Translation(
-            text=pair.text,
+            text=one_line(pair.text),
             tokens=pair.target,
             score=log_prob / (num_tokens + 1) ** translator.search.length_penalty,
             log_prob=log_prob,

@@ -47,7 +47,8 @@ class Translation:
     """the source as the model saw it, `<eos>` last; a tab ends each of several sources but the last"""
     attention: npt.NDArray[np.float32] | None
     """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it; a column for each
-    of `source_tokens`. None for a model without attention over source positions, or above `MAX_ATTENTION_CELLS`"""
+    of `source_tokens`. None for a model without attention over source positions, and for a line of several segments
+    above `MAX_ATTENTION_CELLS`"""
     is_finished: bool
     """it ended with EOS"""
     heaviest: list[int] | None
@@ -100,6 +101,14 @@ class Translation:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_REPR else f"{text[:_MAX_REPR]}..."
+
+
+def distinct(translations: Sequence[Translation]) -> list[Translation]:
+    """The first of each token sequence: hypotheses may become equal when unknown tokens are replaced."""
+    first: dict[tuple[str, ...], Translation] = {}
+    for translation in translations:
+        first.setdefault(tuple(translation.tokens), translation)
+    return [*first.values()]
 
 
 def empty_translation(has_attention: bool) -> Translation:

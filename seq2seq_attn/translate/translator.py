@@ -48,7 +48,14 @@ from seq2seq_attn.translate.batching import (
 )
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation, join_n_best, split_line
+from seq2seq_attn.translate.translation import (
+    EOS_TOKEN,
+    Translation,
+    distinct,
+    empty_translation,
+    join_n_best,
+    split_line,
+)
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
 
@@ -184,7 +191,8 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         """`translate_n_best` for the lines of any iterable, in bounded memory."""
         options = self._resolve(options)
-        return (translations for chunk in chunks(lines) for translations in self._translate_chunk(chunk, options))
+        pieces = chunks(lines, num_results=options.n_best)
+        return (translations for piece in pieces for translations in self._translate_chunk(piece, options))
 
     def _resolve(self, options: SearchOptions) -> SearchOptions:
         options = options.over(self.search)
@@ -254,9 +262,9 @@ class Translator:
             [self._translation(segment, hypothesis, options) for hypothesis in best]
             for segment, best in zip(segments, self._search_batch(model, segments, options), strict=True)
         ]
-        return (
-            [least_risk(samples, options.n_best) for samples in of_segment] if options.method == "mbr" else of_segment
-        )
+        if options.method == "mbr":
+            return [least_risk(samples, options.n_best) for samples in of_segment]
+        return [distinct(best) for best in of_segment] if options.method == "beam" else of_segment
 
     def _search_batch(
         self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions

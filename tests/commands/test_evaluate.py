@@ -301,7 +301,7 @@ def test_usage_errors(workshop, tmp_path):
         (
             ["additive"],
             {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"},
-            "--csv and --latex: both to .*t; name two",
+            "--csv and --latex: both write to .*t; name two",
         ),
         (["additive"], {"source": file, "reference": file, "json": file}, "--json: .*short.de is an input file"),
     ]

@@ -167,7 +167,7 @@ def test_a_no_break_space_does_not_separate_words(capsys: pytest.CaptureFixture[
         ([*FILES, "--links", "far"], 1, r"far, line 1: link 0-9 lies outside a pair of 7 and 7 words"),
         ([*FILES, "--links", "links", "--run", "none"], 2, r"--links links: this run's model has no attention over"),
         ([*FILES, "--attention", "x.doc"], 2, r"--attention x.doc: expected a file name that ends in"),
-        ([*FILES, "--alignment", "-"], 2, r"the scores and --alignment: both to standard output; name two files"),
+        ([*FILES, "--alignment", "-"], 2, r"the scores and --alignment: both write to standard output; name two files"),
         ([*FILES, "--format", "xml"], 2, r"--format xml: expected one of 'text', 'json'"),
         ([*FILES, "--batch-size", "0"], 2, r"--batch-size 0"),
     ],

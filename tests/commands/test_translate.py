@@ -338,9 +338,9 @@ def test_options_that_cannot_be(run: RunDir, tmp_path: Path, monkeypatch: pytest
         with pytest.raises(UsageError, match=r"^'Zwei M\?nner': invalid UTF-8; expected text in UTF-8"):
             translate(run=run.path, **latin)
     same = str(tmp_path / "x.npz")
-    with pytest.raises(UsageError, match=r"-o and --alignment: both to .*x.npz; name two"):
+    with pytest.raises(UsageError, match=r"-o and --alignment: both write to .*x.npz; name two"):
         translate(["Hund"], output=same, alignment=tmp_path / "." / "x.npz", run=run.path)
-    with pytest.raises(UsageError, match=r"-o and --alignment: both to standard output; name two"):
+    with pytest.raises(UsageError, match=r"-o and --alignment: both write to standard output; name two"):
         translate(["Hund"], alignment="-", run=run.path)
     with pytest.raises(
         UsageError, match=r"--attention a.gif: expected a file name that ends in .png, .svg, .pdf, .html"
@@ -377,7 +377,7 @@ def test_no_output_replaces_the_file_that_is_read(
     ("redirected", "message"),
     [
         ("in", r"^-o: standard output is an input file"),
-        ("links", r"^-o and --alignment: both to .*links; name two files"),
+        ("links", r"^-o and --alignment: both write to .*links; name two files"),
     ],
 )
 def test_standard_output_goes_to_a_file_of_its_own(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime import precision
 from seq2seq_attn.runtime.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, training_precision
 
@@ -27,6 +28,11 @@ def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool
     monkeypatch.setattr(precision, "cpu_multiplies_bf16", lambda: has_bf16)
     assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
     assert training_precision("fp16", CPU) == "fp16"
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(UsageError, match="precision 'int8': expected auto, fp32, bf16, fp16"):
+        training_precision("int8", CPU)
 
 
 def test_only_fp16_scales() -> None:

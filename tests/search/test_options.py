@@ -72,7 +72,7 @@ def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str,
 
 @pytest.mark.parametrize("option", ["n_best", "num_samples"])
 def test_more_samples_than_a_machine_holds_are_refused(option: str) -> None:
-    with pytest.raises(UsageError, match="10000"):
+    with pytest.raises(UsageError, match="at most 10,000"):
         SearchOptions.given(method="mbr", **{option: 10_001})
 
 
