@@ -138,7 +138,7 @@ def test_bpe_with_no_merge_skipped_is_the_tokenizers_own() -> None:
     ("data", "message"),
     [
         ({"tokenizer": {"name": "spacy"}}, "needs data.tokenizer.name=sentencepiece"),
-        ({"source_languages": ["de", "fr"]}, "needs one source"),
+        ({"source_languages": ["de", "fr"]}, "needs a single source"),
         ({"tokenizer": {"sentences": True}}, "needs data.tokenizer.sentences=false"),
         ({"tokenizer": {"target": "positions"}}, "needs another data.tokenizer.target"),
         ({"links": "ibm1"}, "needs data.links=null"),
