@@ -5,7 +5,7 @@ from __future__ import annotations
 MAX_BEAM_SIZE = 1_000
 """more hypotheses per sentence exceed the memory without improving BLEU"""
 MAX_SAMPLES = 10_000
-"""of a sentence, drawn at once"""
+"""per sentence; they are drawn at once"""
 MAX_LENGTH_PENALTY = 10.0
 """of either sign"""
 MAX_LENGTH_RATIO = 1_000.0

@@ -141,9 +141,8 @@ def render_readme(records: Records) -> str:
         ]
         rows.append(cells)
     header = ["configuration", "attention", "test set (n)", "BLEU, cased", "BLEU, tutorial", "beam", "precision"]
-    header += ["threads"]
     lines = [
-        *table([*header, "minutes", "parameters"], rows, align="---"),
+        *table([*header, "threads", "minutes", "parameters"], rows, align="---"),
         "",
         "Each row is a single run. To compare configurations, use means over seeds: those of Multi30k are below,",
         "those of captions in [docs/attention.md](docs/attention.md). Brackets are 95 % bootstrap intervals over",

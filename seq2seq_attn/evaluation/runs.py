@@ -52,7 +52,7 @@ _VARIATION = {
 _WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
 """search options that do not decide the best translation"""
 _NO_POSITIONS = "its attention does not look at source positions"
-_NO_SINGLE_MAP = "its translation is empty, or its map is too large"
+_NOT_SHOWN = "its translation is empty, or its map is too large"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class EvaluatedRun:
             return lines
         self._is_reused = False
         translator = self._translator
-        self._no_map[_NO_SINGLE_MAP if translator.has_attention else _NO_POSITIONS] = None
+        self._no_map[_NOT_SHOWN if translator.has_attention else _NO_POSITIONS] = None
         if test_set.num_concatenated > 1:
             translator = translator.with_max_source_length(self._max_source_length(test_set))
         started = time.monotonic()

@@ -58,7 +58,7 @@ def _shares(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[A
 
 def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
     weights_S = _shares(row_S)
-    colors_S3 = map_colors(weights_S).tolist()
+    colors_S3 = map_colors(row_S).tolist()
     size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
     return "".join(
         f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'

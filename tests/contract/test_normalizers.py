@@ -32,7 +32,7 @@ def test_padding_is_never_read(normalizer, garbage):
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf")])
-def test_a_score_that_is_no_number_gives_weights_that_are_none(normalizer, score):
+def test_a_score_that_is_not_finite_gives_weights_that_are_not_numbers(normalizer, score):
     broken = scores()
     broken[0, 2] = score
     weights = normalizer(broken, MASK)  # so that the update is skipped, not the training ended

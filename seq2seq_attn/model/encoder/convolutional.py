@@ -38,7 +38,7 @@ class Convolutional(Encoder):
         hidden_size: H.
         num_layers: of CNN-a and of CNN-c.
         radius: r, neighbors on either side that a layer sees.
-        num_positions: of position embeddings; later positions share the last one.
+        num_positions: number of position embeddings; later positions share the last one.
     """
 
     def __init__(

@@ -45,8 +45,8 @@ def build(
     dropout: float,
     num_positions: Size = 256,
 ) -> Embeddings:
-    """`num_positions`: of position embeddings; later positions share the last one. Raises UsageError for more than one
-    layer."""
+    """`num_positions`: number of position embeddings; later positions share the last one. Raises UsageError for more
+    than one layer."""
     if num_layers != 1:
         raise UsageError(
             f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, as it has no context; set "

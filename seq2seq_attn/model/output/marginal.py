@@ -8,9 +8,9 @@ own readout, which reads h_j in place of the context. Soft attention averages th
 predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone
 (Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights again, so that p sums to 1; the authors do not.
 
-The decoder's recurrence still reads the context: the expected value, or what the attention makes of it (`multi_head`
-projects the values, `hard` takes one of them). With the decoder `luong` and `input_feeding: false` it does not, and
-this is the model of Wu et al.
+The decoder's recurrence still reads the context. It is the expected value for most attentions; `multi_head` projects
+the values first, and `hard` takes one of them. With the decoder `luong` and `input_feeding: false` the recurrence reads
+no context, and this is the model of Wu et al.
 
     L = sum_t [ -(1 - eps) log p(y_t) - eps / V sum_j a_tj sum_v log p(v | s_t, h_j) ]
 
