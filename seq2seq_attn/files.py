@@ -26,7 +26,7 @@ _PACKAGE_DIR = Path(__file__).parent
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add a path to an OSError of the system without one: a write to a full disk knows only the file descriptor."""
+    """Add a path to an OSError of the system that lacks one: a write to a full disk knows only the file descriptor."""
     try:
         yield
     except OSError as error:
@@ -133,7 +133,7 @@ def check_distinct(outputs: Mapping[str, tuple[object, str]], read: set[object])
         if identity in taken:
             raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
         if identity in read:
-            raise UsageError(f"{option}: {name} is an input file; name another one")
+            raise UsageError(f"{option}: {name} is an input file; choose another output")
         taken[identity] = option
 
 

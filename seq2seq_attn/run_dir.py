@@ -318,7 +318,7 @@ class RunDir:
         write_checked_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     def environment(self) -> dict[str, Any] | None:
-        """What `write_environment` wrote; None if it is missing or (with a warning) damaged."""
+        """The environment that `write_environment` wrote; None if it is missing or (with a warning) damaged."""
         if not (self.path / _ENVIRONMENT).exists():
             return None
         try:

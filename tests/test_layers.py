@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -93,9 +93,10 @@ def test_a_mistyped_run_is_refused_before_torch_is_loaded(arguments: list[str]) 
 def test_help_answers_in_half_a_second() -> None:
     times = []
     for _ in range(3):  # the best of three: others may be using the machine
-        began_at = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-m", "seq2seq_attn", "--help"], capture_output=True, check=True)
-        times.append(time.monotonic() - began_at)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 0.5
 
 

@@ -16,10 +16,11 @@ _ABOUT = (
     "[bentrevett/pytorch-seq2seq](https://github.com/bentrevett/pytorch-seq2seq), notebook 3, with its loop written "
     "anew. In a *turn*, all contestants do the same work one after another. A column `x NAME` is the median over "
     "turns of the ratio of speeds within a turn, which is not the ratio of the median speeds; brackets are its 95 % "
-    "confidence interval. *Plain* is our code without `seq2seq_attn/model/fast`, *fast* is with it. *Of the GEMM "
-    "peak* is the share of the speed that matrix products alone reach on the same machine. The tutorial and the peers "
-    "compute in fp32. A config is that of the commit of its section: `multi30k` has had the decoder `conditional` "
-    "since 2026-11-24, and the output `lexical` since 2026-11-26."
+    "confidence interval, or the range of fewer than six turns. *Plain* is our code without "
+    "`seq2seq_attn/model/fast`, *fast* is with it. *Of the GEMM peak* is the share of the speed that matrix products "
+    "alone reach on the same machine. The tutorial and the peers compute in fp32. A config is that of the commit of "
+    "its section: `multi30k` has had the decoder `conditional` since 2026-11-24, and the output `lexical` since "
+    "2026-11-26."
 )
 
 

@@ -48,10 +48,10 @@ def main() -> None:
             prefixes = {name: write_corpus(Path(folder), lines, *size) for name, size in sizes(num_pairs).items()}
             for tokenizer in options.tokenizers:
                 rows += compare(Path(folder), prefixes, num_pairs, tokenizer, options.processes)
-    value = {"origin": origin, "bare_lines_per_s": yardsticks}
-    publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
     if not all(row["is_same"] for row in rows):
         raise UserError("another number of processes made another folder")
+    value = {"origin": origin, "bare_lines_per_s": yardsticks}
+    publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
 
 
 def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:

@@ -30,7 +30,7 @@ from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.model.build import build_model, count_parameters
 
 MOST_SEEDS = 20
-"""that a report looks for"""
+"""the largest number of seeds per arm"""
 
 
 def main() -> None:
@@ -120,7 +120,7 @@ def keep_other_number(path: Path, record: Record) -> None:
 
 
 def tuning(arms: Sequence[Arm]) -> list[Record]:
-    """What each arm validated at with each rate of dropout that was tried."""
+    """Validation scores of each arm with each rate of dropout."""
     return [
         {"arm": one.arm.name, "dropout": one.dropout, "validation": validation(one)}
         for arm in dict.fromkeys(arms)

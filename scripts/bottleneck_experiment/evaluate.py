@@ -105,7 +105,7 @@ def _arm(name: str, members: list[Training]) -> Record:
         "dropout": first.dropout,
         "updates": finished[0]["update"],
         "minutes": round(fmean(one["minutes"] for one in finished), 1),
-        "validation": [round(one["best_score"], 1) for one in finished],
+        "validation": [round(float(one.run.best_metadata()["bleu"]), 1) for one in members],
         "commits": sorted({one["git"]["commit"][:12] for one in environments if one.get("git")}),
     }
 

@@ -43,7 +43,7 @@ GOLD_ROWS = {
 
 
 def load_records() -> dict[str, Record]:
-    """What there is of the experiment, by its inputs; Multi30k's with those of other numbers of updates under
+    """The records of the experiment, by inputs. Multi30k's record holds those of other numbers of updates as
     "others"."""
     paths = {name: FOLDER / f"{name}.json" for name in TITLES}
     records: dict[str, Record] = {name: read_json(path) for name, path in paths.items() if path.is_file()}

@@ -1,4 +1,4 @@
-"""What the bottleneck experiment trains: arms, inputs, seeds, and where each run lies."""
+"""The trainings of the bottleneck experiment: arms, inputs, seeds, and run directories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DROPOUT_KEYS = ("model.dropout.embedding", "model.dropout.encoder", "model.dropo
 
 @dataclass(frozen=True)
 class Arm:
-    """What the decoder sees of the source. `settings` keep the number of parameters within 3 % of `additive`'s."""
+    """One view of the source for the decoder. `settings` keep the number of parameters within 3 % of `additive`'s."""
 
     name: str
     settings: tuple[str, ...]
@@ -96,7 +96,7 @@ class Training:
 
     @property
     def settings(self) -> list[str]:
-        """What differs from the configuration of its inputs."""
+        """The settings that differ from the configuration of its inputs."""
         rates = [] if self.dropout is None else [f"{key}={self.dropout}" for key in self.arm.dropout_keys]
         return [f"name=bottleneck-{self.inputs}-{self.arm.name}", *self.arm.settings, *rates]
 

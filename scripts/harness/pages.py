@@ -58,8 +58,8 @@ def percent(share: float | None) -> str:
 
 
 def p_value(value: float) -> str:
-    """The p of a test; 1 / 1,001 is the least of 1,000 resamples."""
-    return "≤ 0.001" if value < 0.0015 else f"{value:.3f}"
+    """The p of a test; 1 / 1,001 is the least that 1,000 resamples can give."""
+    return "≤ 0.001" if value <= 0.001 else f"{value:.3f}"
 
 
 def ratio_cell(value: float, interval: Sequence[float] | None, *, digits: int = 2) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -110,14 +111,14 @@ def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, B
 
 def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
     """The score of an arm with its interval, and its gain over a baseline that is not the arm itself."""
-    found: Record = {"bleu": mean_interval(arm).to_dict()}
+    found: Record = {"bleu": asdict(mean_interval(arm))}
     return found if baseline is None or baseline is arm else found | gain_over(baseline, arm)
 
 
 def gain_over(baseline: BootstrapSamples, arm: BootstrapSamples) -> Record:
     """The gain of an arm, with its interval and the paired bootstrap test."""
     gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
-    return {"gain": gain.to_dict(), "paired_bootstrap": mean_difference(baseline, arm).to_dict()}
+    return {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm))}
 
 
 def translate_to(

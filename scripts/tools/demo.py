@@ -15,6 +15,7 @@ from pathlib import Path
 
 from scripts.harness.records import add_set_option, exit_code
 from scripts.harness.runs import train_all
+from scripts.tools.attention_text import attention_text
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
@@ -23,7 +24,6 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
-from seq2seq_attn.report.terminal import attention_text
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import load
 

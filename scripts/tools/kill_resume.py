@@ -76,7 +76,7 @@ def main() -> int:
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the moments at which runs are killed")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the run")
     add_record_option(parser, RECORD)
     return parser.parse_args()
@@ -142,12 +142,15 @@ def state_of(run_dir: Path) -> Record:
 
 
 def compare(run: RunDir, expected: RunDir) -> list[str]:
-    """Differences in the last state (weights, moments, average, generators), the best model and the history."""
-    differences = []
-    pairs = {
-        "last": (checkpoint.load_state(run.last_dir)[0], checkpoint.load_state(expected.last_dir)[0]),
-        "best": (run.load_best(), expected.load_best()),
-    }
+    """Differences in the last state (weights, moments, average, generators, counters), the best model and the
+    history."""
+    last, expected_last = checkpoint.load_state(run.last_dir), checkpoint.load_state(expected.last_dir)
+    counters, expected_counters = (
+        {key: value for key, value in values["state"].items() if not key.endswith("_s")}
+        for _, values in (last, expected_last)
+    )
+    differences = [] if counters == expected_counters else ["last: counters"]
+    pairs = {"last": (last[0], expected_last[0]), "best": (run.load_best(), expected.load_best())}
     for kind, (tensors, expected_tensors) in pairs.items():
         for name in sorted(tensors.keys() | expected_tensors.keys()):
             one, other = tensors.get(name), expected_tensors.get(name)

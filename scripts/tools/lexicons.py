@@ -79,7 +79,7 @@ def main() -> None:
     about = {
         "num_train": NUM_TRAIN,
         "test": TEST,
-        "chosen_on": VALIDATION,
+        **({} if options.set else {"chosen_on": VALIDATION}),
         "num_test": len(first),
         "config": CONFIG,
         "set": [*SETTINGS, *options.set],

@@ -153,7 +153,7 @@ def render_readme(records: Records) -> str:
         "`tutorial`, are too low. Minutes are the wall time of training, including validations. The machine also did",
         "other work, and bf16 is faster: compare minutes of one precision and number of threads only. They include",
         "earlier stages, but not the runs that made the texts of `multi30k-distilled` and `multi30k-extra`.",
-        "* Stopped before its last epoch.",
+        "A star marks a run that stopped before its last epoch.",
         "`multi30k-extra` also trains on captions of Multi30k's task 2: do not compare it with the others.",
         "Signatures, seeds, commits, hardware, every test set and BLEU by sentence length:",
         "[docs/results.md](docs/results.md).",

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code, read_training
+from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.levers_page import VALIDATION
 from scripts.tools.other_records import sources_block
@@ -44,7 +44,7 @@ def main() -> None:
     scored = {sources: score_lines(run, *prepare_corpus(run.config()).text(TEST)) for sources, run in runs.items()}
     samples = bootstrap_by_name(scored)
     singles = [sources for sources in SYSTEMS if len(sources) == 1]
-    single = max(singles, key=lambda sources: read_training(runs[sources].path)["best_score"])
+    single = max(singles, key=lambda sources: float(runs[sources].best_metadata()["bleu"]))
     rows = [
         {
             "sources": list(sources),
@@ -55,7 +55,7 @@ def main() -> None:
     first = next(iter(scored.values()))
     about = {
         "test": TEST,
-        "chosen_on": VALIDATION,
+        **({} if options.set else {"chosen_on": VALIDATION}),
         "num_test": len(first),
         "config": CONFIG,
         "set": options.set,

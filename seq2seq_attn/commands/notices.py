@@ -13,6 +13,7 @@ from typing import Literal
 
 from tqdm import tqdm
 
+from seq2seq_attn.commands.writers import Writer
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import iter_raw_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
@@ -28,7 +29,7 @@ _MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
 log = logging.getLogger(__name__)
 
 
-class Notices:
+class Notices(Writer):
     """Reports source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
     for single sentences at once, for a file in total at its end."""
 
@@ -60,9 +61,6 @@ class Notices:
             log.warning("line %d: blank, so its translation is blank", number + 1)
         elif unknown:
             _warn_of_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
 
     def report(self) -> None:
         """Log the totals."""
@@ -120,7 +118,7 @@ class Progress:
         self._bar = tqdm(total=num_lines, unit="line", delay=BAR_AFTER_S, disable=shown_as != "bar", file=sys.stderr)
         self._is_logged = shown_as == "log"
         self._num_lines = 0
-        self._began_at = self._told_at = time.monotonic()
+        self._began_at = self._logged_at = time.monotonic()
 
     def __enter__(self) -> Progress:
         return self
@@ -133,8 +131,8 @@ class Progress:
         self._num_lines += num_lines
         self._bar.update(num_lines)
         now = time.monotonic()
-        if self._is_logged and now - self._told_at >= LOG_EVERY_S:
-            self._told_at = now
+        if self._is_logged and now - self._logged_at >= LOG_EVERY_S:
+            self._logged_at = now
             rate = self._num_lines / (now - self._began_at)
             shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
             log.info("%s%s lines translated, %s per second", f"{self._num_lines:,}", self._total, shown)

@@ -15,6 +15,7 @@ from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
+from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.parallel import KINDS, Spec, check_suffixes, find_languages, find_text
 from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -49,8 +50,8 @@ def with_own_text(
     has name and settings already.
 
     Raises:
-        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the files do not tell or
-            contradict, or a name that is nearly right.
+        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the file names do not
+            give or that contradict them, or a name close to that of an existing file.
         UserError: a file does not exist or cannot be read.
     """
     languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
@@ -133,7 +134,7 @@ def _is_set(section: Section, key: str) -> bool:
 
 
 def _suitable_config(text: Text) -> str:
-    num_pairs = text.count()
+    num_pairs = count_lines(text.paths[-1])  # an estimate, as a table may have a header and blank lines
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
     name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from seq2seq_attn.commands.streams import STREAM, check_files, open_output
 from seq2seq_attn.commands.translate import check_has_attention
-from seq2seq_attn.commands.writers import Format, check_attention_name, open_attention_writers
+from seq2seq_attn.commands.writers import Format, Writer, check_attention_name, open_attention_writers
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
@@ -112,7 +112,7 @@ def score(request: ScoringRequest) -> None:
         _report_links(GoldAttention(weights, gold))
 
 
-class ScoreWriter:
+class ScoreWriter(Writer):
     """Log-probability and number of target tokens of each pair."""
 
     def __init__(self, out: BinaryIO, format: Format, translator: Translator) -> None:
@@ -125,10 +125,6 @@ class ScoreWriter:
         [pair] = translations
         text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else self._as_json(pair)
         self._out.write(f"{text}\n".encode())
-
-    def flush(self) -> None:
-        """See `Writer`."""
-        self._out.flush()
 
     def _as_json(self, pair: Translation) -> str:
         values = {

@@ -145,8 +145,8 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
                 num_ended += 1
                 if process.returncode:
                     failed.append(planned_run)
-                said = _how_it_ended(planned_run, process.returncode, time.monotonic() - began_at)
-                log.info("%d of %d: %s: %s", num_ended, num_runs, planned_run.run.path.name, said)
+                outcome = _describe_outcome(planned_run, process.returncode, time.monotonic() - began_at)
+                log.info("%d of %d: %s: %s", num_ended, num_runs, planned_run.run.path.name, outcome)
             time.sleep(_POLL_S)
     finally:
         _stop(list(running))
@@ -184,7 +184,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         process.wait()
 
 
-def _how_it_ended(planned: PlannedRun, code: int, seconds: float) -> str:
+def _describe_outcome(planned: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
         metric = planned.config.train.validation.metric
         score = float(planned.run.best_metadata()[metric])

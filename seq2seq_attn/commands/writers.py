@@ -127,7 +127,7 @@ class AlignmentWriter:
         self._out.flush()
 
 
-class NpzWriter:
+class NpzWriter(Writer):
     """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, written to the
     archive one by one (`numpy.savez` would hold them all in memory)."""
 
@@ -147,9 +147,6 @@ class NpzWriter:
         for name, array in arrays.items():
             with self._archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
-
-    def flush(self) -> None:
-        """No effect: an archive can be read only once it is complete."""
 
 
 class _FirstLinesWriter(Writer, ABC):

@@ -20,8 +20,7 @@ _HINTS = {
     "data.extra": "a list of texts, each named like data.train, for example [corpus/back-translated]",
     "data.source_languages": "a list of language codes, for example [de,fr,cs]",
     "data.concatenate": "write data.concatenate: {K: weight}, for example {1: 1, 2: 0.5}",
-    "model.attention.options": "write model.attention.options: {OPTION: value}, with a number, text, true, false, null "
-    "or a list of those as value",
+    "options": "write options: {OPTION: value}, with a number, text, true, false, null or a list of those as value",
     "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
@@ -58,7 +57,9 @@ def explain(error: ValidationError) -> str:
         if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
             texts.append(unknown_key(key))
         else:
-            hint = next((_HINTS[name] for name in (key, key.rpartition(".")[0]) if name in _HINTS), None)
+            section = key.rpartition(".")[0]
+            names = (key, section, key.rpartition(".")[2], section.rpartition(".")[2])
+            hint = next((_HINTS[name] for name in names if name in _HINTS), None)
             texts.append(explain_value(key, problems, hint))
     more = len(texts) - _MAX_PROBLEMS
     return "; ".join(texts[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
@@ -148,6 +149,8 @@ def _dotted(parts: tuple[int | str, ...]) -> str:
 
 
 def _nearest_key(key: str) -> str | None:
+    if key.startswith("train.objectives."):  # names that the user chooses
+        return None
     keys = all_keys()
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
     if close:

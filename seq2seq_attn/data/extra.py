@@ -103,14 +103,14 @@ def write_extra(
     return written, notes
 
 
-def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ()) -> set[str]:
+def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set[str]:
     """The sentences of these lines as `bare` leaves them, without blank ones; a line of several sources has a sentence
     per source. `languages` are those of the sources. The key of a file of vectors is its real path."""
     keys = set()
     for line in lines:
         sentences = line.split(SOURCE_END) if len(languages) > 1 else [line]
-        for number, sentence in enumerate(sentences):
-            keys.add(real_name(sentence) if [*languages[number : number + 1]] == [VECTORS] else bare(sentence))
+        for language, sentence in zip(languages, sentences, strict=False):
+            keys.add(real_name(sentence) if language == VECTORS else bare(sentence))
     return keys - {""}
 
 

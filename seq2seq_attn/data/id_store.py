@@ -49,9 +49,7 @@ class IdStore:
     def ids(self) -> IdArray:
         """[tokens], all sequences, concatenated."""
         if self._ids is None:
-            # an empty file cannot be mapped
-            mode: Any = "r" if self.offsets[-1] else None
-            self._ids = load_array(Path(f"{self._prefix}.ids.npy"), np.int32, mode)
+            self._ids = load_array(Path(f"{self._prefix}.ids.npy"), np.int32, "r")
         return self._ids
 
     @staticmethod

@@ -19,7 +19,7 @@ _QUANTILES = (1, 50, 99)
 def limiting_ratio(pairs: PairStore, *, extra: int, num_concatenated: int = 1, is_reverse: bool = False) -> float:
     """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS included), with some
     room. It also holds for `num_concatenated` concatenated pairs, which get `extra` only once. `is_reverse`: source and
-    target change places."""
+    target are swapped."""
     source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
     if is_reverse:
         source_lengths, target_lengths = target_lengths, source_lengths

@@ -139,7 +139,7 @@ def write_pharaoh_links(
             except ValueError:  # a tokenizer that drops or replaces characters
                 token_links.append([])
                 num_unlike += 1
-        num_links += write_links(writer, token_links)
+        num_links += _append(writer, token_links)
     without = (
         f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""
     )
@@ -152,19 +152,19 @@ def write_pharaoh_links(
 
 
 def write_estimated_links(directory: Path) -> str:
-    """Write links between the tokens of the training pairs in `directory` as IBM model 1 finds them; a note for the
-    user."""
+    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1. Returns a note
+    for the user."""
     source, target = (IdStore(directory / f"train.{side}") for side in SIDES)
     writer = IdWriter(links_prefix(directory, "train"))
     aligned = ibm1.align(source.__getitem__, target.__getitem__, len(source))
     num_links = 0
     while block := list(islice(aligned, _PAIRS_AT_ONCE)):
-        num_links += write_links(writer, block)
+        num_links += _append(writer, block)
     writer.finish()
     return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
 
 
-def write_links(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:
+def _append(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:
     """Write the links of the next pairs and return their number."""
     writer.add_lengths(np.array([2 * len(of_pair) for of_pair in links]))
     writer.add_ids(np.array([position for of_pair in links for link in of_pair for position in link], dtype=np.int32))

@@ -120,7 +120,7 @@ def write_splits(
         chosen = _choose(texts["train"])
         notes.append(_write_parts(directory, texts["train"], chosen))
         if links is not None:
-            _write_links(directory / TRAIN_LINKS, links, texts["train"], chosen)
+            _write_train_links(directory / TRAIN_LINKS, links, texts["train"], chosen)
     for split, text in texts.items():
         if split != "train" or "valid" in texts:
             _write(directory, ((*pair, split) for pair in text.pairs()), [split])
@@ -149,7 +149,7 @@ def _write_parts(directory: Path, train: Text, chosen: set[bytes]) -> str:
     return note
 
 
-def _write_links(path: Path, links: Path, train: Text, chosen: set[bytes]) -> None:
+def _write_train_links(path: Path, links: Path, train: Text, chosen: set[bytes]) -> None:
     """Write the lines of a Pharaoh file, checked, for the pairs that stay in the training split."""
     check_num_links(links, sum(1 for _ in train.pairs()))
     assigned = zip(enumerate(iter_lines(links), 1), assign(train.pairs(), chosen), strict=True)

@@ -46,7 +46,7 @@ from seq2seq_attn.text.vocab import Vocab, build_vocab
 log = logging.getLogger(__name__)
 
 SMALL_CORPUS = 100_000
-"""Corpora below this number of pairs use one process, which is done before others would have started."""
+"""Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
 _STALE_AFTER_S = 24 * 3600.0
@@ -173,7 +173,7 @@ def _reusable(directory: Path, digest: str) -> PreparedCorpus | None:
 def _open(directory: Path, digest: str) -> PreparedCorpus:
     prepared = PreparedCorpus(directory)
     if prepared.meta.get("hash") != digest:
-        raise UserError(f"{directory}: not the corpus that its name says")
+        raise UserError(f"{directory}: holds another corpus than its name says")
     return prepared
 
 
@@ -225,7 +225,7 @@ def _write_all_links(
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split, path in raw.links.items():
         if split != "train" or not data.extra:  # extra pairs have no gold links
-            _write_links(directory / f"{split}.links", path, builder.splits[split].kept())
+            _write_kept_links(directory / f"{split}.links", path, builder.splits[split].kept())
     if raw.train_links is not None:
         kept = builder.splits["train"].kept()
         return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, word_splitter(data))]
@@ -270,8 +270,8 @@ def _tokenize(
             bar.update(2 * chunk.num_pairs)
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], besides: Sequence[Sequence[str]]) -> list[Vocab]:
-    counters = [counter + Counter(tokens) for counter, tokens in zip(counters, besides, strict=True)]
+def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], extra_tokens: Sequence[Sequence[str]]) -> list[Vocab]:
+    counters = [counter + Counter(tokens) for counter, tokens in zip(counters, extra_tokens, strict=True)]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [
@@ -280,7 +280,7 @@ def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], besides: Sequenc
     ]
 
 
-def _write_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
+def _write_kept_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
     with path.open("wb") as stream:
         for line, is_kept in zip(corpus.iter_raw_lines(raw_path), kept, strict=True):
             if is_kept:

@@ -71,8 +71,8 @@ def split_names(data: DataConfig) -> list[str]:
 
 def check_sources(data: DataConfig) -> None:
     """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, several
-    sources or a source of vectors are combined with settings for a single text, or pairs whose targets are positions
-    would be concatenated."""
+    sources or a source of vectors are combined with settings for a single text, or pairs in characters or with
+    positions as targets would be concatenated."""
     for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if named and data.corpus != "files":
             raise UsageError(
@@ -88,10 +88,15 @@ def check_sources(data: DataConfig) -> None:
             "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
         )
     if data.sources == [VECTORS]:
-        need = f"needs a source of text, but data.source_language={VECTORS}: change it"
+        need = f"needs a source of text, but the only source is {VECTORS}: name a language"
     elif len(data.sources) > 1:
         need = f"needs a single source, but data.source_languages={given} names several: name one"
     else:
+        if data.concatenate and "characters" in (data.tokenizer.name, data.tokenizer.target):
+            raise UsageError(
+                f"data.concatenate={shorten(data.concatenate)}: sentences in characters would be joined without a "
+                "space; choose another tokenizer, or set data.concatenate={}"
+            )
         return
     if data.links is not None:
         raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
@@ -138,16 +143,16 @@ def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
             target_language=target_language,
             show_progress=show_progress,
         )
-        for split, path in gold.items() if is_exchanged else ():
-            _write_exchanged(path, directory / f"{split}.links")
+        for split, path in gold.items() if is_swapped else ():
+            _write_swapped_links(path, directory / f"{split}.links")
         return {
             split: (directory / f"{split}.{data.source_name}", directory / f"{split}.{data.target_language}")
             for split in CAPTIONS_SPLITS
         }
 
-    # never written over those of the generator, which another process may write or exchange at the same time
-    is_exchanged = source_language != data.source_name
-    direction = f".{data.source_name}-{data.target_language}" if is_exchanged else ""
+    # never written over those of the generator, which another process may write or swap at the same time
+    is_swapped = source_language != data.source_name
+    direction = f".{data.source_name}-{data.target_language}" if is_swapped else ""
     gold = {split: directory / f"{split}{direction}.links" for split in CAPTIONS_SPLITS}
     return RawCorpus(identity, files, gold, train_links=gold["train"] if data.links == GOLD else links_file(data))
 
@@ -159,7 +164,7 @@ def _as_generated(data: DataConfig) -> tuple[str, str]:
     return ("de", "en") if languages == ("en", "de") else languages
 
 
-def _write_exchanged(path: Path, generated: Path) -> None:
+def _write_swapped_links(path: Path, generated: Path) -> None:
     """Write the links of a generated file with the target position first."""
     lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(generated)]
     write_lines(path, lines)

@@ -118,7 +118,7 @@ class PairStore:
         firsts = [group[0] for group in groups]
         links = [self._concatenated_links(group) for group in groups] if self.has_links else None
         spellings, store = self._spellings, self._vectors
-        vectors = None if store is None else [store.concatenated(group, self._source) for group in groups]
+        vectors = None if store is None else [*map(store.at_positions, firsts, sources)]
         if spellings is None:
             return collate(sources, targets, firsts, links, vectors=vectors)
         surfaces = [

@@ -16,11 +16,11 @@ import numpy as np
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.id_store import IdsInMemory, IdStore
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
-from seq2seq_attn.data.surface import POSITIONS
+from seq2seq_attn.data.surface import POSITIONS, IdArray
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
-from seq2seq_attn.text.vocab import Vocab
+from seq2seq_attn.text.vocab import UNK, Vocab
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +41,16 @@ def _draw(
     if not isinstance(tokenizer, SentencePieceTokenizer):
         return own
     drawn = tokenizer.sample_many(lines, alpha, seed=seed)
-    return IdsInMemory([np.array(vocab.ids_of(tokens), dtype=np.int32) for tokens in drawn])
+    return IdsInMemory([_open_ids(vocab.ids_of(tokens), own[index], vocab) for index, tokens in enumerate(drawn)])
+
+
+def _open_ids(ids: Sequence[int], own_ids: IdArray, vocab: Vocab) -> IdArray:
+    """The ids of drawn subwords. Unknown tokens, which no draw splits, keep the open ids that they have in the corpus
+    (`data/surface.py`)."""
+    drawn = np.array(ids, dtype=np.int32)
+    if len(open_ids := own_ids[own_ids >= len(vocab)]):
+        drawn[drawn == UNK] = open_ids
+    return drawn
 
 
 def subwords_to_draw(data: DataConfig, tokenizers: Sequence[Tokenizer]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The vectors of a prepared corpus: those of a source, memory-mapped, beside the ids of its sentences.
+"""The vectors of a source in a prepared corpus, memory-mapped like the ids of its sentences.
 
 Shapes: S source positions without EOS, F dimension of a vector.
 """
@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import ArrayWriter, load_array
-from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.surface import IdArray
 from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
@@ -47,18 +46,13 @@ class VectorStore:
         rows[start : start + len(vectors)] = vectors
         return rows
 
-    def concatenated(self, group: Sequence[int], source: IdStore) -> FloatArray:
-        """`at_positions` of several sentences, one after the other."""
-        return np.concatenate([self.at_positions(index, source[index]) for index in group])
-
     @cached_property
     def _offsets(self) -> npt.NDArray[np.int64]:
         return load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
 
     @cached_property
     def _flat(self) -> FloatArray:
-        mode = "r" if self._offsets[-1] else None  # an empty file cannot be mapped
-        return load_array(Path(f"{self._prefix}.npy"), np.float32, mode)
+        return load_array(Path(f"{self._prefix}.npy"), np.float32, "r")
 
 
 def vectors_prefix(directory: Path, split: str) -> Path:

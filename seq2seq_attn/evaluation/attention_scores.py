@@ -6,7 +6,7 @@ Counts are collected run by run (`AttentionAnalysis`); scores are sums of them, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -76,9 +76,9 @@ class AnalysisScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        values: dict[str, Any] = self.attention.to_dict()
+        values: dict[str, Any] = asdict(self.attention)
         if self.gold:
-            values["gold"] = [{"shift": shift, **finite(score.to_dict())} for shift, score in self.gold.items()]
+            values["gold"] = [{"shift": shift, **finite(asdict(score))} for shift, score in self.gold.items()]
         return values
 
 

@@ -13,8 +13,7 @@ from seq2seq_attn.files import open_regular
 MAX_BYTES = 64 * 2**20
 """A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _LIMIT = 1e12
-"""Larger numbers count as not measured: only a run that diverged has such a perplexity, and no chart has room for
-it."""
+"""Larger values count as missing: only a diverged run has such a perplexity."""
 
 log = logging.getLogger(__name__)
 

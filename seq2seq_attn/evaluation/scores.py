@@ -7,7 +7,7 @@ the buckets of all runs hold the same sentence pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class ArmScore:
             ("retention", self.retention),
         ):
             if part is not None:
-                values[name] = part.to_dict()
+                values[name] = asdict(part)
         return values
 
 
@@ -161,7 +161,7 @@ class SetScores:
             values: dict[str, Any] = {"name": name, "runs": runs}
             if self.is_grouped:
                 values["groups"] = [
-                    {"arm": arm.name, "seeds": list(arm.seeds), **score.spread.to_dict(), **score.to_dict()}
+                    {"arm": arm.name, "seeds": list(arm.seeds), **asdict(score.spread), **score.to_dict()}
                     for arm, score in zip(self.arms, part.scores[name], strict=True)
                 ]
             measures.append(values)

@@ -187,7 +187,7 @@ def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
 
 
 def _surely_different(one: DataConfig, other: DataConfig, splits: Sequence[str]) -> bool:
-    """Whether the settings alone show that two corpora have different test sets; those of files take reading."""
+    """Whether the settings alone show that two corpora have different test sets; those of files must be read first."""
     if (one.sources, one.target_language) != (other.sources, other.target_language):
         return True
     if one.corpus == other.corpus == "captions":
@@ -225,7 +225,7 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
     """
     try:
         metadata = run.best_metadata()
-    except UserError:  # translating says what is wrong
+    except UserError:  # translation raises the error that explains it
         return
     if "train" in splits and not data.extra and metadata.get(TRAIN_TEXT) not in (None, prepared.train_sha256):
         log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)

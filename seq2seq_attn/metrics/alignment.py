@@ -8,7 +8,7 @@ translation", section 3.5, found models whose attention is off by one target pos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,6 @@ class AlignmentScore:
     mass: float
     """mean weight on possible links, over the target positions that have one; NaN when no weights were given"""
     num_pairs: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-        return asdict(self)
 
 
 def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:
@@ -142,10 +138,7 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     predicted = [
         tuple(link for link in argmax_links(weights_TS) if weights_TS[link[1]].any()) for weights_TS in shifted
     ]
-    score = score_links(predicted, gold)
-    return AlignmentScore(
-        score.error_rate, score.precision, score.recall, mass_on_links(shifted, gold), score.num_pairs
-    )
+    return replace(score_links(predicted, gold), mass=mass_on_links(shifted, gold))
 
 
 def _check_lengths(*lengths: int) -> None:

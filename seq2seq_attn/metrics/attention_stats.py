@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,6 @@ class AttentionScore:
     """share of the reference's words that the hypothesis lacks"""
     excess: float | None
     """share of the hypothesis's words that the reference lacks"""
-
-    def to_dict(self) -> dict[str, float | None]:
-        """The fields, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

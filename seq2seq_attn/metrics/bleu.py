@@ -11,7 +11,7 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +43,7 @@ LOWER_IS_BETTER: frozenset[str] = frozenset({"ter", "cer", "wer"})
 DEFAULT_MEASURES: tuple[MeasureName, ...] = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
 
 MIN_LONG = 0.1
-"""BLEU says little where a smaller share of the references has n-grams of its largest order"""
+"""BLEU is not informative where a smaller share of the references has four tokens"""
 _MAX_ORDER = 4  # BLEU's n-grams
 _NUM_CHRF_ORDERS = 6
 _CHRF_BETA = 2
@@ -60,10 +60,6 @@ class Score:
     num_pairs: int
     details: str = ""
     """sacreBLEU's verbose part: precisions, brevity penalty, lengths"""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,9 @@ Shapes: R resamples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any
 
 import numpy as np
 
@@ -40,10 +39,6 @@ class Spread:
     min: float
     max: float
     num_seeds: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

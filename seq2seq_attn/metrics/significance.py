@@ -13,8 +13,7 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +37,6 @@ class Interval:
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, float]:
-        """The fields, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class PairedTest:
@@ -54,10 +49,6 @@ class PairedTest:
     """two-sided for randomization, about half of a two-sided p for bootstrap (`bootstrap_test`)"""
     num_samples: int
     seed: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-        return asdict(self)
 
 
 def bootstrap_scores(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
 from seq2seq_attn.model.variants import build_variant, find_build
 from seq2seq_attn.text.tokenizers.base import Side
+
+EmbeddingT = TypeVar("EmbeddingT", Embedding, VectorEmbedding)
 
 ENCODER_SHORTHANDS = {
     "bigru": ("bidirectional", "gru"),
@@ -43,7 +45,7 @@ def build_model(
     encoder = _build_encoder(config, num_source_ids, vector_sizes)
     decoder = _build_decoder(config, encoder.memory_size)
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
-    model = Seq2Seq(encoder, _build_embedding(config, num_target_ids), decoder, output)
+    model = Seq2Seq(encoder, _build_embedding(Embedding, config, num_target_ids), decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
@@ -51,26 +53,22 @@ def build_model(
     return model
 
 
-def _build_embedding(config: ModelConfig, num_ids: int) -> Embedding:
+def _build_embedding(kind: type[EmbeddingT], config: ModelConfig, size: int) -> EmbeddingT:
+    """`size`: the number of ids, or of a vector's numbers."""
     rates = config.dropout
-    return Embedding(num_ids, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
-
-
-def _build_vector_embedding(config: ModelConfig, vector_size: int) -> VectorEmbedding:
-    rates = config.dropout
-    return VectorEmbedding(vector_size, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
+    return kind(size, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
 
 
 def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
-    of_text = _build_embedding(config, num_ids) if None in vector_sizes else None
+    of_text = _build_embedding(Embedding, config, num_ids) if None in vector_sizes else None
     encoders: list[Encoder] = [
         build_variant(
             "encoder",
             name,
             settings.options,
-            embedding=of_text if size is None else _build_vector_embedding(config, size),
+            embedding=of_text if size is None else _build_embedding(VectorEmbedding, config, size),
             build_cell=partial(_build_cell, cell, config.dropout.recurrent),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,

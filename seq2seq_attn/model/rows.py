@@ -13,8 +13,8 @@ def select_rows(fields: Rows, index_R: Tensor) -> Rows:
     """The same structure with row `index_R[i]` of each tensor as its row i.
 
     Args:
-        fields: a batch-first tensor, or a tuple, named or plain, of tensors and tuples. None and plain numbers are
-            kept as they are.
+        fields: a batch-first tensor, or a tuple, named or plain, of tensors and tuples. None is
+            kept as it is.
 
     Raises:
         TypeError: anything else, whose rows would silently stay in the old order.
@@ -24,6 +24,6 @@ def select_rows(fields: Rows, index_R: Tensor) -> Rows:
     if isinstance(fields, tuple):
         parts = [select_rows(field, index_R) for field in fields]
         return cast(Rows, fields._make(parts) if hasattr(fields, "_make") else tuple(parts))
-    if fields is None or isinstance(fields, int | float):
+    if fields is None:
         return fields
     raise TypeError(f"memory or state holds a {type(fields).__name__}; expected tensors, or tuples of them")

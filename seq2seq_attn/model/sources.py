@@ -27,7 +27,7 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.text.vocab import EOS, PAD
 
 
-def source_numbers(ids_BS: Tensor) -> Tensor:
+def source_indices(ids_BS: Tensor) -> Tensor:
     """The index of the source that each position belongs to: the number of EOS tokens before it. Undefined on
     padding."""
     is_end_BS = (ids_BS == EOS).long()
@@ -54,7 +54,7 @@ class SeveralSources(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         """See `Encoder.forward`."""
         mask_BS = source.mask_BS
-        numbers_BS = source_numbers(source.ids_BS).clamp(max=len(self.encoders) - 1)
+        numbers_BS = source_indices(source.ids_BS).clamp(max=len(self.encoders) - 1)
         positions_S = torch.arange(mask_BS.shape[1], device=mask_BS.device)
         index_BS = torch.zeros_like(numbers_BS)
         encodings: list[Encoded] = []

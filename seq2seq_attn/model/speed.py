@@ -1,7 +1,7 @@
 """The registry of fast paths: `fast/` registers quicker versions of plain functions here.
 
 An offer is a function that returns the fast version for its arguments, or None if it has none. The plain code asks by
-name: `find("unroll", model)`. Without the folder `fast/`, nothing is registered.
+name: `find("recurrence", cells)`. Without the folder `fast/`, nothing is registered.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Reports of evaluations: tables, pages, plots, exports, and attention in the terminal."""
+"""Reports of evaluations: tables, pages, plots and exports."""

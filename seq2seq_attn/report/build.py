@@ -74,11 +74,6 @@ class Report:
     """the length of each sentence of each set, in the unit that buckets are cut by"""
 
     @property
-    def drawn(self) -> list[SetScores]:
-        """The sets in plots: for each number of concatenated pairs the pooled set, or the last where none is pooled."""
-        return drawn_sets(self.sets)
-
-    @property
     def summary(self) -> str:
         """For the terminal, in short: scores, scores by length, conclusion."""
         return terminal_summary(self.page)

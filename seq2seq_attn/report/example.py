@@ -29,8 +29,8 @@ class Example(NamedTuple):
 
 def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]) -> Example | None:
     """Among the sentences of middle length that the first run with attention translates best, one with reordered words
-    if there is any, without unknown words, and of those the one with the sharpest attention. None: no map is without
-    unknown words.
+    if there is any, without unknown words, and of those the one with the sharpest attention. None if every
+    sentence with a map has unknown words.
 
     Args:
         maps: of each run, of each sentence.

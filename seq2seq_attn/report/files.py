@@ -16,6 +16,7 @@ from seq2seq_attn.files import check_distinct, check_writable, file_identity, li
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
+from seq2seq_attn.report.pages import drawn_sets
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 
 PlotFormat = Literal["png", "svg", "pdf"]
@@ -106,7 +107,7 @@ class ReportFiles:
         if self.plots is None or not self._paths:
             return []
         written = []
-        for drawn in report.drawn:
+        for drawn in drawn_sets(report.sets):
             measure = bucket_measures(list(drawn.scores))[0]
             written.append(plot_path(self._paths[0], measure, self.plots, num_concatenated=drawn.num_concatenated))
             plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)

@@ -1,4 +1,4 @@
-"""Reports as one HTML file each: no network, no other file, readable in ten years.
+"""Reports as self-contained HTML files, without network access.
 
 Texts and numbers travel as JSON inside the page and reach the screen as text nodes only, so that a sentence that looks
 like markup stays a sentence. The page's own style and script (`web/`) are allowed by their hashes; the browser

@@ -99,7 +99,7 @@ def _bars_note(scores: SetScores) -> str:
 
 
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
-    """Returns the line, none without points."""
+    """Draw an arm's line and band. Returns the line in a list, which is empty without points."""
     if not points:
         return []
     # After six lines the colors repeat, with other markers and dashes.

@@ -24,7 +24,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     import torch
 
     device = torch.device(device)
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES if _is_installed(name)}
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {
         "seq2seq_attn": __version__,
         "python": platform.python_version(),
@@ -40,14 +40,6 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
         "written_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _cpu_model() -> str:

@@ -18,8 +18,8 @@ _OLD_MMAP_BYTES = 32 << 20
 """older versions of glibc refuse more"""
 TRAINING_PRIMITIVES = 320
 """Cache size for training, where batches come in a few dozen lengths. Of the 90 products per update in half precision,
-20 are recompiled with a cache of 64, 12 with 256, and 4 with 512. With 512, `multi30k` takes a little more than 2 GiB.
-Those 20 cost 4 to 10 % of the time, and more with two threads because only one compiles."""
+20 are recompiled with a cache of 64 (4 to 10 % of the time, and more with two threads because only one compiles), 12
+with 256, and 4 with 512, with which `multi30k` takes a little more than 2 GiB. 320 is a compromise."""
 TRANSLATING_PRIMITIVES = 64
 """Cache size for translation: its steps multiply few shapes, and a service must stay small."""
 

@@ -88,7 +88,5 @@ def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradSc
     if precision != "fp16":
         return None
     scaler = torch.amp.GradScaler(device.type)
-    scaler.scale(
-        torch.zeros((), device=device)
-    )  # initialize the scale now: a rank may have no loss in its first update
+    scaler.scale(torch.zeros((), device=device))  # set its scale now: a rank may have no loss in its first update
     return scaler

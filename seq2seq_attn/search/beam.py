@@ -18,7 +18,7 @@ N hypotheses returned per sentence, T tokens so far, S source positions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,12 +26,11 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
+from seq2seq_attn.search.hypothesis import Hypothesis, StateT, StepModel
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.rules import Rules
 from seq2seq_attn.text.vocab import BOS, EOS
 
-StateT = TypeVar("StateT")
 LEAST_COVERAGE = 1e-6
 """lower bound on the coverage of a source position, so that its logarithm is finite"""
 

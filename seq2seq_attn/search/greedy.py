@@ -6,19 +6,17 @@ Shapes: B sentences, R rows = sentences still in the batch, T tokens so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StepModel
+from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StateT, StepModel
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.search.rules import Rules
 from seq2seq_attn.text.vocab import BOS, EOS
 
-StateT = TypeVar("StateT")
 Choose = Callable[[NextTokens, Rules, Tensor, Tensor], tuple[Tensor, Tensor]]
 """the next token of each row, from `NextTokens`, rules, `sentences_R` and `tokens_RT` (without BOS): `log_probs_R` and
 `ids_R`"""

@@ -15,7 +15,6 @@ Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -23,11 +22,9 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StepModel
+from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StateT, StepModel
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.rules import Rules
-
-StateT = TypeVar("StateT")
 
 
 def sample_search(
@@ -39,8 +36,8 @@ def sample_search(
     max_lengths_B: Sequence[int],
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
-    """One sample per sentence, in the batch's order. `numbers_B` tells the samples of the same source apart; otherwise
-    as `greedy_search`."""
+    """One sample per sentence, in the batch's order. `numbers_B`: the index of each sample among those of its
+    source; otherwise as `greedy_search`."""
     draws_BT = _draws(source, options.seed, numbers_B, max(max_lengths_B)).to(source.ids_BS.device)
 
     def choose(tokens: NextTokens, rules: Rules, sentences_R: Tensor, tokens_RT: Tensor) -> tuple[Tensor, Tensor]:

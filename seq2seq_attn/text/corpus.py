@@ -66,9 +66,12 @@ def count_lines(path: Path) -> int:
     count = 0
     with _open(path) as stream:
         while lines := stream.readlines(_BLOCK_BYTES):
+            block = b"".join(lines)
             try:
-                b"".join(lines).decode("utf-8")
+                is_text = "\0" not in block.decode("utf-8")
             except UnicodeDecodeError:
+                is_text = False
+            if not is_text:
                 for number, line in enumerate(lines, count + 1):
                     _decode(path, number, line)
             count += len(lines)

@@ -23,7 +23,7 @@ MAX_CELLS = 20_000_000
 """pairs of a source and a target position that a table is estimated from: each takes about 40 bytes while keys are
 sorted, and Multi30k has 6 million"""
 EMPTY = -1
-"""the id of the empty word, from which come the target tokens that translate nothing"""
+"""id of the empty word, the source of target tokens that translate nothing"""
 
 Ids = npt.NDArray[np.integer[Any]]
 Sentences = Callable[[int], Ids]
@@ -54,8 +54,8 @@ class TranslationTable:
 def estimate_table(
     source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS
 ) -> TranslationTable:
-    """Estimate t(target | source), starting from equal probabilities; of a corpus beyond `MAX_CELLS` from evenly spaced
-    pairs."""
+    """Estimate t(target | source), starting from equal probabilities. A corpus with more than `MAX_CELLS` cells is
+    sampled at evenly spaced pairs."""
     cells = _cells(source, target, num_pairs)
     keys_P, cells_C = np.unique(cells.keys_C, return_inverse=True)
     source_of_P = keys_P >> 32

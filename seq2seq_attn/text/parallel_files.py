@@ -1,4 +1,4 @@
-"""The files of parallel text: two, one per side and source, or a table with both sides (TSV or JSON lines).
+"""The files of parallel text: one per source and one for the target, or one table (TSV or JSON lines).
 
 Each file may be gzipped.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines
+from seq2seq_attn.text.corpus import count_pairs, iter_lines
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
@@ -32,10 +32,6 @@ class TwoFiles:
     def paths(self) -> tuple[Path, ...]:
         """The files with the text."""
         return self.source, self.target
-
-    def count(self) -> int:
-        """The number of lines of the source."""
-        return count_lines(self.source)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Source and target of each pair.
@@ -58,10 +54,6 @@ class SeveralFiles:
     def paths(self) -> tuple[Path, ...]:
         """The files with the text."""
         return *self.sources, self.target
-
-    def count(self) -> int:
-        """The number of lines of the target."""
-        return count_lines(self.target)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """The sources, joined by tabs, and the target of each pair.
@@ -92,10 +84,6 @@ class Table:
     def paths(self) -> tuple[Path, ...]:
         """The file with the text."""
         return (self.path,)
-
-    def count(self) -> int:
-        """The number of lines, a header or blank lines included: a cheap estimate of the number of pairs."""
-        return count_lines(self.path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Source and target of each pair.

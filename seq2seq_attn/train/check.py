@@ -122,8 +122,8 @@ def _check_layers(config: ModelConfig) -> None:
         settings = getattr(config, name)
         if settings.num_layers > 1 and not takes(name, variant, "num_layers"):
             raise UsageError(
-                f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} does not take num_layers; set it to "
-                "1, or add it to the parameters of its build"
+                f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} has one layer; set it to 1, or "
+                f"choose another {name}"
             )
         if settings.options.get("residual") and settings.num_layers == 1:
             raise UsageError(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_safetensors
@@ -114,39 +112,24 @@ def refusing_foreign(last_dir: Path) -> Iterator[None]:
         raise UserError(f"{last_dir}: the tensors do not fit ({reason}); start a new run") from None
 
 
-RngState = tuple[dict[str, Tensor], dict[str, Any]]
-
-
-def rng_state(device: torch.device) -> RngState:
-    """The states of all random number generators, as tensors (torch) and plain values (numpy, Python)."""
+def rng_state(device: torch.device) -> dict[str, Tensor]:
+    """The states of torch's random number generators, from which all training draws."""
     tensors = {"rng/torch": torch.get_rng_state()}
     if device.type == "cuda":
         tensors["rng/cuda"] = torch.cuda.get_rng_state(device)
-    version, internal, gauss = random.getstate()
-    kind, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    numpy_values = [str(kind), np.asarray(keys).tolist(), int(position), int(has_gauss), float(cached)]
-    return tensors, {"python": [version, list(internal), gauss], "numpy": numpy_values}
+    return tensors
 
 
-def joined_rng_states(states: Sequence[RngState]) -> RngState:
+def joined_rng_states(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The states of all ranks together: the first rank's under their plain names, the others' under `<name>@<rank>`."""
-    tensors: dict[str, Tensor] = {}
-    values: dict[str, Any] = {}
-    for rank, (own_tensors, own_values) in enumerate(states):
-        tensors |= {_of_rank(name, rank): tensor for name, tensor in own_tensors.items()}
-        values |= {_of_rank(name, rank): value for name, value in own_values.items()}
-    return tensors, values
+    return {_of_rank(name, rank): tensor for rank, own in enumerate(states) for name, tensor in own.items()}
 
 
-def set_rng_state(tensors: dict[str, Tensor], values: dict[str, Any], device: torch.device, *, rank: int = 0) -> None:
-    """Restore all generators of a rank (the GPU's only if the state has one)."""
+def set_rng_state(tensors: dict[str, Tensor], device: torch.device, *, rank: int = 0) -> None:
+    """Restore the generators of a rank (the GPU's only if the state has one)."""
     torch.set_rng_state(tensors[_of_rank("rng/torch", rank)])
     if device.type == "cuda" and (name := _of_rank("rng/cuda", rank)) in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
-    version, internal, gauss = values[_of_rank("python", rank)]
-    random.setstate((version, tuple(internal), gauss))
-    kind, keys, position, has_gauss, cached = values[_of_rank("numpy", rank)]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
 
 
 def _of_rank(name: str, rank: int) -> str:

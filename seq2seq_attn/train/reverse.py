@@ -1,7 +1,7 @@
 """The reverse model p(x | y), which is trained beside the first one where an objective needs it
 (`Objective.needs_reverse`).
 
-It has the settings of the first model, with source and target exchanged. `RUN/reverse` is a run directory of its own:
+It has the settings of the first model, with source and target swapped. `RUN/reverse` is a run directory of its own:
 it can translate, score and be evaluated. Its weights are those of the update that is best for the first direction. The
 saved state of the first run includes the reverse model.
 """
@@ -74,26 +74,26 @@ def create_reverse_run(run: RunDir, config: Config, prepared: PreparedCorpus, de
 def reverse_config(config: Config) -> Config:
     """The configuration of the reverse model, as if it had been trained alone."""
     data = config.data
-    exchanged = {
+    swapped = {
         "source_language": data.target_language,
         "source_languages": [],
         "target_language": data.sources[0],
-        "train": _exchanged(data.train),
-        "valid": _exchanged(data.valid),
-        "test": {name: _exchanged(spec) for name, spec in data.test.items()},
-        "extra": [_exchanged(spec) for spec in data.extra],
+        "train": _swapped(data.train),
+        "valid": _swapped(data.valid),
+        "test": {name: _swapped(spec) for name, spec in data.test.items()},
+        "extra": [_swapped(spec) for spec in data.extra],
         "links": None,
     }
     return config.model_copy(
         update={
             "name": f"{config.name}-reverse",
-            "data": data.model_copy(update=exchanged),
+            "data": data.model_copy(update=swapped),
             "train": config.train.model_copy(update={"objectives": {}, "start_from": None}),
         }
     )
 
 
-def _exchanged(spec: str | list[str] | None) -> str | list[str] | None:
-    """The text with its sides exchanged: a list names the source file, then the target file, so it is reversed; the
+def _swapped(spec: str | list[str] | None) -> str | list[str] | None:
+    """The text with its sides swapped: a list names the source file, then the target file, so it is reversed; the
     files of other texts are found by their languages."""
     return spec[::-1] if isinstance(spec, list) else spec

@@ -52,7 +52,7 @@ class SavedState:
 
     def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
         """Save everything. All ranks call this. `metrics_position` is None on ranks that do not write."""
-        rng_tensors, rng_values = checkpoint.joined_rng_states(self._group.gather(checkpoint.rng_state(self._device)))
+        rng_states = checkpoint.joined_rng_states(self._group.gather(checkpoint.rng_state(self._device)))
         if metrics_position is None:
             return
         values: dict[str, Any] = {
@@ -61,13 +61,12 @@ class SavedState:
             "config": self._config.model_dump(mode="json"),
             "corpus": self._prepared.content_hash,
             "metrics_position": metrics_position,
-            "rng": rng_values,
             "num_threads": torch.get_num_threads(),
             "num_processes": self._group.size,
             "precision": self._precision,
             **self._updater.values(),
         }
-        checkpoint.save_state(self._run.last_dir, self._updater.tensors() | rng_tensors, values)
+        checkpoint.save_state(self._run.last_dir, self._updater.tensors() | rng_states, values)
 
     def load(self) -> Loaded | None:
         """Restore the saved state of the updater and the random number generators; None if there is none.
@@ -95,5 +94,5 @@ class SavedState:
             compare_sessions(values, device=self._device, precision=self._precision, num_processes=group_size)
             self._updater.load(tensors, values)
             if self._group.rank < values.get("num_processes", 1):
-                checkpoint.set_rng_state(tensors, values["rng"], self._device, rank=self._group.rank)
+                checkpoint.set_rng_state(tensors, self._device, rank=self._group.rank)
             return Loaded(TrainState.from_dict(values["state"]), values["finished"], int(values["metrics_position"]))

@@ -24,6 +24,7 @@ class Schedules:
         if config.max_updates is not None:
             ends.append(config.max_updates)
         self.total_updates = min(ends, default=None)
+        # raise now if a schedule needs the end
         self.learning_rate(config.schedule.warmup_updates, plateau_factor=1.0)
         self.objective_weights(0)
 

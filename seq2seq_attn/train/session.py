@@ -53,12 +53,12 @@ class MemorySettings:
 class Session:
     """The clock, signals, memory and lock of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group, memory: MemorySettings) -> None:
+    def __init__(self, stop: StopRequest, group: Group, memory: MemorySettings, locks: ExitStack) -> None:
         self.group = group
         self.memory = memory
         self._stop = stop
         self._began_at = time.monotonic()
-        self._lock = ExitStack()
+        self._locks = locks
 
     def lock(self, run_dir: Path) -> None:
         """Lock the run directory until the session ends. The first rank does so for all.
@@ -66,11 +66,7 @@ class Session:
         Raises:
             UserError: another process trains there.
         """
-        self.group.broadcast(lambda: self._lock.enter_context(locked(run_dir)))
-
-    def close(self) -> None:
-        """Release the lock."""
-        self._lock.close()
+        self.group.broadcast(lambda: self._locks.enter_context(locked(run_dir)))
 
     def start_clock(self, elapsed_s: float) -> None:
         """Start the clock at the seconds of earlier sessions."""
@@ -105,9 +101,5 @@ class Session:
 @contextmanager
 def open_session(group: Group, memory: MemorySettings) -> Iterator[Session]:
     """Catch signals and hold the lock until training ends."""
-    with catch_signals() as stop:
-        session = Session(stop, group, memory)
-        try:
-            yield session
-        finally:
-            session.close()
+    with catch_signals() as stop, ExitStack() as locks:
+        yield Session(stop, group, memory, locks)

@@ -54,8 +54,8 @@ def load_settings(
 
         own = RunDir(run_dir)
         if own.config_path.exists():
-            name = own.config().name  # changed settings do not rename the run
-            return load_config([str(own.config_path), *config_names], [f"name={json.dumps(name)}", *overrides]), run_dir
+            name = json.dumps(own.config().name, ensure_ascii=False)  # changed settings do not rename the run
+            return load_config([str(own.config_path), *config_names], [f"name={name}", *overrides]), run_dir
         if not config_names:
             raise UsageError(
                 f"{run_dir}: nothing to resume (no {own.config_path.name}); name a run, or use -c to start one"
@@ -190,10 +190,10 @@ def check_same_run(saved: Config, config: Config) -> None:
 
 def _check_best_exists(run: RunDir) -> None:
     """Raise UserError if the best model, or the reverse model, is missing. Only a better one would be saved."""
-    for one in (run, run.reverse):
-        if one.config_path.exists() and not one.model_path.exists():
+    for saved in (run, run.reverse):
+        if saved.config_path.exists() and not saved.model_path.exists():
             raise UserError(
-                f"{one.model_path}: missing, and training would save only a better model; copy it back, or start the "
+                f"{saved.model_path}: missing, and training would save only a better model; copy it back, or start the "
                 "run over with --overwrite"
             )
 

@@ -38,7 +38,7 @@ class UpdateResult:
     nll_sum: float
     """without label smoothing, in nats"""
     gradient_norm: float
-    """norm of the gradient of the mean loss per token plus objectives, before clipping"""
+    """norm of the first model's gradient, before clipping"""
     terms: Mapping[str, tuple[float, float]]
     """for each objective, and for the loss of the reverse model, the sum of its terms and their count"""
 

@@ -31,7 +31,7 @@ def check_vectors(config: ModelConfig) -> None:
 
 @torch.no_grad()
 def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
-    """Put the vectors into the embeddings of a new model; for the log, how much of each vocabulary they cover.
+    """Put the vectors into the embeddings of a new model. Returns lines for the log: the coverage of each vocabulary.
 
     Raises:
         UserError: a damaged file, or one that has no token of the vocabulary.

@@ -74,4 +74,4 @@ class AttentionMap:
 def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
     """The source token with the highest weight, not counting the end of any source."""
     is_text_S = np.array([token != SOURCE_END for token in source])
-    return source[int((weights_S[: len(source)] * is_text_S).argmax())]
+    return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import join_sources, num_sources, split_sources
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
+from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -129,10 +129,10 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     return [*segments, list(tokens[start:])]
 
 
-def split_line(tokens: Sequence[str], max_length: int, tokenizer: Tokenizer) -> list[list[str]]:
-    """`split_source` for the tokens of any tokenizer. Several sources, of which one is too long, are cut into the same
+def split_line(tokens: Sequence[str], max_length: int, num_sources: int) -> list[list[str]]:
+    """`split_source` for any number of sources. Several sources, of which one is too long, are cut into the same
     number of parts of equal length, because there are no links that tell which parts belong together."""
-    if num_sources(tokenizer) == 1:
+    if num_sources == 1:
         return split_source(tokens, max_length)
     sources = split_sources(tokens)
     num_segments = max(len(split_source(source, max_length)) for source in sources)
@@ -151,56 +151,69 @@ def _break(tokens: Sequence[str], start: int, full: int) -> int:
     return next(after_sentence, None) or next(before_word, full)
 
 
-def join_translations(parts: Sequence[Translation]) -> Translation:
+def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Translation:
     """Join the translations of a line's segments: texts separated by spaces, scores added, attention block-diagonal
-    with one common EOS column."""
+    with one common column for the end of each source."""
     if len(parts) == 1:
         return parts[0]
-    offsets = np.cumsum([0, *(len(part.source_tokens) - 1 for part in parts)]).tolist()
-    heaviest: list[int] | None = []
-    for part, offset in zip(parts, offsets, strict=False):
-        if heaviest is None or part.heaviest is None:
-            heaviest = None
-            break
-        eos = len(part.source_tokens) - 1
-        heaviest += [offsets[-1] if position == eos else offset + position for position in part.heaviest]
+    source_tokens, positions = _join_sources(parts, num_sources)
+    heaviest = [
+        of_part[position] for part, of_part in zip(parts, positions, strict=True) for position in part.heaviest or []
+    ]
     return Translation(
         text=" ".join(part.text for part in parts if part.text),
         tokens=[token for part in parts for token in part.tokens],
         score=sum(part.score for part in parts),
         log_prob=sum(part.log_prob for part in parts),
-        source_tokens=[*(token for part in parts for token in part.source_tokens[:-1]), EOS_TOKEN],
-        attention=_join_attention(parts, offsets),
+        source_tokens=source_tokens,
+        attention=_join_attention(parts, positions, len(source_tokens)),
         is_finished=all(part.is_finished for part in parts),
-        heaviest=heaviest,
+        heaviest=None if any(part.heaviest is None for part in parts) else heaviest,
         is_cut=any(part.is_cut for part in parts),
         unknown=tuple(
-            offset + position for part, offset in zip(parts, offsets, strict=False) for position in part.unknown
+            sorted(of_part[place] for part, of_part in zip(parts, positions, strict=True) for place in part.unknown)
         ),
     )
 
 
-def join_n_best(segments: Sequence[Sequence[Translation]]) -> list[Translation]:
+def join_n_best(segments: Sequence[Sequence[Translation]], num_sources: int = 1) -> list[Translation]:
     """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or its last."""
     num_translations = max(len(translations) for translations in segments)
     return [
-        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments])
+        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments], num_sources)
         for rank in range(num_translations)
     ]
 
 
-def _join_attention(parts: Sequence[Translation], offsets: Sequence[int]) -> npt.NDArray[np.float32] | None:
+def _join_sources(parts: Sequence[Translation], num_sources: int) -> tuple[list[str], list[list[int]]]:
+    """The source tokens of the line, each source's segments in order, and for each segment the positions of its source
+    tokens among them."""
+    texts = [part.source_tokens[:-1] for part in parts]
+    of_parts = [[text] if num_sources == 1 else split_sources(text) for text in texts]
+    tokens: list[str] = []
+    positions: list[list[int]] = [[] for _ in parts]
+    for segments in zip(*of_parts, strict=True):  # of one source
+        for of_part, segment in zip(positions, segments, strict=True):
+            of_part += range(len(tokens), len(tokens) + len(segment))
+            tokens += segment
+        for of_part in positions:
+            of_part.append(len(tokens))
+        tokens.append(SOURCE_END)
+    return [*tokens[:-1], EOS_TOKEN], positions
+
+
+def _join_attention(
+    parts: Sequence[Translation], positions: Sequence[Sequence[int]], num_source: int
+) -> npt.NDArray[np.float32] | None:
     blocks = [part.attention for part in parts if part.attention is not None]
     # only the last segment's EOS row is kept, as the line's
     heights = [len(part.tokens) for part in parts[:-1]] + [len(block) for block in blocks[-1:]]
-    shape = (sum(heights), offsets[-1] + 1)
+    shape = (sum(heights), num_source)
     if len(blocks) < len(parts) or shape[0] * shape[1] > MAX_ATTENTION_CELLS:
         return None
     joined_TS = np.zeros(shape, dtype=np.float32)
     top = 0
-    for block_TS, height, offset in zip(blocks, heights, offsets, strict=False):
-        width = block_TS.shape[1] - 1
-        joined_TS[top : top + height, offset : offset + width] = block_TS[:height, :-1]
-        joined_TS[top : top + height, -1] = block_TS[:height, -1]
+    for block_TS, height, of_part in zip(blocks, heights, positions, strict=True):
+        joined_TS[top : top + height, of_part] = block_TS[:height]
         top += height
     return joined_TS

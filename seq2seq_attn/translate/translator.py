@@ -36,6 +36,7 @@ from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.sample import sample_search
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.several import num_sources
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
 from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.batching import (
@@ -74,8 +75,8 @@ register_optimizer_step_post_hook(_count_optimizer_step)
 class _Segment(NamedTuple):
     """The part of a line that is translated at once."""
 
-    number: int
-    """index of the line"""
+    line: int
+    """its index"""
     source: list[str]
     prefix: Sequence[str]
     """tokens that its translation begins with"""
@@ -97,8 +98,9 @@ class Translator:
         max_source_length: int = 100,
         precision: str = "auto",
     ) -> None:
-        """`model`: or a `StepModel` such as an ensemble. `search`: settings for options that a call does not give.
-        `max_source_length`: the maximum number of source tokens (without EOS) in a segment. `precision`: as in `load`.
+        """`model`: a `Seq2Seq`, or another `StepModel` such as an ensemble. `search`: settings for options that a call
+        does not give. `max_source_length`: the maximum number of source tokens (without EOS) in a segment.
+        `precision`: as in `load`.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -107,6 +109,7 @@ class Translator:
         self.target_vocab = target_vocab
         self.search = search
         self.device = device
+        self._num_sources = num_sources(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self._prepared: tuple[list[Any], StepModel[Any]] | None = None
@@ -212,10 +215,10 @@ class Translator:
         them."""
         prefix = self.target_tokenizer.tokenize(options.prefix)
         segments = [
-            _Segment(number, tokens, [] if index else prefix)
-            for number, line in enumerate(self.source_tokenizer.tokenize_many(lines))
+            _Segment(index, tokens, [] if rank else prefix)
+            for index, line in enumerate(self.source_tokenizer.tokenize_many(lines))
             if line
-            for index, tokens in enumerate(self._split(line))
+            for rank, tokens in enumerate(self._split(line))
         ]
         of_segment: list[list[Translation]] = [[] for _ in segments]
         with eval_mode(self.model):
@@ -227,14 +230,14 @@ class Translator:
                     of_segment[index] = translations
         of_line: dict[int, list[list[Translation]]] = defaultdict(list)
         for segment, translations in zip(segments, of_segment, strict=True):
-            of_line[segment.number].append(translations)
+            of_line[segment.line].append(translations)
         blank = empty_translation(options.keep_attention and self.has_attention)
-        return [join_n_best(of_line[n]) if n in of_line else [blank] for n in range(len(lines))]
+        return [join_n_best(of_line[n], self._num_sources) if n in of_line else [blank] for n in range(len(lines))]
 
     def _split(self, line: Sequence[str]) -> list[list[str]]:
         """The segments of a line; one if the target is numbers of source positions, which count from its start."""
         whole = self.target_tokenizer.name == POSITIONS
-        return split_line(line, len(line) if whole else self._max_source_length, self.source_tokenizer)
+        return split_line(line, len(line) if whole else self._max_source_length, self._num_sources)
 
     def _collate(self, lines: Sequence[Sequence[str]], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
         return collate_tokens(lines, self.source_tokenizer, self.source_vocab, surfaces).to(self.device)
@@ -245,11 +248,8 @@ class Translator:
         if not isinstance(self.model, Seq2Seq):
             return self.model
         # tensors made in inference mode have no version, and cannot be changed in place
-        versions: list[Any] = [
-            (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
-            for parameter in self.model.parameters()
-        ]
-        versions.append(_num_optimizer_steps)
+        versions = [(p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.model.parameters()]
+        versions.append((_num_optimizer_steps, 0))
         if self._prepared is None or self._prepared[0] != versions:
             with torch.inference_mode():
                 self._prepared = versions, step_model(self.model, self._precision)

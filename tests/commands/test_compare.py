@@ -83,7 +83,7 @@ def test_without_variation_the_seeds_of_one_configuration() -> None:
         ("train.device=cpu,auto", "train the same; vary a setting that decides what is trained"),
     ],
 )
-def test_a_variation_that_is_none(vary: str, message: str) -> None:
+def test_an_invalid_variation_is_refused(vary: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         plan_runs(["quickstart"], [vary], [1])
 

@@ -1,4 +1,4 @@
-"""What `translate` says on stderr of translations to distrust, and its JSON lines."""
+"""Warnings of `translate` on stderr about unreliable translations, and its JSON lines."""
 
 from __future__ import annotations
 

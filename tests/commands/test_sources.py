@@ -102,9 +102,10 @@ def test_a_sentence_does_not_depend_on_its_batch(trained: Path) -> None:
 def test_over_long_sources_are_cut_alike(trained: Path) -> None:
     translator = load(trained / "run").with_max_source_length(8)
     [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
-    sources = "".join(found.source_tokens[:-1])
-    assert sources.replace("\t", "").count("▁") == 5  # nothing is lost
-    assert sources.count("\t") == 3  # 20 characters in three segments
+    assert "".join(found.source_tokens) == "Hund▁Katze▁Mann▁Frau\tchien▁chat▁homme<eos>"
+    assert found.attention is not None
+    assert found.attention.shape[1] == len(found.source_tokens)
+    assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,6 +187,10 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
         (["data.links=ibm1"], "data.links='ibm1': needs a single source, but data.source_languages="),
         (["data.concatenate={2: 1}"], "data.concatenate={2: 1.0}: needs a single source"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
+        (
+            ["data.source_languages=[]", "data.concatenate={2: 1}", "data.tokenizer.name=characters"],
+            "data.concatenate={2: 1.0}: sentences in characters would be joined without a space",
+        ),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with several sources because"),
         (
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
@@ -247,7 +252,7 @@ def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
         path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
-    settings = ("data.tokenizer.sentences=true", "data.concatenate={2: 1}", "model.attention.name=hierarchical")
+    settings = ("data.tokenizer.sentences=true", "model.attention.name=hierarchical")
     given = options(tmp_path, "data.source_languages=[]", *settings, "train.max_updates=2")
     assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
     translator = load(tmp_path / "run")

@@ -364,11 +364,11 @@ def test_no_output_replaces_the_file_that_is_read(
         other.hardlink_to(source)
     else:
         other.symlink_to(source)
-    with pytest.raises(UsageError, match=r".npz is an input file; name another one"):
+    with pytest.raises(UsageError, match=r".npz is an input file; choose another output"):
         translate(input=source, run=run.path, **{option: other})  # type: ignore[arg-type]
     with source.open() as redirected, monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", redirected)
-        with pytest.raises(UsageError, match=r".npz is an input file; name another one"):
+        with pytest.raises(UsageError, match=r".npz is an input file; choose another output"):
             translate(run=run.path, **{option: other})  # type: ignore[arg-type]
     assert source.read_text() == "Hund\n"
 
@@ -455,7 +455,7 @@ def test_the_fixed_vector_arms_have_nothing_to_write(tmp_path: Path, option: str
         translate(["Hund"], run=run.path, **{option: "x.npz"})  # type: ignore[arg-type]
 
 
-def test_files_that_cannot_be(run: RunDir, tmp_path: Path) -> None:
+def test_unusable_files_are_refused(run: RunDir, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere.txt: cannot be read \(No such file or directory\)"):
         translate(input="nowhere.txt", run=run.path)
     (tmp_path / "damaged.gz").write_bytes(gzip.compress(os.urandom(5000))[:3000])

@@ -159,6 +159,7 @@ def test_an_override_may_hold_an_equals_sign() -> None:
     [
         ("model.hiden_size=3", r"unknown configuration key 'model\.hiden_size'; did you mean 'model\.hidden_size'\?"),
         ("train.learning_rate=3", r"'train\.learning_rate'; did you mean 'train\.optimizer\.learning_rate'\?"),
+        ("train.objectives.guided.option.x=3", r"unknown configuration key 'train\.objectives\.guided\.option'$"),
         ("model.hidden_size=-3", r"model\.hidden_size=-3: expected at least 1"),
         ("model.dropout.encoder=1.0", r"model\.dropout\.encoder=1\.0: expected at most 0.99"),
         ("train.precision=fp8", r"train\.precision='fp8': expected 'auto', 'fp32', 'bf16' or 'fp16'"),

@@ -139,7 +139,7 @@ def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_pa
     assert prepare_corpus(make_config()).directory != prepared.directory
 
 
-def test_what_there_is_not_is_refused(make_config: ConfigMaker) -> None:
+def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
     with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
         prepare_corpus(make_config(links="gold"))
     with pytest.raises(UserError, match=r"data\.links='absent\.links': no such file; name a Pharaoh"):

@@ -215,7 +215,7 @@ def damage_empty(directory):
 def damage_swapped(directory):
     path = directory / "meta.json"
     write_checked_json(path, {**read_checked_json(path), "hash": "0"})
-    return "not the corpus that its name says"
+    return "holds another corpus than its name says"
 
 
 @pytest.mark.parametrize("damage", [damage_remove, damage_cut, damage_meta, damage_empty, damage_swapped])

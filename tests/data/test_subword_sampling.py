@@ -78,6 +78,10 @@ def test_a_character_that_the_model_does_not_know_stays_unknown(tmp_path: Path) 
     prepared = prepare_corpus(config_from_dict({"data": {**data, "extra": [str(tmp_path / "extra")]}}))
     drawn = draw_pairs(prepared, 0.2, seed=1, epoch=0)
     assert [side(18).tolist().count(UNK) for side in (drawn.source, drawn.target)] == [1, 1]
+    copied, own = drawn.batch([18]), prepared.pairs("train").batch([18])
+    unknown = len(prepared.target_vocab) + copied.source.ids_BS[0].tolist().index(UNK)  # the snowman of the source
+    assert unknown in copied.tgt_surface_BT[0].tolist()
+    assert copied.tgt_surface_BT[0].tolist().count(UNK) == own.tgt_surface_BT[0].tolist().count(UNK) == 0
 
 
 def test_how_subwords_are_drawn_does_not_change_the_prepared_corpus(prepared_from: Prepare) -> None:

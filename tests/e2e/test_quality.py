@@ -219,6 +219,10 @@ def test_the_bleu_of_a_run_is_not_its_other_metric(tmp_path):
 def test_an_unfinished_run_gives_no_record(tmp_path):
     with pytest.raises(UserError, match=r"nothing: not a run directory"):
         levers.adopt([RunDir(tmp_path / "nothing")], folder=tmp_path)
+    run = RunDir.create(tmp_path / "run")
+    run.save_config(load_config(["quickstart"]))
+    with pytest.raises(UsageError, match=r"run: not a finished run; a record needs one"):
+        levers.adopt([run], folder=tmp_path)
 
 
 def test_the_closest_hypotheses_become_pairs():

@@ -17,7 +17,7 @@ from seq2seq_attn.metrics.attention_stats import (
 )
 
 RNG = random.Random(3)
-WORDS = "a A dog Dog runs . , and two".split()
+WORDS = "a A dog Dog runs can't well-known 3.5 . , ... and two".split()
 
 
 def make_weights(num_target, num_source):
@@ -46,10 +46,10 @@ def test_scores_equal_plain_python(statistics):
     assert 0 < score.repeated < score.dropped < 1
     missing = reference_words = excess = hypothesis_words = 0
     for hypothesis, reference in TEXTS:
-        left = [word.lower() for word in reference if word.isalnum()]
+        left = [word.lower() for word in reference if word.strip(".,")]
         reference_words += len(left)
         for word in hypothesis:
-            if word.isalnum():
+            if word.strip(".,"):
                 hypothesis_words += 1
                 if word.lower() in left:
                     left.remove(word.lower())

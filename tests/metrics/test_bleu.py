@@ -6,6 +6,7 @@ import json
 import math
 import unicodedata
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_unknown_measure_is_refused():
 
 
 def test_scores_turn_into_json():
-    scores = {name: score_of(name, HYPOTHESES, REFERENCES).to_dict() for name in DEFAULT_MEASURES}
+    scores = {name: asdict(score_of(name, HYPOTHESES, REFERENCES)) for name in DEFAULT_MEASURES}
     assert set(scores) == {"bleu", "bleu_lowercase", "bleu_tutorial", "chrf"}
     assert json.loads(json.dumps(scores)) == scores
     assert set(scores["bleu"]) == {"name", "score", "signature", "num_pairs", "details"}

@@ -109,7 +109,7 @@ def test_interval_equals_sacrebleus_and_plain_resampling():
 def test_chunks_draw_the_same_as_one_piece(name, monkeypatch):
     systems = statistics_of(name, BASELINE, SYSTEM)
     whole = bootstrap_scores(*systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
-    monkeypatch.setattr(significance, "_CHUNK_CELLS", 32 * 120)
+    monkeypatch.setattr(significance, "_CHUNK_CELLS", 50 * 120)  # of 100 rows of 120 pairs, 50 fit and 32 are taken
     chunked = bootstrap_scores(*systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
     np.testing.assert_array_equal(whole[0], chunked[0])
     assert whole[1] == chunked[1]

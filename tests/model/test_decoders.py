@@ -1,4 +1,4 @@
-"""What is special about each decoder, against its paper's formulas written out once more."""
+"""Each decoder against its paper's formulas, written out once more."""
 
 import pytest
 import torch

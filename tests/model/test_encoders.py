@@ -1,4 +1,4 @@
-"""What is special about each encoder: values computed by hand, and slow oracles of the papers' formulas."""
+"""Each encoder: values computed by hand, and slow oracles of the papers' formulas."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""What is special about each normalizer: values by hand, and equality with the `entmax` package."""
+"""Each normalizer: values by hand, and equality with the `entmax` package."""
 
 import entmax
 import pytest

@@ -1,4 +1,4 @@
-"""What is special about pooled slots."""
+"""Pooled slots."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What attention did, as tables and values: runs one by one, arms as the mean of their seeds."""
+"""Attention statistics as tables and values: runs one by one, arms as the mean of their seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the sentence vectors travels inside a page."""
+"""Sentence vectors inside a page."""
 
 from __future__ import annotations
 

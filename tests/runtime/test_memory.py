@@ -1,4 +1,4 @@
-"""What the memory switches set, and leave alone."""
+"""Effects of the memory switches."""
 
 import os
 import subprocess

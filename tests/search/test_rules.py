@@ -37,6 +37,16 @@ def test_an_ngram_is_not_completed_twice() -> None:
     assert allowed(SearchOptions(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
 
 
+def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
+    """At the forced step, one slot of the beam has a continuation; the others must stay free."""
+    model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
+    _, batch = sources(6, 3)
+    options = SearchOptions(beam_size=4, n_best=4)
+    for best in beam_search(model, batch, options, max_lengths_B=[9] * 6, prefixes=[[A]] * 6):
+        assert len(best) == 4
+        assert all(hypothesis.ids[:1] == [A] and hypothesis.score > -torch.inf for hypothesis in best)
+
+
 def test_a_prefix_goes_before_the_other_rules() -> None:
     options = SearchOptions(no_repeat_ngram=1, unk="forbid")
     assert allowed(options, [[A, A], [A, UNK], [A]], [[A], [A], [A]]) == [{A}, {UNK}, {EOS, B}]

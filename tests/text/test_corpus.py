@@ -68,6 +68,13 @@ def test_invalid_utf8_names_file_and_line(tmp_path):
             read(many)
 
 
+def test_a_nul_character_names_file_and_line(tmp_path):
+    path = write(tmp_path / "x.de", b"ein\nzw\0ei\n")
+    for read in (read_lines, count_lines):
+        with pytest.raises(UserError, match=r"x\.de, line 2: holds a NUL character"):
+            read(path)
+
+
 def test_lines_are_read_as_they_are_asked_for(tmp_path):
     lines = iter_lines(write(tmp_path / "x.gz", b"a\n" * 3_000_000 + b"\xff"))
     assert [next(lines) for _ in range(2)] == ["a", "a"]

@@ -1,4 +1,4 @@
-"""What can be known without data is told before data is prepared, by `train` and by `train --dump-config` alike."""
+"""Mistakes that need no data are reported before data is prepared, by `train` and `train --dump-config` alike."""
 
 from __future__ import annotations
 

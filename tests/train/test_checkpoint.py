@@ -198,6 +198,19 @@ def test_every_flipped_bit_of_the_pointer_is_refused(tmp_path: Path) -> None:
             continue
 
 
+def test_a_pointer_with_another_checksum_is_refused(tmp_path: Path) -> None:
+    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {"number": 5})
+    pointer = tmp_path / "CURRENT.json"
+    pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "sha256": "0" * 64}))
+    with pytest.raises(UserError, match=r"CURRENT\.json"):
+        checkpoint.read_values(tmp_path)
+
+
+def test_a_lack_of_memory_is_not_taken_for_another_model(tmp_path: Path) -> None:
+    with pytest.raises(torch.OutOfMemoryError, match=r"^full$"), checkpoint.refusing_foreign(tmp_path):
+        raise torch.OutOfMemoryError("full")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,4 +1,4 @@
-"""What surrounds a CUDA graph, on the CPU: the recording is replaced by one that runs the pass again."""
+"""The code around a CUDA graph, on the CPU: the recording is replaced by one that runs the pass again."""
 
 from __future__ import annotations
 

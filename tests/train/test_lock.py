@@ -21,12 +21,16 @@ def written_at(run: RunDir) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in run.path.iterdir() if path.name != ".train.lock"}
 
 
-def test_one_training_at_a_time_writes_to_a_run(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_one_training_at_a_time_writes_to_a_run(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one hears it before it prepares data."""
     config = toy_config("train.max_updates=2")
     run = train(config, run_dir=tmp_path / "run")
     more = toy_config("train.max_updates=4")
     before = written_at(run)
-    with locked(run.path):
+    with locked(run.path), monkeypatch.context() as patched:
+        patched.setattr("seq2seq_attn.train.loop.prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
         for how in ({"resume": True}, {"overwrite": True}):
             with pytest.raises(UserError, match=rf"in use by another training run \(process {os.getpid()}\); stop it"):
                 train(more, run_dir=run.path, **how)

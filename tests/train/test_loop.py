@@ -451,7 +451,7 @@ def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
     assert len(events(again, "end")) == 1
 
 
-def test_settings_that_cannot_be_leave_nothing_behind(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_inconsistent_settings_create_no_run_directory(toy_config: ConfigMaker, tmp_path: Path) -> None:
     for setting, message in [
         ("train.device=cuda:77", "device 'cuda:77'"),
         ("model.attention.name=additiv", "additiv"),

@@ -33,6 +33,13 @@ def test_the_first_signal_is_noted_and_the_second_leaves(
     assert f"{signal.Signals(number).name}: finishing this update" in capfd.readouterr().err
 
 
+def test_the_first_signal_does_not_leave_though_another_rank_had_one() -> None:
+    with catch_signals() as stop:
+        stop.signal_number = signal.SIGTERM  # as `Session.agree` sets it
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.is_set
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_that_was_ignored_stays_ignored(number: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)

@@ -88,6 +88,13 @@ def test_a_resume_drops_the_objectives_of_a_run_where_it_is_told_to() -> None:
     assert kept.train.objectives["coverage"].weight == 0.5
 
 
+def test_a_run_is_resumed_whatever_its_name() -> None:
+    name = "\N{SLIGHTLY SMILING FACE} \"Straße\": 'x'"
+    run = RunDir.create(Path("runs/a"))
+    run.save_config(load_config(["multi30k"]).model_copy(update={"name": name}))
+    assert load_settings([], [], run_dir=run.path, resume=True)[0].name == name
+
+
 def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
     path = begin("a")
     (path / "model.safetensors").touch()
@@ -180,6 +187,8 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
         *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
         *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
         *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
+        *("train.optimizer.name=adam", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
+        *("search.max_length_ratio=3.0", "train.start_from=runs/x"),
     ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:

@@ -130,7 +130,7 @@ def test_summaries_are_the_encoder_s_last_states(translators, arm):
 
 
 def test_the_fixed_vector_is_all_that_its_decoder_sees(translators):
-    """What `fixed` gives to every step is the summary."""
+    """`fixed` gives the summary to every step."""
     translator = translators["fixed"]
     ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(SOURCE[0]))
     with torch.inference_mode():

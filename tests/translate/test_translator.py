@@ -289,6 +289,21 @@ def test_a_long_line_is_its_segments_joined() -> None:
     assert joined.heaviest == joined.attention[: len(joined.tokens)].argmax(axis=1).tolist()
 
 
+def test_segments_of_several_sources_are_joined_source_by_source() -> None:
+    """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to b."""
+    identity = np.eye(4, dtype=np.float32)
+    first = Translation("t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3])
+    second = Translation("t2", ["t2"], -1.0, -1.0, ["b", "\t", "y", "<eos>"], identity[[2, 1]], True, [2], unknown=(0,))
+    joined = join_translations([first, second], num_sources=2)
+    assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
+    assert joined.attention is not None
+    assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]
+    np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
+    assert joined.heaviest == [0, 5, 4]
+    assert joined.links() == [(0, 0), (4, 2)]
+    assert joined.unknown == (1,)
+
+
 def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     (whole,) = translator.translate(["s1 s2 s3 s4 s5"])

@@ -121,7 +121,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/gpu", description="Everything that waits for a GPU, block by block.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
     parser.add_argument("--list", action="store_true", help="the blocks, and which are done")
-    parser.add_argument("--minutes", type=float, default=8.0, help="that a block may take (default 8)")
+    parser.add_argument("--minutes", type=float, default=8.0, help="time limit of a block in minutes (default 8)")
     parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
     parser.add_argument("--work", type=Path, metavar="DIR", help="where unfinished training lies (build/gpu)")
     parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")

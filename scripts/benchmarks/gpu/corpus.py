@@ -23,7 +23,7 @@ def model_config(name: str, settings: Settings) -> ModelConfig:
 
 
 def data_settings(settings: Settings) -> list[str]:
-    """What `--set` must say of the data, beside `-c multi30k`; a rehearsal's files are written."""
+    """The data settings for `--set`, beside `-c multi30k`. Writes a rehearsal's files."""
     if not settings.is_rehearsal:
         return []
     folder = settings.work / "toy"

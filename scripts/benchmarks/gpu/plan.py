@@ -54,7 +54,7 @@ class Settings:
 
 
 class Budget:
-    """The time that a block may take."""
+    """The most time that a block may take."""
 
     def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

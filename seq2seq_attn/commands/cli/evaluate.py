@@ -191,4 +191,4 @@ def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
         echo(report.text)
     else:
         echo(report.summary)
-        typer.echo("--full shows every measure, every test set and what the attention does", err=True)
+        typer.echo("use --full for every measure, every test set and the attention statistics", err=True)

@@ -1,6 +1,6 @@
 """Split a corpus into chunks of a few thousand pairs; tokenize, check and digest each chunk by itself.
 
-This module does not import torch, so that worker processes start fast and stay small.
+This module does not import torch, so that worker processes start fast (spaCy imports it).
 """
 
 from __future__ import annotations

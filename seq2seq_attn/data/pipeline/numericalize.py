@@ -1,5 +1,4 @@
-"""Write tokenized chunks as ids on disk. Memory grows with the number of distinct tokens, not
-with the training pairs.
+"""Write tokenized chunks as ids on disk. Memory grows with the number of distinct tokens, not with the training pairs.
 
 The vocabulary is known only after the last training pair. Until then a token is stored as its index in the list of
 distinct tokens seen so far; `CorpusBuilder.finish` replaces these by open ids (`data/surface.py`).

@@ -9,8 +9,8 @@ A variant may draw random numbers, or relax a hard choice, in training mode only
 the same query, memory and state give the same result. In both modes, the weights are a distribution.
 
 The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`, and between its two cells
-in `conditional`. Under autocast, keys have autocast's dtype, and values have that dtype or float32, depending on the
-encoder; query, state and weights stay in float32.
+in `conditional`. Under autocast, projected keys have autocast's dtype, and values have that dtype or float32,
+depending on the encoder; query, state and weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """

@@ -2,9 +2,8 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-W_a h_s is projected once per sentence, as `keys`. The query is the decoder's choice: the current state h_t in the
-decoder `luong`, as in the paper, an earlier one in the others. With `is_scaled` the score is divided by
-sqrt(H), as `scaled_dot` divides by sqrt(A).
+W_a h_s is computed once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H), as `scaled_dot`
+divides by sqrt(A).
 
 In our measurements (docs/attention.md) the unscaled score falls far behind: the weights soon choose a single word,
 often a wrong one.

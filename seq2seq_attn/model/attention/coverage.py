@@ -108,9 +108,10 @@ class Coverage(Attention):
         values_BSM = memory.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
-        inputs = torch.cat([tensor.to(values_BSM.dtype) for tensor in tensors], dim=-1)
-        updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
-        return updated.view(coverage_BSD.shape).to(coverage_BSD.dtype)
+        with torch.autocast(values_BSM.device.type, enabled=False):  # it would round the state at every step
+            inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
+            updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
+        return updated.view(coverage_BSD.shape)
 
 
 def build(

@@ -2,8 +2,7 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The source state h_s is our value. There are no parameters, so query and values must have the same size. The query is
-the decoder's choice: the current state h_t in the decoder `luong`, as in the paper, an earlier one in the others.
+The source state h_s is our value. There are no parameters, so query and values must have the same size.
 
 In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot` does better.
 """

@@ -28,7 +28,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.sources import source_numbers
+from seq2seq_attn.model.sources import source_indices
 
 
 class Parts(NamedTuple):
@@ -66,7 +66,7 @@ class Hierarchical(Attention):
         """Project the values to keys, and find the parts, once."""
         mask_BS = encoded.mask_BS
         values_BSM = encoded.values_BSM
-        numbers_BS = source_numbers(source.ids_BS).masked_fill(~mask_BS, 0)
+        numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
         parts_K = torch.arange(int(numbers_BS.max()) + 1, device=numbers_BS.device)
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
         exists_BK = is_inside_BKS.any(dim=2)

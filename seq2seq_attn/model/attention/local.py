@@ -8,15 +8,13 @@
     for s in [p_t - D, p_t + D], and 0 elsewhere; sigma = D / 2
 
 D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (the score
-"general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`. The
-query h_t is the decoder's choice: the current state in `luong`, as in the paper, an earlier one in the others.
+"general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax they are the paper's,
 divided by their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) the result of local-p depends on the seed: two runs of three do as well as
-`bilinear`, which has the same scores; with scaled scores, one of three comes close to `additive`. The others fail on
-long sentences, because the predicted center is off and hides the right word.
+In our measurements (docs/attention.md) local-p depends on the seed: one run of three, and two of three with scaled
+scores, fail on long sentences, where the predicted center is off and hides the right word.
 """
 
 from __future__ import annotations

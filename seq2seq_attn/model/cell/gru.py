@@ -43,12 +43,11 @@ class GRU(GatedCell):
 def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     """The formula above, from W x and U h with their biases (`inputs_BP`, `projected_BP`); in the state's dtype."""
     hidden_BH = state.hidden_BH
-    x_r, x_z, x_n = inputs_BP.chunk(3, dim=-1)
-    h_r, h_z, h_n = projected_BP.chunk(3, dim=-1)
+    x_r, x_z, x_n = inputs_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
+    h_r, h_z, h_n = projected_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
     reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
     new = torch.tanh(x_n + reset * h_n)
-    hidden_BH = torch.lerp(new.to(hidden_BH.dtype), hidden_BH, update.to(hidden_BH.dtype))
-    return State(hidden_BH, state.dropout_BH)
+    return State(torch.lerp(new, hidden_BH, update), state.dropout_BH)
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> GRU:

@@ -32,8 +32,7 @@ class LayerNormLSTM(NormalizedCell):
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
         projected_BP = self.project_state(state.hidden_BH, state.dropout_BH)
-        wide_BP = (inputs_BP + projected_BP).to(state.hidden_BH.dtype)
-        i, f, g, o = wide_BP.chunk(4, dim=-1)
+        i, f, g, o = (inputs_BP + projected_BP).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
         return State(hidden_BH, memory_BH, state.dropout_BH)

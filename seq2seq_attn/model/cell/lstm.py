@@ -43,7 +43,7 @@ class LSTM(GatedCell):
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
         projected_BP = self.project_state(state.hidden_BH, state.dropout_BH)
-        wide_BP = (inputs_BP + projected_BP).to(state.hidden_BH.dtype)
+        wide_BP = inputs_BP.to(state.hidden_BH.dtype) + projected_BP
         i, f, g, o = wide_BP.chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH, state.dropout_BH)

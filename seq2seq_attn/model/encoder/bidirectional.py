@@ -51,9 +51,9 @@ class Bidirectional(Encoder):
         super().__init__(2 * hidden_size)
         self.embedding = embedding
         self.layers = nn.ModuleList()
-        for number in range(num_layers):
-            input_size = 2 * hidden_size if number else embedding.embedding_dim
-            sizes = [2 * hidden_size] if number and is_forward_above else [hidden_size] * 2
+        for index in range(num_layers):
+            input_size = 2 * hidden_size if index else embedding.embedding_dim
+            sizes = [2 * hidden_size] if index and is_forward_above else [hidden_size] * 2
             cells = [build_cell(input_sizes=[input_size], hidden_size=size) for size in sizes]
             self.layers.append(nn.ModuleList(cells))
         self.dropout = Dropout(dropout)
@@ -65,7 +65,7 @@ class Bidirectional(Encoder):
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
-        for number, layer in enumerate(self.layers):
+        for index, layer in enumerate(self.layers):
             cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
             directions = [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
             states = run_cells(cells, directions)
@@ -73,7 +73,7 @@ class Bidirectional(Encoder):
             outputs_SBI = torch.cat(
                 [forward_SBH, *(reverse(states_SBH, reversal_SB) for states_SBH in reversed_SBH)], dim=-1
             )
-            if self.is_residual and number:
+            if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)
         last_B, rows_B = reversal_SB[0], torch.arange(len(mask_BS), device=mask_BS.device)

@@ -54,11 +54,11 @@ class Reversed(Encoder):
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
-        for number, cell in enumerate(self.layers):
-            inputs_SBI = self.dropout(outputs_SBI) if number else outputs_SBI
+        for index, cell in enumerate(self.layers):
+            inputs_SBI = self.dropout(outputs_SBI) if index else outputs_SBI
             (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(inputs_SBI, reversal_SB)])
             outputs_SBI = reverse(states_SBH, reversal_SB)
-            if self.is_residual and number:
+            if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
         final_BM = outputs_SBI[0]
         return Encoded(

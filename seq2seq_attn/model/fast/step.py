@@ -41,7 +41,7 @@ from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
-"""numbers in the table of projected embeddings, 256 MiB; with larger vocabularies, they are projected at each step"""
+"""numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are projected at each step"""
 _CPU_ROWS = 32
 """rows whose logits are computed and searched together on a CPU: with 8,000 tokens 1 MiB, which stays in the cache, and
 which the C library reuses instead of requesting new pages at each step"""

@@ -26,7 +26,8 @@ def join_marked(tokens: Sequence[str]) -> str:
 
 
 class Tokenizer(Protocol):
-    """Text to tokens and back. Any string is accepted, and results contain no line breaks."""
+    """Text to tokens and back. Any string is accepted, except where there are several sources or vectors. Results
+    contain no line breaks."""
 
     @property
     def name(self) -> str:

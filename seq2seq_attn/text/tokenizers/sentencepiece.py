@@ -19,7 +19,7 @@ from seq2seq_attn.text.tokenizers.subword_draws import SubwordDraws
 
 log = logging.getLogger(__name__)
 
-# Training fails on 100,000 brackets in a row, so longer runs are cut to 1,024 characters.
+# Training fails on 100,000 brackets in a row, so runs without a space are cut to 1,024 characters.
 _OVER_LONG = re.compile(r"([^ ]{1024})[^ ]+")
 
 

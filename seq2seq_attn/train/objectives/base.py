@@ -26,8 +26,8 @@ class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
-    `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. An objective whose needs the model or
-    the data cannot meet is refused before data is prepared. `needs_log_probs` says whether it reads
+    `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. If the model or the data does not
+    meet these needs, the objective is refused before data is prepared. `needs_log_probs` says whether it reads
     `Outputs.target_log_probs_N`.
 
     `num_passes`: forward passes per pair, each with its own dropout. `term` then gets each pair that many

@@ -40,11 +40,11 @@ class RDrop(Objective):
         return total
 
 
-def _divergence(one_IV: Tensor, other_IV: Tensor) -> Tensor:
+def _divergence(first_IV: Tensor, second_IV: Tensor) -> Tensor:
     """The sum over tokens of 1/2 [KL + KL] = 1/2 sum_v (p - q) (log p - log q); 0 where both are 0."""
-    is_possible_IV = (one_IV > -torch.inf) & (other_IV > -torch.inf)
-    difference_IV = torch.where(is_possible_IV, one_IV, 0.0) - torch.where(is_possible_IV, other_IV, 0.0)
-    return 0.5 * ((one_IV.exp() - other_IV.exp()) * difference_IV).sum()
+    is_possible_IV = (first_IV > -torch.inf) & (second_IV > -torch.inf)
+    difference_IV = torch.where(is_possible_IV, first_IV, 0.0) - torch.where(is_possible_IV, second_IV, 0.0)
+    return 0.5 * ((first_IV.exp() - second_IV.exp()) * difference_IV).sum()
 
 
 def build() -> RDrop:

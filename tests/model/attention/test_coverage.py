@@ -75,3 +75,18 @@ def test_coverage_stays_in_float32_where_values_are_bf16(build, encoded, source,
         for query in queries:
             state = attention.step(query.float(), memory, state).state
             assert state.coverage_BSD.dtype == torch.float32
+
+
+def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries):
+    """With an update gate of sigmoid(7), which is 1 in bf16, it would never change."""
+    attention = build("coverage", kind="neural").float()
+    torch.nn.init.constant_(attention.update.bias_hh.chunk(3)[1], 7.0)
+    encoded = encoded._replace(values_BSM=encoded.values_BSM.float())
+    found = []
+    for is_bf16 in (False, True):
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+            memory, state = attention.prepare(encoded, source)
+            for query in queries.repeat(20, 1, 1):
+                state = attention.step(query.float(), memory, state).state
+        found.append(state.coverage_BSD)
+    assert (found[1] - found[0]).norm() < 0.02 * found[0].norm()

@@ -1,4 +1,4 @@
-"""What holds for every tokenizer, then what is each one's own."""
+"""The contract of all tokenizers, then each of them."""
 
 from __future__ import annotations
 
