@@ -134,8 +134,10 @@ class Progress:
         if self._is_logged and now - self._logged_at >= LOG_EVERY_S:
             self._logged_at = now
             rate = self._num_lines / (now - self._began_at)
-            shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-            log.info("%s%s lines translated, %s per second", f"{self._num_lines:,}", self._total, shown)
+            shown = f"{rate:,.0f} per second" if rate >= 10 else f"{rate:.1f} per second"
+            if rate < 0.1:
+                shown = f"{1 / rate:,.0f} seconds per line"
+            log.info("%s%s lines translated, %s", f"{self._num_lines:,}", self._total, shown)
 
 
 def count_lines(path: Path) -> int | None:

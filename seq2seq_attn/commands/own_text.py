@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from seq2seq_attn.commands.cli.options import as_settings, given
@@ -54,6 +54,7 @@ def with_own_text(
             give or that contradict them, or a name close to that of an existing file.
         UserError: a file does not exist or cannot be read.
     """
+    text = replace(text, source_language=_code(text.source_language), target_language=_code(text.target_language))
     languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
     if not text.train:
         for option, value in (("--valid", text.valid), ("--test", text.test)):
@@ -92,6 +93,11 @@ def with_own_text(
     head, *overlays = load_config(config_names).name.split("+")
     name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
     return config_names, [*as_settings(name | fallback), *overrides]
+
+
+def _code(language: str | None) -> str | None:
+    """A code of two letters in lower case, as in a header."""
+    return language.lower() if language and len(language) == 2 else language
 
 
 def _spec(option: str, values: Sequence[str], num_sources: int) -> Spec:
@@ -134,7 +140,7 @@ def _is_set(section: Section, key: str) -> bool:
 
 
 def _suitable_config(text: Text) -> str:
-    num_pairs = count_lines(text.paths[-1])  # an estimate, as a table may have a header and blank lines
+    num_pairs = count_lines(text.paths[0])  # an estimate, as a table may have a header and blank lines
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
     name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")

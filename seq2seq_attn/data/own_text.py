@@ -73,11 +73,13 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
 
 
 def check_headers(texts: Sequence[Text]) -> None:
-    """Raises UsageError if a table has no header where that of another names the columns in an unusual order: its own
-    columns are most likely in that order too."""
+    """Warn of a first line that may be a header. Raises UsageError if a table has no header where that of another names
+    the columns in an unusual order: its own columns are most likely in that order too."""
     tables = [text for text in texts if isinstance(text, Table) and text.kind == "tsv"]
     headers = [(table, table.header()) for table in tables]
     bare = [table for table, header in headers if header is None]
+    for table in bare:
+        table.warn_of_header()
     unusual = [(table, header) for table, header in headers if header not in (None, [*table.languages])]
     if bare and unusual:
         table, header = unusual[0]

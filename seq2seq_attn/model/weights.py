@@ -53,11 +53,13 @@ def write_weights(
     metadata = {"about": dict(about), "files": dict(files), "format": _FORMAT, "format_version": str(FORMAT_VERSION)}
     with atomic_path(path) as temporary:
         # the checksum is taken over the file with zeros in its place
+        mode = temporary.stat().st_mode  # safetensors puts a file that only its owner may read in its place
         text = json.dumps({**metadata, "sha256": _NO_DIGEST}, sort_keys=True, separators=(",", ":"))
         try:
             save_file(copies, temporary, metadata={_METADATA: text})
         except SafetensorError as error:  # safetensors raises this for a full disk
             raise UserError(f"{path}: cannot be written ({error})") from None
+        temporary.chmod(mode)
         with temporary.open("r+b") as stream:
             head, digest = _hash(stream, _NO_DIGEST)
             stream.seek(head.index(_sealed(_NO_DIGEST)))

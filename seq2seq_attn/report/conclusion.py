@@ -134,11 +134,11 @@ def _many(names: Sequence[str], title: str, part: _Part, where: str, *, lowest_i
     order = sorted(range(len(names)), key=part.value, reverse=not lowest_is_best)
     best, worst = order[0], order[-1]
     num_clear = sum(part.is_clear(arm) for arm in range(1, len(names)))
-    verb = "differs" if num_clear == 1 else "differ"
+    count = {0: "none", 1: "one", len(names) - 1: "all"}.get(num_clear, str(num_clear))
+    verb = "differ" if num_clear > 1 else "differs"
     return (
         f"On {where} {names[best]} is best with {part.value(best):.1f} {title} and {names[worst]} worst with "
-        f"{part.value(worst):.1f}; {num_clear or 'none'} of the {len(names) - 1} others {verb} clearly from "
-        f"{names[0]}."
+        f"{part.value(worst):.1f}; {count} of the others {verb} clearly from {names[0]}."
     )
 
 

@@ -90,8 +90,8 @@ def length_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str 
     """One row per bucket, and one for the whole set if there are several: n, each arm's score and interval; with two
     arms also difference, p and the share of the first arm's score that the second keeps."""
     rows = []
-    for label, num_pairs, of_arms in _length_rows(scores, measure):
-        rows.append([label, f"{num_pairs:,}", *_score_cells(of_arms, with_retention=True)])
+    for label, num_pairs, of_arms, is_thin in _length_rows(scores, measure):
+        rows.append([label, f"{num_pairs:,}", *_score_cells(of_arms, with_retention=True, is_thin=is_thin)])
     return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
 
@@ -99,8 +99,8 @@ def comparison_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: 
     """The rows of `length_table`: of each arm after the first the difference to the first, p and the share kept. For
     three arms and more, where `length_table` has no room for them."""
     rows = []
-    for label, _, of_arms in _length_rows(scores, measure):
-        compared = [_comparison_cells(score, with_retention=True) for score in of_arms[1:]]
+    for label, _, of_arms, is_thin in _length_rows(scores, measure):
+        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in of_arms[1:]]
         rows.append([label, *("  ".join(cells) for cells in compared)])
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
@@ -121,12 +121,12 @@ def format_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int, list[ArmScore]]]:
+def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int, list[ArmScore], bool]]:
     rows = []
     for row in scores.buckets:
-        mark = THIN_MARK if row.bucket.is_thin else ""
-        rows.append((row.bucket.label + mark, len(row.bucket), row.scores[measure]))
-    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[measure])]
+        is_thin = row.bucket.is_thin
+        rows.append((row.bucket.label + THIN_MARK * is_thin, len(row.bucket), row.scores[measure], is_thin))
+    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[measure], False)]
 
 
 def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:
@@ -134,9 +134,9 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
     return [*(arm.name for arm in scores.arms), *(comparison if len(scores.arms) == 2 else [])]
 
 
-def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False) -> list[str]:
-    cells = [_score_cell(score) for score in scores]
-    return [*cells, *(_comparison_cells(scores[1], with_retention) if len(scores) == 2 else [])]
+def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
+    compared = _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin) if len(scores) == 2 else []
+    return [*map(_score_cell, scores), *compared]
 
 
 def _score_cell(score: ArmScore) -> str:
@@ -145,10 +145,11 @@ def _score_cell(score: ArmScore) -> str:
     return f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]"
 
 
-def _comparison_cells(score: ArmScore, with_retention: bool) -> list[str]:
+def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -> list[str]:
+    """`is_thin`: of so few pairs that the bootstrap's p would be far too small."""
     if score.bootstrap is None:
         raise ValueError("an arm after the first needs its paired test")
-    cells = [format_difference(score.bootstrap.difference), format_p(score.bootstrap.p_value)]
+    cells = [format_difference(score.bootstrap.difference), "-" if is_thin else format_p(score.bootstrap.p_value)]
     if with_retention:
         kept = score.retention
         cells.append(f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-")

@@ -6,7 +6,9 @@ Each file may be gzipped.
 from __future__ import annotations
 
 import json
+import logging
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import count_pairs, iter_lines
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
+
+log = logging.getLogger(__name__)
 
 CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
 """A language code, such as en or pt-BR."""
@@ -108,6 +112,13 @@ class Table:
         columns = header_of(next(iter_lines(self.path), "").split("\t"))
         return None if self.kind == "jsonl" or self._order_of_header(columns) is None else columns
 
+    def warn_of_header(self) -> None:
+        """Warn if the first line, which is read as text, may be a header: all its columns are single words."""
+        columns = next(iter_lines(self.path), "").split("\t")
+        if all(re.fullmatch(r"[#\w-]+", column.strip()) for column in columns):
+            shown = ", ".join(columns)
+            log.warning("%s: its first line (%s) is read as text; if it is a header, remove it", self.path, shown)
+
     def _tab_pairs(self) -> Iterator[tuple[str, str]]:
         size = len(self.languages)
         order = [*range(size)]
@@ -124,7 +135,7 @@ class Table:
     def _order_of_header(self, header: Sequence[str]) -> list[int] | None:
         """The column of each language; None if the first line is not a header. Raises UsageError if it is one of other
         languages."""
-        header = _codes_of(header, self.languages)
+        header = self._codes_of(header)
         if header == [*self.languages]:
             return [*range(len(header))]
         if set(header) == set(self.languages) and len(set(header)) == len(header):
@@ -137,9 +148,30 @@ class Table:
             )
         return None
 
+    def _codes_of(self, header: Sequence[str]) -> list[str]:
+        """The codes of a header that names the columns in words (`source`, `target`, `German`); any other line as it
+        is."""
+        words = [column.lower() for column in header]
+        if not all(word.isalpha() and len(word) > 2 for word in words):
+            return [*header]
+        from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
+
+        named = {english_name(language): language for language in self.languages} | self._roles
+        return [named[word] for word in words] if all(word in named for word in words) else [*header]
+
+    @property
+    def _roles(self) -> dict[str, str]:
+        """The language of a column or key named after its side: `source`, `tgt`; empty with several sources."""
+        if len(self.languages) > 2:
+            return {}
+        source, target = self.languages
+        return {"source": source, "src": source, "target": target, "tgt": target, "trg": target}
+
     def _json_pairs(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(iter_lines(self.path), 1):
             texts = json_texts(self.path, number, line) if line.strip() else dict.fromkeys(self.languages, "")
+            if not texts.keys() & set(self.languages):
+                texts = {self._roles.get(key, key): text for key, text in texts.items()}
             for language in self.languages:
                 if language not in texts:
                     raise UserError(
@@ -161,20 +193,6 @@ def header_of(columns: Sequence[str]) -> list[str]:
     """The columns of a first line, with codes of two letters in lower case."""
     header = [column.strip().strip("\ufeff") for column in columns]
     return [column.lower() if len(column) == 2 else column for column in header]
-
-
-def _codes_of(header: Sequence[str], languages: Sequence[str]) -> list[str]:
-    """The codes of a header that names the columns in words (`source`, `target`, `German`); any other line as it is."""
-    words = [column.lower() for column in header]
-    if not all(word.isalpha() and len(word) > 2 for word in words):
-        return [*header]
-    from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
-
-    named = {english_name(language): language for language in languages}
-    if len(languages) == 2:
-        source, target = languages
-        named |= {"source": source, "src": source, "target": target, "tgt": target, "trg": target}
-    return [named[word] for word in words] if all(word in named for word in words) else [*header]
 
 
 def json_texts(path: Path, number: int, line: str) -> dict[str, str]:
@@ -205,5 +223,8 @@ def _wrong_columns(path: Path, number: int, line: str, expected: int) -> str:
         return f"{path}, line {number}: {num_columns} columns, expected {expected}: {expected - 1} sources and a target"
     if num_columns < 2:
         return f"{path}, line {number}: no tab; expected source, tab, target"
-    cut = f"zcat {path} | cut -f1,2" if is_gzipped else f"cut -f1,2 {path}"
-    return f"{path}, line {number}: {num_columns} columns, expected two; keep source and target: {cut} > two.tsv"
+    where = f"{path}, line {number}: {num_columns} columns"
+    if number > 1:
+        return f"{where}, but two in the lines before; remove the stray tab in {reprlib.repr(line)}"
+    cut = f"zcat {path} | cut -f2,3" if is_gzipped else f"cut -f2,3 {path}"
+    return f"{where}, expected two; choose source and target by their numbers, for example {cut} > two.tsv"

@@ -201,11 +201,12 @@ def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, ca
 
 def test_a_slow_translation_has_a_rate(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    times = iter([0.0, 40.0])
+    times = iter([0.0, 40.0, 4_000.0])
     monkeypatch.setattr(notices.time, "monotonic", lambda: next(times))
     with Progress(None, "log") as progress:
         progress.add(10)
-    assert caplog.messages == ["10 lines translated, 0.2 per second"]
+        progress.add(10)
+    assert caplog.messages == ["10 lines translated, 0.2 per second", "20 lines translated, 200 seconds per line"]
 
 
 def test_a_bar_appears_on_stderr_for_a_file_that_takes_a_while(

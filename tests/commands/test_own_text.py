@@ -108,6 +108,21 @@ def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix
     assert note in err
 
 
+def test_codes_of_two_letters_may_be_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    name = write_table("train", ".tsv")
+    assert run(["prepare", f"--train={name}", "--source-language=DE", "--target-language=EN"]) == 0
+    out, err = capsys.readouterr()
+    assert "(de -> en)" in out
+    assert "sentencepiece" not in err
+
+
+def test_a_first_line_that_may_be_a_header_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(write_table("train", ".tsv"))
+    path.write_text("Deutsch\tEnglisch\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert run(["prepare", f"--train={path}", *LANGUAGES]) == 0
+    assert f"{path}: its first line (Deutsch, Englisch) is read as text; if it is" in capsys.readouterr().err
+
+
 def test_from_a_table_to_a_translation(capsys: pytest.CaptureFixture[str]) -> None:
     own, err = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
     assert "training pairs set aside" in err
@@ -326,7 +341,7 @@ def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> 
         (
             ["--train=three.tsv", *LANGUAGES],
             1,
-            "three.tsv, line 1: 3 columns, expected two; keep source and target: cut",
+            "three.tsv, line 1: 3 columns, expected two; choose source and target by their numbers, for example cut",
         ),
         (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two distinct source sentences"),
         (

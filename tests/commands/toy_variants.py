@@ -148,6 +148,7 @@ class Small(Objective):
     """Decoder states near zero."""
 
     needs_weights = False
+    num_terms = 0
 
     def __init__(self, power):
         super().__init__()
@@ -157,6 +158,7 @@ class Small(Objective):
         return batch.num_tokens
 
     def term(self, outputs, batch):
+        Small.num_terms += 1
         return outputs.hidden_TBH.float().abs().pow(self.power).mean(dim=-1)[batch.tgt_out_BT.t() != PAD].sum()
 
 

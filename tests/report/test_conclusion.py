@@ -120,12 +120,12 @@ def test_the_longest_sentences_are_those_of_the_last_bucket_that_is_not_thin():
 def test_many_runs_and_measures_of_which_less_is_better():
     rows = {SHORT: (40.0, 40.0, 40.0), LONG: (30.0, 29.0, 10.0), "all": (34.0, 33.0, 30.0)}
     assert conclude(scores_of(["a", "b", "c"], rows)) == (
-        "On sentences of 26 and more source tokens a is best with 30.0 BLEU and c worst with 10.0; 2 of the 2 others "
+        "On sentences of 26 and more source tokens a is best with 30.0 BLEU and c worst with 10.0; all of the others "
         "differ clearly from a."
     )
     ter = conclude(scores_of(["a", "b", "c"], {"all": (34.0, 33.0, 30.0)}, measure="ter", p=0.5))
     assert ter == (
-        "On all 1,000 sentence pairs c is best with 30.0 TER and a worst with 34.0; none of the 2 others differ "
+        "On all 1,000 sentence pairs c is best with 30.0 TER and a worst with 34.0; none of the others differs "
         "clearly from a."
     )
     chrf = conclude(scores_of(["a"], {"all": (50.0,)}, measure="chrf"))

@@ -21,6 +21,14 @@ def make_page(*sets):
     )
 
 
+def test_a_thin_bucket_has_no_p_value():
+    scores = score_systems(["additive", "none"], edges=(19,), none=0.6)
+    rows = {row[0]: row for row in length_table(scores).rows}
+    assert [key for key in rows if key.endswith("*")]
+    for label, row in rows.items():
+        assert (row[-2] == "-") is label.endswith("*")
+
+
 def test_columns_are_aligned():
     table = Table(["word", "n"], [["a", "1"], ["longer", "12,345"]])
     assert table.to_text() == "word         n\n------  ------\na            1\nlonger  12,345"

@@ -72,6 +72,12 @@ def test_json_lines(suffix: str, is_nested: bool) -> None:
     assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court."), ("", "")]
 
 
+def test_json_keys_may_name_the_sides() -> None:
+    for keys in (("source", "target"), ("src", "tgt")):
+        line = json.dumps(dict(zip(keys, ("Hello.", "Bonjour."), strict=True)))
+        assert read(write("train.jsonl", f"{line}\n")) == [("Hello.", "Bonjour.")]
+
+
 def test_a_line_end_in_json_ends_no_line() -> None:
     assert read(write("a.jsonl", json.dumps({"en": "a\nb", "fr": "c\ud800"}))) == [("a b", "c\ufffd")]
 
@@ -80,8 +86,12 @@ def test_a_line_end_in_json_ends_no_line() -> None:
     ("name", "text", "message"),
     [
         ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab; expected source, tab, target"),
-        ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns, .*: cut -f1,2 a.tsv > two.tsv"),
-        ("a.tsv.gz", "c\td\tby me\n", r"line 1: 3 columns, .*: zcat a.tsv.gz \| cut -f1,2 > two.tsv"),
+        (
+            "a.tsv",
+            "a\tb\nc\td\tby me\n",
+            r"line 2: 3 columns, but two .*; remove the stray tab in .c\\td\\tby me",
+        ),
+        ("a.tsv.gz", "c\td\tby me\n", r"line 1: 3 columns, .* for example zcat a.tsv.gz \| cut -f2,3 > two.tsv"),
         ("a.jsonl", '{"en": "a"}\n', "line 1: no text for 'fr'; its keys with text are en: name two"),
         ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "line 2: not a JSON object; expected one per line"),
         ("a.jsonl", "[" * 100_000, "line 1: not a JSON object"),

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -133,15 +131,14 @@ def test_no_state(tmp_path: Path) -> None:
         checkpoint.load_state(tmp_path)
 
 
-def test_every_generator_goes_on_where_it_was() -> None:
+def test_the_generator_goes_on_where_it_was() -> None:
     def draw() -> tuple[object, ...]:
-        return torch.rand(3).tolist(), np.random.rand(2).tolist(), random.gauss(0, 1), random.random()
+        return torch.rand(3).tolist(), torch.randn(2).tolist()
 
     draw()
-    tensors, values = checkpoint.rng_state(CPU)
-    values = json.loads(json.dumps(values))
+    tensors = checkpoint.rng_state(CPU)
     first = draw()
-    checkpoint.set_rng_state(tensors, values, CPU)
+    checkpoint.set_rng_state(tensors, CPU)
     assert draw() == first
 
 

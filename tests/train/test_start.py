@@ -187,7 +187,7 @@ def test_a_resume_of_nothing_begins_only_if_told_what() -> None:
         *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
         *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
         *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
-        *("train.optimizer.name=adam", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
+        *("train.optimizer.name=adamw", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
         *("search.max_length_ratio=3.0", "train.start_from=runs/x"),
     ],
 )

@@ -404,7 +404,7 @@ def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any]
 
 
 def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
-    with pytest.raises(UsageError, match="n_best=4: expected 1 to the beam size, which is 3"):
+    with pytest.raises(UsageError, match="n_best=4: more than beam_size=3; raise it"):
         translator.translate_n_best(["x"], n_best=4)
 
 

@@ -64,7 +64,8 @@ const COMPARISON = [
 ];
 const comparisonsOf = (view) =>
   COMPARISON.filter(([, key]) => shownSet().measures.some((measure) => view.scores(measure).some((one) => one[key])));
-const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) => numberCell(one[key] ? show(one[key]) : '–'));
+const comparisonCells = (view, one, isThin) => comparisonsOf(view).map(([title, key, show]) =>
+  numberCell(one[key] && !(isThin && title.startsWith('p,')) ? show(one[key]) : '–'));
 const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
 
 function significanceTable(view) {
@@ -145,7 +146,7 @@ function lengthTable(view) {
     el('tr', { class: bucket.is_thin ? 'thin' : '' },
       el('th', { scope: 'row' }, bucket.label + (bucket.is_thin ? '*' : '')),
       numberCell(integer(bucket.num_pairs)),
-      view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
+      view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one, bucket.is_thin) : ''])));
   const header = columnLabels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
   const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
   return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: `${view.prefix}length-table` });

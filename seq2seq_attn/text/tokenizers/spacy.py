@@ -53,11 +53,10 @@ class SpacyTokenizer:
         self.lowercase = lowercase
         try:
             self._nlp: Any = spacy.blank(language)
-        except (ImportError, AttributeError) as error:
-            reason = " ".join(str(error).split())
+        except (ImportError, AttributeError):
             raise UsageError(
-                f"language {language!r}: spaCy cannot tokenize it ({reason}); "
-                "choose data.tokenizer.name=sentencepiece or characters"
+                f"language {language!r}: spaCy cannot tokenize it; give its code, such as de, or choose "
+                "data.tokenizer.name=sentencepiece or characters"
             ) from None
         self._known: dict[str, Tokens] = {}
         self._known_characters = 0
