@@ -3,6 +3,7 @@
 scripts/results record NAME REPORT.json [validation|published elsewhere]
                                            keep the scores of an evaluation as docs/records/NAME.json (and its plot),
                                            and say what its settings were chosen on
+scripts/results add NAME REPORT.json       add the run of an evaluation to docs/records/NAME.json: another seed
 scripts/results render                     write docs/{results,quality,attention,mechanisms,typos}.md, the pages of
                                            docs/speed and docs/bottleneck, README's blocks, the configs' headers
 scripts/results check                      exit with 1 if those do not say what the records say, or if a record with
@@ -12,26 +13,22 @@ scripts/results check                      exit with 1 if those do not say what 
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
 from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
-from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records, read_training
-from scripts.harness.runs import minutes_before
+from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
+from scripts.tools.evaluation_records import PLOTS, add_seed, keep_scores
 from scripts.tools.other_records import other_records
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import read_json, write_json, write_text
+from seq2seq_attn.files import read_json, write_text
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
-from seq2seq_attn.report.files import plot_path
-from seq2seq_attn.run_dir import RunDir
 
-PLOTS = ROOT / "docs" / "plots"
 BEGIN = "<!-- results: written by scripts/results, from docs/records -->"
 END = "<!-- end of results -->"
 MEASURES = {
@@ -52,72 +49,18 @@ convention of the PyTorch tutorial (see README). *p*: against the first run, by 
 Records = dict[str, Record]
 
 
-def keep_scores(name: str, report_path: Path, chosen_on: str) -> None:
-    """Keep the part of a report that a reader needs: scores with signatures, sizes, settings, where and when.
-
-    Raises:
-        UsageError: `chosen_on` is neither empty nor one of `levers.CHOSEN_ON`, or the report has an ensemble.
-    """
-    if chosen_on and chosen_on not in levers.CHOSEN_ON:
-        raise UsageError(f"{chosen_on!r}: expected {' or '.join(levers.CHOSEN_ON)}")
-    report = read_json(report_path)
-    if ensembles := [run["name"] for run in report["runs"] if "training_environment" not in run]:
-        raise UsageError(f"{report_path}: {ensembles[0]} is an ensemble; a record is of single runs")
-    runs = []
-    for run in report["runs"]:
-        environment, path = run["training_environment"] or {}, ROOT / run["path"]
-        training = read_training(path)
-        training["minutes"] += minutes_before(RunDir(path))
-        runs.append(
-            {
-                "name": run["name"],
-                "config": run["config"],
-                "attention": run["attention"],
-                "seed": run["seed"],
-                "lowercases": run["lowercases"],
-                "search": run["search"],
-                "best": {key: value for key, value in run["model"].items() if key not in FORMAT_KEYS},
-                "training": training,
-                "hardware": environment.get("device_name"),
-                "num_threads": environment.get("num_threads"),
-                "commit": (environment.get("git") or {}).get("commit"),
-                "is_dirty": (environment.get("git") or {}).get("is_dirty"),
-                "torch": environment.get("packages", {}).get("torch"),
-                "python": environment.get("python"),
-                "date": environment.get("written_at"),
-            }
-        )
-    value = {
-        "name": name,
-        **({"chosen_on": chosen_on} if chosen_on else {}),
-        "runs": runs,
-        "languages": [report["languages"]["source"], report["languages"]["target"]],
-        "length": report["length"],
-        "sets": report["sets"],
-    }
-    write_json(RECORDS / f"{name}.json", value)
-    for kind in ("bleu", "retention"):
-        plot = plot_path(report_path, kind)
-        if plot.exists():
-            PLOTS.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(plot, PLOTS / f"{name}-{kind}.png")
-        elif (former := PLOTS / f"{name}-{kind}.png").exists():
-            former.unlink()
-
-
-FORMAT_KEYS = ("format", "format_version")
-
-
 def evaluations() -> Records:
     """Evaluation records by name; other records (speed, resume) have their own pages."""
     return {record["name"]: record for record in load_records(RECORDS).values() if "sets" in record}
 
 
 def summary_rows(records: Records) -> Iterator[tuple[Record, Record, Record, Record]]:
-    """A row per run: its headline scores on the first test set of its record."""
+    """A row per configuration of a record, with its first seed: its headline scores on the first test set."""
     for value in records.values():
-        test = value["sets"][0]
-        for position, run in enumerate(value["runs"]):
+        test, configs = value["sets"][0], [run["config"] for run in value["runs"]]
+        for config in dict.fromkeys(configs):
+            position = configs.index(config)
+            run = value["runs"][position]
             scores = {m["name"]: m["runs"][position] for m in test["measures"]}
             yield value, test, run, scores
 
@@ -237,11 +180,12 @@ def by_length(value: Record, test: Record, names: Sequence[str]) -> list[str]:
     rows = []
     for bucket in test["buckets"]:
         runs = bucket["measures"][0]["runs"]
-        p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs[1:]]
+        p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs if "paired_bootstrap" in run]
         thin = " (thin)" if bucket["is_thin"] else ""
         rows.append([f"{bucket['label']}{thin}", str(bucket["num_pairs"]), *map(interval, runs), *p_values])
     length = value["length"]
-    header = [f"{length['of']} {length.get('in', 'tokens')}", "n", *names, *(f"p ({name})" for name in names[1:])]
+    compared = [f"p ({name})" for name, run in zip(names, runs, strict=True) if "paired_bootstrap" in run]
+    header = [f"{length['of']} {length.get('in', 'tokens')}", "n", *names, *compared]
     return table(header, rows, align="---")
 
 
@@ -279,6 +223,11 @@ def config_documents(records: Records) -> Iterator[tuple[Path, str]]:
         if run["config"] in of_config:
             seeds, score = levers_page.test_cells(of_config[run["config"]], [test["name"]])
             mean = f"# mean of seeds {seeds}: {score};\n"
+        elif len(of_seeds := [one for one in value["runs"] if one["config"] == run["config"]]) > 1:
+            of_runs = next(measure["runs"] for measure in test["measures"] if measure["name"] == name)
+            values = [of_runs[value["runs"].index(one)]["score"] for one in of_seeds]
+            seeds = ", ".join(str(one["seed"]) for one in of_seeds)
+            mean = f"# mean of seeds {seeds}: {fmean(values):.2f} ± {stdev(values):.2f};\n"
         header = config_header(value["name"], MEASURES[name], run, test, scores[name], measures[name], mean)
         headers.setdefault(run["config"], header)
     for config, header in headers.items():
@@ -328,10 +277,12 @@ def render_quality() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one of the three forms; the exit code."""
+    """Run one of the forms; the exit code."""
     match arguments:
         case ["record", name, report, *chosen_on]:
             keep_scores(name, Path(report), " ".join(chosen_on))
+        case ["add", name, report]:
+            add_seed(name, Path(report))
         case ["render"]:
             for document, text in documents():
                 write_text(document, text)

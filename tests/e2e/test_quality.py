@@ -13,12 +13,24 @@ from scripts.harness.pages import p_value
 from scripts.harness.records import exit_code, read_training
 from scripts.harness.runs import describe_run, minutes_before, translate_to
 from scripts.harness.settings import difference, settings_of
-from scripts.tools import distil, extra_pairs, first_look, levers, levers_page, lexicons, results, search_quality
+from scripts.tools import (
+    distil,
+    evaluation_records,
+    extra_pairs,
+    first_look,
+    levers,
+    levers_page,
+    lexicons,
+    results,
+    search_quality,
+)
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.corpus import read_lines
@@ -205,7 +217,23 @@ def test_the_records_of_the_project_say_what_their_settings_were_chosen_on():
 def test_an_ensemble_gives_no_record(tmp_path):
     write_json(tmp_path / "report.json", {"runs": [{"name": "s1+s2", "members": ["s1", "s2"]}]})
     with pytest.raises(UsageError, match=r"report\.json: s1\+s2 is an ensemble; a record is of single runs"):
-        results.keep_scores("both", tmp_path / "report.json", "")
+        evaluation_records.keep_scores("both", tmp_path / "report.json", "")
+
+
+def test_another_seed_joins_the_record_of_an_evaluation(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation_records, "RECORDS", tmp_path)
+    reports = [tmp_path / f"{index}.json" for index in range(2)]
+    for run, report in zip(runs, reports, strict=False):
+        evaluate(EvaluationRequest([run.path], ["valid"], files=ReportFiles(report)))
+    evaluation_records.keep_scores("tiny", reports[0], "")
+    evaluation_records.add_seed("tiny", reports[1])
+    record = json.loads((tmp_path / "tiny.json").read_text())
+    assert [one["seed"] for one in record["runs"]] == [run.config().seed for run in runs[:2]]
+    scores = [json.loads(report.read_text())["sets"][0]["measures"][0]["runs"][0] for report in reports]
+    assert record["sets"][0]["measures"][0]["runs"] == scores
+    assert all(len(bucket["measures"][0]["runs"]) == 2 for bucket in record["sets"][0]["buckets"])
+    with pytest.raises(UsageError, match=r"1\.json: expected another seed of"):
+        evaluation_records.add_seed("tiny", reports[1])
 
 
 def test_the_bleu_of_a_run_is_not_its_other_metric(tmp_path):
