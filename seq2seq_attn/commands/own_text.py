@@ -57,12 +57,7 @@ def with_own_text(
     text = replace(text, source_language=_code(text.source_language), target_language=_code(text.target_language))
     languages = {"data.source_language": text.source_language, "data.target_language": text.target_language}
     if not text.train:
-        for option, value in (("--valid", text.valid), ("--test", text.test)):
-            if value:
-                raise UsageError(
-                    f"{option} {value[0]}: needs --train TEXT; with a configuration that names data.train, set "
-                    "data.valid or data.test"
-                )
+        _check_alone(text)
         if text.source_language is not None:
             _check_source_language(text.source_language, load_config(config_names, overrides))
         return list(config_names), [*overrides, *as_settings(given(languages))]
@@ -93,6 +88,16 @@ def with_own_text(
     head, *overlays = load_config(config_names).name.split("+")
     name = {"name": "+".join([f"{head}-{source}-{target}", *overlays])}
     return config_names, [*as_settings(name | fallback), *overrides]
+
+
+def _check_alone(text: OwnText) -> None:
+    """Raises UsageError if there is a text for validation or test without one for training."""
+    for option, value in (("--valid", text.valid), ("--test", text.test)):
+        if value:
+            raise UsageError(
+                f"{option} {value[0]}: needs --train TEXT; with a configuration that names data.train, set data.valid "
+                "or data.test"
+            )
 
 
 def _code(language: str | None) -> str | None:

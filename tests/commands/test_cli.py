@@ -290,7 +290,7 @@ def test_evaluate_hands_every_option_on(monkeypatch: pytest.MonkeyPatch, capsys:
     assert run(["evaluate", *arguments.split()]) == 0
     out, err = capsys.readouterr()
     assert out == "the table\n"
-    assert "--full shows" in err
+    assert "use --full for every measure" in err
     assert run(["evaluate", "a", "--full"]) == 0
     assert capsys.readouterr().out == "the tables\n"
     assert seen[:1] == [

@@ -51,6 +51,9 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
         with pytest.raises(UsageError, match=r"attention weights over source positions.*, or add -c output/softmax$"):
             check_config(config)
         check_config(load_config([base, overlay, "output/softmax"], own))
+    elif config.data.concatenate and overlay == "tokenizer/characters":
+        with pytest.raises(UsageError, match="sentences in characters would be joined without a space"):
+            check_config(config)
     else:
         check_config(config)
 
@@ -359,7 +362,7 @@ def test_layers_that_a_variant_does_not_take_are_refused(tmp_path: Path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     import_variants("shallow_encoder")
     check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder"]))
-    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3: 'shallow_encoder' does not take num_layers"):
+    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3: 'shallow_encoder' has one layer"):
         check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder", "model.encoder.num_layers=3"]))
 
 
