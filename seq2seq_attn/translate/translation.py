@@ -171,7 +171,7 @@ def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Tra
         heaviest=None if any(part.heaviest is None for part in parts) else heaviest,
         is_cut=any(part.is_cut for part in parts),
         unknown=tuple(
-            sorted(of_part[place] for part, of_part in zip(parts, positions, strict=True) for place in part.unknown)
+            sorted(of_part[index] for part, of_part in zip(parts, positions, strict=True) for index in part.unknown)
         ),
     )
 
