@@ -40,7 +40,13 @@ def test_the_cost_of_growth_is_measured():
     assert [row["pairs"] for row in by_pairs] == [130, 260]
     by_length = scaling.cost_by_source_length(config, 2)
     assert all(row["us_per_token"] > 0.0 for row in by_pairs + by_length)
-    assert scaling.fit_line(by_length)["slope"] > 0.0
+
+
+def test_the_line_of_growth_is_that_of_least_squares():
+    rows = [{"source_positions": x, "us_per_token": y} for x, y in ((10, 4.0), (20, 5.0), (30, 9.0))]
+    found = scaling.fit_line(rows)
+    assert (found["slope"], found["intercept"]) == pytest.approx((0.25, 1.0))
+    assert found["error"] == pytest.approx(1.0 / 5.0)  # at 20: 6 in place of 5
 
 
 @pytest.mark.parametrize(
