@@ -13,8 +13,8 @@ def select_rows(fields: Rows, index_R: Tensor) -> Rows:
     """The same structure with row `index_R[i]` of each tensor as its row i.
 
     Args:
-        fields: a batch-first tensor, or a tuple, named or plain, of tensors and tuples. None is
-            kept as it is.
+        fields: a batch-first tensor, or a tuple, named or plain, of tensors and tuples. None stays
+            None.
 
     Raises:
         TypeError: anything else, whose rows would silently stay in the old order.

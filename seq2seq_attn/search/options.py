@@ -119,9 +119,11 @@ class SearchOptions(SearchConfig):
     @model_validator(mode="after")
     def _check_n_best(self) -> SearchOptions:
         if self.method == "mbr" and self.n_best > self.num_samples:
-            raise UsageError(f"n_best={self.n_best}: more than num_samples={self.num_samples}; raise it")
+            raise UsageError(
+                f"n_best={self.n_best}: more than num_samples={self.num_samples}; set a larger num_samples"
+            )
         if self.method == "beam" and "beam_size" in self.model_fields_set and self.n_best > self.beam_size:
-            raise UsageError(f"n_best={self.n_best}: more than beam_size={self.beam_size}; raise it")
+            raise UsageError(f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger beam_size")
         return self
 
 

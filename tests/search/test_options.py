@@ -34,11 +34,11 @@ def test_the_limit_of_a_length_is_of_its_source() -> None:
 
 
 def test_more_translations_than_hypotheses_are_refused() -> None:
-    with pytest.raises(UsageError, match="n_best=3: more than beam_size=2; raise it"):
+    with pytest.raises(UsageError, match="n_best=3: more than beam_size=2; set a larger beam_size"):
         SearchOptions.given(n_best=3, beam_size=2)
     many = SearchOptions.given(n_best=8)  # whether that is too many, the run decides
     assert many.over(SearchConfig(beam_size=8)).n_best == 8
-    with pytest.raises(UsageError, match="n_best=8: more than beam_size=7; raise it"):
+    with pytest.raises(UsageError, match="n_best=8: more than beam_size=7; set a larger beam_size"):
         many.over(CONFIGURED)
 
 

@@ -74,7 +74,7 @@ def test_a_translator_chooses_among_its_samples(translator: Translator) -> None:
 
 
 def test_what_a_method_does_not_allow(translator: Translator) -> None:
-    with pytest.raises(UsageError, match="n_best=9: more than num_samples=4; raise it"):
+    with pytest.raises(UsageError, match="n_best=9: more than num_samples=4; set a larger num_samples"):
         translator.translate_n_best(SOURCE, n_best=9, method="mbr", num_samples=4)
     with pytest.raises(UsageError, match="method='best'"):
         translator.translate(SOURCE, method="best")

@@ -404,7 +404,7 @@ def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any]
 
 
 def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
-    with pytest.raises(UsageError, match="n_best=4: more than beam_size=3; raise it"):
+    with pytest.raises(UsageError, match="n_best=4: more than beam_size=3; set a larger beam_size"):
         translator.translate_n_best(["x"], n_best=4)
 
 
