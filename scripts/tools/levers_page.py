@@ -44,7 +44,7 @@ def render(records: Mapping[str, Record]) -> list[str]:
     rows = [
         [_label(record, base), track(record), *_scores(record, base)]
         for _, record in ordered
-        if "without" not in record
+        if "without" not in record or is_packaged(record)
     ]
     lines += [*table(["settings", "track", *_SCORES], rows, align="---:"), "", *_ablation(records, base)]
     published = [record for _, record in ordered if any("test" in run for run in record["runs"])]
@@ -99,8 +99,19 @@ def _label(record: Record, base: Record) -> str:
     reference = base["settings"]
     if name != base["config"] and name in packaged_config_names():
         reference, named = settings_of(load_config([name])), [f"`{name}`"]
-    changed = difference(reference, record["settings"])
-    return ", ".join([*named, *(f"`{key}={_shown(value)}`" for key, value in changed.items())]) or f"`{name}`"
+    return ", ".join([*named, *_named(difference(reference, record["settings"]))]) or f"`{name}`"
+
+
+def _named(changed: Mapping[str, Any]) -> list[str]:
+    """Settings with their values; those of one section with the same value together, `section.{one,other}=value`."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, value in changed.items():
+        section, dot, last = key.rpartition(".")
+        groups.setdefault((section + dot, _shown(value)), []).append(last)
+    return [
+        f"`{section}{names[0] if len(names) == 1 else '{' + ','.join(names) + '}'}={value}`"
+        for (section, value), names in groups.items()
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -135,6 +135,18 @@ def test_the_ablation_has_a_table_of_its_own(runs, tmp_path):
     assert f"| large batches {row}" in ablation.partition("### Test sets")[0]
 
 
+def test_a_recipe_that_left_out_a_technique_is_in_both_tables():
+    base, fast = (
+        {"settings": settings_of(load_config([name])), "config": name} for name in ("multi30k", "multi30k-fast")
+    )
+    about = {"minutes": 1.0, "precision": "fp32", "parameters": 9, "hardware": "CPU", "beam_size": 5}
+    runs = [{"seed": 1, "validation": {"bleu": 40.0, "num_pairs": 4, "signature": ""}, **about}]
+    records = {"multi30k": {**base, "runs": runs, **about}, "fast": {**fast, "runs": runs, "without": "dropout"}}
+    all_rows, _, ablation = "\n".join(levers_page.render(records)).partition("### Ablation")
+    assert "| `multi30k-fast` | A |" in all_rows
+    assert "| dropout | `multi30k-fast` |" in ablation
+
+
 def test_a_run_adopted_again_keeps_its_scores_and_one_trained_anew_does_not_replace_published_ones(runs, tmp_path):
     folder = tmp_path / "levers"
     levers.adopt(runs, folder=folder)
@@ -497,6 +509,8 @@ def test_a_row_with_the_settings_of_a_config_has_its_name():
     assert levers_page._label(row, base) == "`multi30k-task2`"
     longer = {**row, "settings": {**extra, "train.max_epochs": 9}}
     assert levers_page._label(longer, base) == "`multi30k-task2`, `train.max_epochs=9`"
+    dropped = {**row, "settings": {**extra, "model.dropout.encoder": 0.5, "model.dropout.readout": 0.5}}
+    assert levers_page._label(dropped, base) == "`multi30k-task2`, `model.dropout.{encoder,readout}=0.5`"
     stages = [settings_of(load_config(["multi30k"], [f"train.start_from=runs/multi30k-task2-s{n}"])) for n in (1, 2)]
     assert stages[0] == stages[1]  # seeds of one row
     assert [levers_page.track(one) for one in (base, row, {"settings": stages[0]})] == ["A", "B", "B"]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -175,6 +176,31 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None
     assert make(learner, [batch(range(6))]).kind == "overflow"
     assert learner.values()["scaler"]["scale"] == pytest.approx(5e29)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
+def test_gradients_that_are_not_finite_at_scale_1_are_the_batchs_fault() -> None:
+    def broken(model: Seq2Seq, batch: Batch, **options: Any) -> Any:
+        loss = batch_loss(model, batch, **options)
+        bias = model.get_parameter("output.projection.bias")
+        return loss._replace(loss_sum=loss.loss_sum + (0.0 * bias).sum().abs().sqrt())  # 0, with a gradient of NaN
+
+    for scale, kind in ((2.0, "overflow"), (1.0, "non_finite")):
+        learner = updater(precision="fp16", loss=broken)
+        learner.load(learner.tensors(), {"scaler": {**learner.values()["scaler"], "scale": scale}})
+        result = make(learner, [batch(range(6))])
+        assert math.isfinite(result.loss_sum)
+        assert result.kind == kind
+
+
+def test_an_objective_without_terms_adds_nothing() -> None:
+    def linked(links: Sequence[tuple[int, int]]) -> Batch:
+        return collate(SOURCES[:1], TARGETS[:1], [0], [np.array(links, dtype=np.uint16).reshape(-1, 2)])
+
+    plain, guided = updater(), updater("train.objectives={guided: {weight: 1}}")
+    result = make(guided, [linked([])])
+    assert result.terms == {"guided": (0.0, 0)}
+    assert result.gradient_norm == make(plain, [batch([0])]).gradient_norm
+    assert make(updater("train.objectives={guided: {weight: 1}}"), [linked([(0, 0)])]).terms["guided"][0] > 0.0
 
 
 def test_a_rank_without_rows_makes_the_others_first_update() -> None:
