@@ -31,7 +31,9 @@ DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 def main() -> None:
     """Compute the curves, compare them with the stored ones, and store them."""
     variants = packaged_variants("attention")
-    parser = argparse.ArgumentParser(description="Add loss curves to tests/golden, or regenerate them.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/golden", description="Add loss curves to tests/golden, or regenerate them."
+    )
     parser.add_argument("names", nargs="*", help="attentions; default: those without a curve")
     parser.add_argument("--all", action="store_true", help="every attention")
     options = parser.parse_args()

@@ -74,7 +74,9 @@ def main() -> int:
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="scripts/kill_resume", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments at which runs are killed")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the run")

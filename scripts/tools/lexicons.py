@@ -58,7 +58,7 @@ def main() -> None:
     """Train, translate, print the section of the page, write the record."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
-        description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
+        prog="scripts/lexicons", description="BLEU of the outputs softmax, lexicon and lexical on 2,000 training pairs."
     )
     parser.add_argument("--dir", type=Path, default=Path("runs/lexicons"), help="text and runs; default: %(default)s")
     add_record_option(parser, RECORD)

@@ -35,7 +35,9 @@ def train_run(directory: Path, sources: Sequence[str], overrides: Sequence[str])
 def main() -> None:
     """Train, translate, print the section of the page, write the record."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    parser = argparse.ArgumentParser(description="BLEU of three sources together and of each alone, on Multi30k.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/sources", description="BLEU of three sources together and of each alone, on Multi30k."
+    )
     parser.add_argument("--dir", type=Path, default=Path("runs"), help="runs; default: %(default)s")
     add_record_option(parser, RECORD)
     add_set_option(parser)

@@ -93,7 +93,7 @@ def main() -> None:
     """Train, translate, print the section of the page, write the record."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(
-        description="Count unseen names that the outputs softmax and copy translate right."
+        prog="scripts/unseen_names", description="Count unseen names that the outputs softmax and copy translate right."
     )
     parser.add_argument(
         "--dir", type=Path, default=Path("runs/unseen-names"), help="text and runs; default: %(default)s"
