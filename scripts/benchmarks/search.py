@@ -65,8 +65,8 @@ def main() -> None:
         "environment": describe("bench_search", options.device),
     }
     if options.run is not None:
-        record["run"] = {"name": RunDir(options.run).config().name, "rows": time_run(options)}
-        record["run"]["trained"] = RunDir(options.run).environment()
+        run = RunDir(options.run)
+        record["run"] = {"name": run.config().name, "trained": run.environment(), "rows": time_run(options)}
     publish("search", record, save=options.record)
 
 
