@@ -134,7 +134,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 def aligned_empty(num_rows: int, num_ids: int, *, like: Tensor) -> Tensor:
     """Uninitialized `logits_NV` with the dtype and device of `like`, whose rows start at multiples of 64 elements.
 
-    With packed rows of an odd size, MKL's float32 product took 1.4 times as long on one processor, and as long on
+    With packed rows of an odd size, MKL's float32 product took 1.4 times as long on one processor, and no longer on
     another. The gaps between rows are zeroed: with an odd size, oneDNN's bfloat16 product on AMX reads one element past
     each row and multiplies it by 0, so it must not be a NaN.
     """
