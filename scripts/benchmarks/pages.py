@@ -248,7 +248,7 @@ def _search(record: Record) -> Iterator[str]:
             f"{100 * found['same_tokens']:.1f} % of tokens the same"
         )
     if found := record.get("run"):
-        signature, commit = found["rows"][0]["beam_1"]["signature"], found["trained"]["git"]["commit"][:12]
+        signature, commit = found["rows"][0]["beam_1"]["signature"], found["commit"]
         about = f"A `{found['name']}` run of commit {commit} on test_2016_flickr, from text to text"
         yield from ("", f"{about}; `{signature}`:", "")
         header = ["", "greedy, sentences/s", "BLEU", "beam 5, sentences/s", "BLEU", "one sentence, greedy"]

@@ -17,6 +17,7 @@ from scripts.benchmarks.train_work import Sizes
 from scripts.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
 from scripts.harness import turns
 from scripts.harness.records import Record, describe, exit_code, options_of
+from scripts.harness.runs import describe_run
 from scripts.harness.turns import Contestant, left_out, paired_ratio, take_turns
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
@@ -66,7 +67,7 @@ def main() -> None:
     }
     if options.run is not None:
         run = RunDir(options.run)
-        record["run"] = {"name": run.config().name, "trained": run.environment(), "rows": time_run(options)}
+        record["run"] = {"name": run.config().name, **describe_run(run), "rows": time_run(options)}
     publish("search", record, save=options.record)
 
 
