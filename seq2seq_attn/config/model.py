@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import model_validator
+from typing import Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -108,18 +106,3 @@ class ModelConfig(Section):
     decoder: DecoderConfig = DecoderConfig()
     output: OutputConfig = OutputConfig()
     dropout: DropoutConfig = DropoutConfig()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_name(cls, values: Any) -> Any:
-        """Read the attention `fixed` under its former name `none`. It had an option for the layout of the encoder's
-        states, and the encoder's dropout also applied to the summary."""
-        attention = values.get("attention") if isinstance(values, dict) else None
-        if not isinstance(attention, dict) or attention.get("name") != "none":
-            return values
-        dropout, options = values.get("dropout"), attention.get("options")
-        rate = dropout.get("encoder") if isinstance(dropout, dict) else None
-        if options is None or isinstance(options, dict):
-            options = {"dropout": DropoutConfig().encoder if rate is None else rate, **(options or {})}
-            options.pop("forward_size", None)
-        return {**values, "attention": {**attention, "name": "fixed", "options": options}}

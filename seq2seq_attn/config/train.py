@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -93,8 +93,6 @@ class ObjectiveConfig(Section):
 
 class TrainConfig(Section):
     """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
-
-    FORMER_KEYS: ClassVar = {"max_bad_steps": "max_bad_updates"}
 
     start_from: FilePath | None = None
     """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a

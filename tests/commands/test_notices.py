@@ -156,7 +156,7 @@ def test_a_line_of_json_has_what_a_translation_has(run: RunDir, tmp_path: Path) 
 
 
 def test_without_attention_there_are_no_links(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(attention="none"))
+    run = make_toy_run(tmp_path / "run", toy_config(attention="fixed"))
     translate(["Hund"], run=run.path, output=tmp_path / "out", format="json")
     found = json.loads((tmp_path / "out").read_text())
     assert (found["links"], "n_best" in found) == (None, False)

@@ -14,8 +14,8 @@ from seq2seq_attn.train.check import check_config
 
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
 BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
-WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "none", "slots")]
-WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "none", "uniform")]
+WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "slots")]
+WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "uniform")]
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
 
