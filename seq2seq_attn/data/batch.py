@@ -173,27 +173,6 @@ def _joined_links(links: Sequence[LinkArray]) -> Tensor:
     return torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
 
 
-def repeated(batch: Batch, times: int) -> Batch:
-    """Every pair of a batch several times in a row."""
-    links_L3 = batch.links_L3
-    if links_L3 is not None:
-        factor = links_L3.new_tensor([times, 1, 1])
-        links_L3 = torch.cat([links_L3 * factor + links_L3.new_tensor([n, 0, 0]) for n in range(times)])
-    tgt_out_BT = batch.tgt_out_BT.repeat_interleave(times, dim=0)
-    positions_N, targets_N = _targets(tgt_out_BT)
-    return batch._replace(
-        source=batch.source.repeated(times),
-        tgt_in_BT=batch.tgt_in_BT.repeat_interleave(times, dim=0),
-        tgt_out_BT=tgt_out_BT,
-        tgt_surface_BT=batch.tgt_surface_BT.repeat_interleave(times, dim=0),
-        positions_N=positions_N,
-        targets_N=targets_N,
-        num_tokens=times * batch.num_tokens,
-        indices_B=batch.indices_B.repeat_interleave(times),
-        links_L3=links_L3,
-    )
-
-
 def swapped(batch: Batch) -> Batch:
     """The pairs in the other direction: the target is the source, the source the target. No target token is known to be
     a source token."""

@@ -25,7 +25,7 @@ from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.optim import FALLING
 from seq2seq_attn.train.reverse import check_reverse
-from seq2seq_attn.train.schedules import Schedules, always_forces
+from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
@@ -172,16 +172,6 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
                 f"{key}: no effect with model.attention.name={config.model.attention.name}, whose weights never change;"
                 " choose another attention, such as additive, or leave the objective out"
             )
-        if objective.num_passes > 1 and not _is_random(config.model, model):
-            raise UsageError(
-                f"{key} compares passes with different dropout, and all dropout rates are 0: set "
-                "model.dropout.readout=0.1 or another rate, or leave the objective out"
-            )
-        if objective.num_passes > 1 and not always_forces(config.train):
-            raise UsageError(
-                f"{key} compares passes that read the same tokens: set train.teacher_forcing.schedule=constant and "
-                "train.teacher_forcing.start=1"
-            )
         if objective.num_samples and model.output.copies_source:
             raise UsageError(
                 f"{key} draws translations, whose copied words model.output.name={config.model.output.name} cannot "
@@ -194,12 +184,6 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
             )
         if objective.needs_reverse:
             check_reverse(key, config, model)
-
-
-def _is_random(config: ModelConfig, model: Seq2Seq) -> bool:
-    """Whether two passes over the same batch differ in training."""
-    rates = [*config.dropout.model_dump().values(), config.attention.options.get("dropout")]
-    return any(rates) or model.decoder.attention.is_random
 
 
 def _warn_about_tokenizer(config: DataConfig) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import ObjectiveConfig
-from seq2seq_attn.data.batch import Batch, repeated, swapped
+from seq2seq_attn.data.batch import Batch, swapped
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -58,12 +58,8 @@ def batch_loss(
     objectives: Sequence[Objective] = (),
     reverse: Seq2Seq | None = None,
 ) -> Loss:
-    """Run the model on a batch and sum its loss; the mean of several passes if an objective asks for them. Dropout and
-    fed-back tokens draw from the global generator. `reverse`: the model of the other direction, if an objective needs
-    it."""
-    num_passes = max([objective.num_passes for objective in objectives], default=1)
-    if num_passes > 1:
-        batch = repeated(batch, num_passes)
+    """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator. `reverse`:
+    the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
     of_pairs = [objective for objective in objectives if not objective.num_samples]
@@ -77,17 +73,17 @@ def batch_loss(
         for objective in objectives
     ]
     terms += of_reverse
-    return Loss(loss.loss_sum / num_passes, loss.nll_sum / num_passes, [term / num_passes for term in terms])
+    return Loss(loss.loss_sum, loss.nll_sum, terms)
 
 
 def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
-    """The outputs with the log-probabilities that the objectives ask for."""
+    """The outputs with `log_probs_of`, and with the log-probabilities of the target tokens if an objective asks for
+    them."""
     rows = outputs.rows
+    outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)))
     if any(objective.needs_log_probs for objective in objectives):
         with_graph = any(objective.num_samples for objective in objectives)
         outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch, with_graph=with_graph))
-    if any(objective.num_passes > 1 for objective in objectives):
-        outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)))
     return outputs
 
 

@@ -143,12 +143,11 @@ class Updater:
         )
 
     def _choose_objectives(self, weights: Mapping[str, float]) -> None:
-        """Choose the objectives of an update. One with weight 0 is measured only if that needs no passes or samples of
-        its own."""
+        """Choose the objectives of an update. One with weight 0 is measured only if that needs no samples."""
         self._acting = {
             name: objective
             for name, objective in self._objectives.items()
-            if weights[name] or not objective.has_own_passes
+            if weights[name] or not objective.num_samples
         }
         self._weights = {name: weight for name, weight in weights.items() if name in (*self._acting, REVERSE)}
 

@@ -83,14 +83,6 @@ WRONG = [
         "'pointer': has no parameters, and model.attention.name='uniform' always gives the same weights",
     ),
     (
-        ["train.objectives={r_drop: {}}", "train.teacher_forcing.schedule=linear"],
-        "train.objectives.r_drop compares passes that read the same tokens: set train.teacher_forcing.schedule=con",
-    ),
-    (
-        ["train.objectives={r_drop: {}}", "train.teacher_forcing.start=0.5"],
-        "train.objectives.r_drop compares passes that read the same tokens",
-    ),
-    (
         ["model.output.name=copy", "model.attention.name=fixed"],
         "'copy': reads attention weights over source positions",
     ),
@@ -161,10 +153,6 @@ WRONG = [
             f"train.objectives.{name}: no effect with model.attention.name=uniform, whose weights never change; choose",
         )
         for name in ("coverage", "entropy", "fertility")
-    ),
-    (
-        ["train.objectives={r_drop: {}}", "model.dropout={embedding: 0, encoder: 0, readout: 0}"],
-        "train.objectives.r_drop compares passes with different dropout, and all dropout rates are 0: set",
     ),
     (
         [

@@ -96,8 +96,8 @@ def test_clipping_bounds_what_the_optimiser_sees() -> None:
     assert total == pytest.approx(0.01, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["r_drop", "minimum_risk"])
-def test_an_objective_with_passes_of_its_own_is_left_out_without_a_weight(name: str) -> None:
+def test_an_objective_with_samples_is_left_out_without_a_weight() -> None:
+    name = "minimum_risk"
     dropout = "model.dropout.readout=0.3"
     plain, without = updater(dropout), updater(dropout, f"train.objectives={{{name}: {{weight: 0}}}}")
     made = []

@@ -55,8 +55,6 @@ class Hard(Attention):
         temperature: tau, of the softmax whose gradient training follows; None: the estimator `reinforce`.
     """
 
-    is_random = True
-
     def __init__(
         self, query_size: int, memory_size: int, attention_size: int, temperature: float | None, normalizer: Normalizer
     ) -> None:

@@ -49,7 +49,7 @@ class Outputs(NamedTuple):
     """log-probabilities of the target tokens, for objectives that need them; with gradient if an objective draws
     samples"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
-    """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
+    """`log_probs_IV` at the target tokens with indices I of N, with gradient; objectives call it"""
     read_ids_TB: Tensor | None = None
     """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None

@@ -30,9 +30,6 @@ class Objective(ABC):
     meet these needs, the objective is refused before data is prepared. `needs_log_probs` says whether it reads
     `Outputs.target_log_probs_N`.
 
-    `num_passes`: forward passes per pair, each with its own dropout. `term` then gets each pair that many
-    times in a row (`data.batch.repeated`), and loss and terms are averaged over the passes.
-
     `num_samples` says how many translations of each source are drawn from the model. `term` then gets a batch of its
     own, in which each pair is followed by its source with these translations, and log-probabilities with their graph.
 
@@ -44,14 +41,8 @@ class Objective(ABC):
     needs_links: bool = False
     needs_draws: bool = False
     needs_log_probs: bool = False
-    num_passes: int = 1
     num_samples: int = 0
     needs_reverse: bool = False
-
-    @property
-    def has_own_passes(self) -> bool:
-        """Whether it needs more forward passes: several per pair, or passes over samples."""
-        return self.num_passes > 1 or self.num_samples > 0
 
     def count(self, batch: Batch) -> int:
         """The number of terms of a batch, by which the sum is divided: one per target token, unless a variant says
