@@ -121,8 +121,6 @@ LEVERS = [
     Lever("the rate falls at the end", ("train.schedule.name=trapezoid", "train.schedule.cooldown=0.3")),
     Lever("token dropout", ("model.dropout.token=0.1",)),
     Lever("recurrent dropout", ("model.dropout.recurrent=0.2",)),
-    Lever("R-Drop", overlays=("objective/r_drop",)),
-    Lever("R-Drop with token dropout", ("model.dropout.token=0.1",), ("objective/r_drop",)),
     Lever("layer normalization", overlays=("cell/layer_norm_gru",)),
     Lever("two layers", _layers()),
     Lever("two residual layers", _layers("residual=true")),
@@ -141,7 +139,6 @@ LEVERS = [
     ),
     Lever("self-distillation", pairs=(SELF_DISTILLED,)),
     Lever("one epoch more", _ONE_EPOCH_MORE, start_from=BASELINE),
-    Lever("minimum risk for one epoch more", _ONE_EPOCH_MORE, ("objective/minimum_risk",), start_from=BASELINE),
 ]
 BY_NAME = {lever.name: lever for lever in LEVERS}
 

@@ -82,8 +82,7 @@ class ValidationConfig(Section):
 
 class ObjectiveConfig(Section):
     """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts from `start` to `end`,
-    given as fractions of all updates. Outside of them, as with a `weight` of 0, it is only measured; `minimum_risk`,
-    which needs passes of its own, is left out."""
+    given as fractions of all updates. Outside of them, as with a `weight` of 0, it is only measured."""
 
     weight: Weight = 1.0
     start: Probability = 0.0

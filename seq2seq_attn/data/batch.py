@@ -55,16 +55,6 @@ class SourceBatch(NamedTuple):
         """The same batch in memory that a GPU copies from while the CPU goes on."""
         return _moved(self, Tensor.pin_memory)
 
-    def repeated(self, times: int) -> SourceBatch:
-        """Every source several times in a row."""
-        vectors_BSF = self.vectors_BSF
-        return SourceBatch(
-            self.ids_BS.repeat_interleave(times, dim=0),
-            self.lengths_B.repeat_interleave(times, dim=0),
-            self.surface_ids_BS.repeat_interleave(times, dim=0),
-            None if vectors_BSF is None else vectors_BSF.repeat_interleave(times, dim=0),
-        )
-
 
 class Batch(NamedTuple):
     """Sentence pairs of one forward pass (a micro-batch)."""

@@ -172,11 +172,6 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
                 f"{key}: no effect with model.attention.name={config.model.attention.name}, whose weights never change;"
                 " choose another attention, such as additive, or leave the objective out"
             )
-        if objective.num_samples and model.output.copies_source:
-            raise UsageError(
-                f"{key} draws translations, whose copied words model.output.name={config.model.output.name} cannot "
-                "score; choose another output, such as softmax"
-            )
         if objective.needs_links and config.data.links is None:
             raise UsageError(
                 f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"
@@ -220,13 +215,6 @@ def _warn_about_summary(config: ModelConfig) -> None:
 
 
 def _warn_about_objectives(config: Config, objectives: Mapping[str, Objective]) -> None:
-    for name, objective in objectives.items():
-        if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
-            log.warning(
-                "train.objectives.%s: learns from translations by the model, so it needs a trained one; set "
-                "train.start_from=RUN",
-                name,
-            )
     if config.data.links is not None and not any(objective.needs_links for objective in objectives.values()):
         log.warning(
             "data.links=%s: no objective needs links; add one that does, such as guided, or set data.links=null",

@@ -15,7 +15,6 @@ from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.samples import with_samples
 
 OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
@@ -62,35 +61,22 @@ def batch_loss(
     the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    of_pairs = [objective for objective in objectives if not objective.num_samples]
-    outputs = with_log_probs(model.output, outputs, batch, of_pairs)
+    outputs = with_log_probs(model.output, outputs, batch)
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         of_reverse.append(reverse_sum)
-    terms = [
-        _on_samples(model, batch, objective) if objective.num_samples else objective.term(outputs, batch)
-        for objective in objectives
-    ]
-    terms += of_reverse
-    return Loss(loss.loss_sum, loss.nll_sum, terms)
+    terms = [objective.term(outputs, batch) for objective in objectives]
+    return Loss(loss.loss_sum, loss.nll_sum, terms + of_reverse)
 
 
-def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
-    """The outputs with `log_probs_of`, and with the log-probabilities of the target tokens if an objective asks for
-    them."""
+def with_log_probs(output: Output, outputs: Outputs, batch: Batch) -> Outputs:
+    """The outputs with the log-probabilities that objectives may ask for; nothing is computed yet."""
     rows = outputs.rows
-    outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)))
-    if any(objective.needs_log_probs for objective in objectives):
-        with_graph = any(objective.num_samples for objective in objectives)
-        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch, with_graph=with_graph))
-    return outputs
-
-
-def _on_samples(model: Seq2Seq, batch: Batch, objective: Objective) -> Tensor:
-    """The term of an objective on translations of its own."""
-    batch = with_samples(model, batch, objective.num_samples)
-    return objective.term(with_log_probs(model.output, model(batch), batch, [objective]), batch)
+    return outputs._replace(
+        target_log_probs=lambda: output.target_log_probs(outputs, batch),
+        log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)),
+    )
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:

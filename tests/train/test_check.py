@@ -258,18 +258,9 @@ def test_training_without_an_end_is_told(caplog: pytest.LogCaptureFixture) -> No
     assert "no limit is set: training goes on until Ctrl-C" in caplog.text
 
 
-RISK = "train.objectives.minimum_risk"
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            [f"{RISK}={{}}"],
-            f"{RISK}: learns from translations by the model, so it needs a trained one; set train.start_",
-        ),
-        ([f"{RISK}={{}}", "train.start_from=runs/a"], None),
-        ([f"{RISK}={{start: 0.5}}"], None),
         (
             ["data.links=ibm1"],
             "data.links='ibm1': no objective needs links; add one that does, such as guided, or set ",
