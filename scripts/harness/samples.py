@@ -12,11 +12,13 @@ from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.variants import packaged_variants
 
 FIRST_ID = 4
+DRAWING = ("hard", "monotonic")
+"""attention variants that draw random numbers in training"""
 
 
 def repeatable_attentions() -> list[str]:
     """The attention variants that draw no random numbers: another device, or a CUDA graph, would draw others."""
-    return [name for name in packaged_variants("attention") if name not in ("hard", "monotonic")]
+    return [name for name in packaged_variants("attention") if name not in DRAWING]
 
 
 def reverse_pairs(

@@ -75,15 +75,11 @@ class OutputConfig(Section):
 class DropoutConfig(Section):
     """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states
     (in `self_attention`, inside its layers);
-    `readout`: between decoder layers and on the features that the output reads; `token`: probability that the whole
-    embedding of an input token is zeroed; `recurrent`: on the previous hidden state that each cell reads, with one mask
-    for all steps of a sentence (Gal and Ghahramani 2016)."""
+    `readout`: between decoder layers and on the features that the output reads."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3
     readout: DropoutRate = 0.3
-    token: DropoutRate = 0.0
-    recurrent: DropoutRate = 0.0
 
 
 class ModelConfig(Section):
