@@ -71,7 +71,7 @@ def test_a_translation_is_one_short_line(translation: seq2seq_attn.Translation, 
     )
     translator = seq2seq_attn.load(root / "runs" / "fixed")
     [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).endswith("attention: fixed)")
+    assert repr(long).endswith("attention: none)")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
 

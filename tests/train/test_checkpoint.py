@@ -223,7 +223,7 @@ def test_a_pointer_to_no_state_is_refused(tmp_path: Path, change: dict[str, obje
     pointer = tmp_path / "CURRENT.json"
     old = json.loads(pointer.read_text())
     del old["sha256"]
-    pointer.write_text(json.dumps({**old, **change}))
+    files.write_checked_json(pointer, {**old, **change})
     with pytest.raises(UserError, match=r"CURRENT.json: damaged \(names no state of this run\)|values.json: damaged"):
         checkpoint.load_state(tmp_path)
 
