@@ -15,6 +15,8 @@ from tests.report.browsing import CONTRAST, By, Keys, Select, every, focused, on
 from tests.report.html_reports import make_report, trained_map
 from tests.report.test_html import HOSTILE, payload
 
+pytestmark = pytest.mark.browser
+
 NUM_SENTENCES = 60
 LONG = " ".join(["Donaudampfschiff", "die", "Straße", "über"] * 15)
 

@@ -10,6 +10,8 @@ from tests.evaluation_requests import run_evaluate
 from tests.report.browsing import every, one, show
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -10,6 +10,8 @@ from tests.report.browsing import CONTRAST, ActionChains, By, Keys, Select, ever
 from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
+pytestmark = pytest.mark.browser
+
 ARMS = ("additive", "additive", "none", "none")
 RUNS = ("additive-s1", "additive-s2", "none-s1", "none-s2")
 

@@ -11,6 +11,8 @@ from tests.report.browsing import CONTRAST, ActionChains, By, Select, WebDriverW
 from tests.report.html_reports import make_report
 from tests.report.test_html import payload
 
+pytestmark = pytest.mark.browser
+
 RUNS = ("additive", "a-run-with-a-name-of-many-words-and-numbers-2026")
 
 
