@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import shutil
 import signal
@@ -96,15 +95,6 @@ def test_seeds() -> None:
             parse_seeds(text)
 
 
-def test_mistakes_are_told_before_data_is_prepared(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["compare", "-c", "quickstart", "--vary", "attention=additive,bilinaer"]) == 2
-    assert "model.attention.name='bilinaer': no such variant; did you mean 'bilinear'" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_options_that_only_some_arms_have_are_told() -> None:
     size = "model.attention.options.attention_size"
     assert unshared_options(plan_runs(["quickstart"], ["attention=additive,location,dot"], [1, 2])) == [
@@ -149,15 +139,6 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
     while not condition():
         assert time.monotonic() < give_up_at
         time.sleep(0.1)
-
-
-def test_a_run_ends_with_the_score_that_chose_its_model(
-    toy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    chosen_by = [*settings(toy), "train.max_updates=2", "train.validation.metric=chrf"]
-    assert not train_runs([PlannedRun.of(RunDir(tmp_path / "run"), ["base"], chosen_by)], at_once=1)
-    assert re.search(r"1 of 1: run: validation chrF2 \d+\.\d, ", caplog.text)
 
 
 @pytest.mark.parametrize(

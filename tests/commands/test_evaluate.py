@@ -49,12 +49,6 @@ def test_another_precision_has_a_report_of_its_own(workshop):
     assert json.loads((workshop / "none/report.short.bf16.json").read_text(encoding="utf-8"))["sets"]
 
 
-def test_a_corpus_that_several_runs_share_is_looked_up_once(workshop, caplog):
-    with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
-        run_evaluate(workshop, "additive", "none", splits=["short"])
-    assert caplog.text.count("prepared before, reused") == 1
-
-
 def test_what_the_run_directory_gets(workshop):
     report = run_evaluate(workshop, "additive", by_length="12,15", beam_size=1)
     values = json.loads((workshop / "additive/report.beam1.json").read_text(encoding="utf-8"))
@@ -210,14 +204,6 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
     assert written == "".join(f"{found.text}\n" for found in expected)
 
 
-def test_each_number_of_concatenated_pairs_has_buckets_of_its_own(workshop):
-    report = run_evaluate(workshop, "additive", splits=["long"], concatenate=[1, 2])
-    single, double = report.data["length"]["edges_by_num_concatenated"]
-    assert (single["num_concatenated"], double["num_concatenated"]) == (1, 2)
-    assert min(double["edges"]) > min(single["edges"])
-    assert report.data["length"]["edges"] == single["edges"]
-
-
 def test_runs_of_one_arm_are_grouped(workshop):
     second = workshop / "additive-s2"
     if not second.exists():
@@ -367,30 +353,6 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     assert again.data["runs"][0]["is_reused"]
     assert again.data["sets"] == report.data["sets"]
     assert "the length limit cut" in again.summary
-
-
-def test_counts_of_pooled_sets_add_up(workshop, tmp_path):
-    make_cut_run(workshop, tmp_path / "cut")
-    short, long, pooled = run_evaluate(tmp_path, "cut").data["sets"]
-    counts = [one["translations"][0]["num_cut"] for one in (short, long, pooled)]
-    assert 0 < counts[0] + counts[1] == counts[2]
-
-
-def test_a_pool_that_holds_more_than_test_sets_does_not_say_so(workshop, tmp_path):
-    report = run_evaluate(workshop, "additive", splits=["valid", "short"], json=tmp_path / "r.json", concatenate=[1, 2])
-    assert [scores.name for scores in report.sets][-2:] == ["all sets", "all sets.x2"]
-
-
-def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
-    report = run_evaluate(workshop, "additive")
-    assert len(report.summary.splitlines()) <= 25
-    assert report.data["conclusion"] in " ".join(report.summary.split())
-    assert "BLEU: nrefs:1|case:mixed" in report.summary
-    assert "BLEU by length, all test sets" in report.summary
-    assert "chrF2" not in report.summary
-    for scores in report.sets:
-        interval = scores.scores["bleu"][0].interval
-        assert f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]" in report.summary
 
 
 def test_runs_of_different_training_text_are_no_seeds_of_one_arm(tmp_path):

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from scripts.harness.samples import hostile_lines
 from seq2seq_attn import load
 from seq2seq_attn.commands.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate
 
@@ -253,14 +251,6 @@ def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptu
     assert "not written, no translation has any tokens" in caplog.text
 
 
-def test_a_picture_shows_the_first_lines_only(
-    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_HEAT_MAPS", 2)
-    translate(["Hund", "Wiese", "Kind", "Eis"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
-    assert caplog.messages[0] == f"{tmp_path / 'a.png'}: shows only the first 2 lines; a .npz file holds them all"
-
-
 def test_a_picture_that_fails_leaves_the_translations(
     run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,15 +274,6 @@ def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monk
     with pytest.raises(UserError, match=r"-: cannot be read \(the disk is gone\)"):
         translate(run=run.path, output=tmp_path / "out", attention=tmp_path / "a.png", alignment=tmp_path / "links")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_out_of_memory_says_what_to_lower(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(Translator, "translate_lines", fail)
-    with pytest.raises(UserError, match="out of memory with --batch-size 10; try --batch-size 5"):
-        translate(["Hund"], run=run.path, batch_size=10)
 
 
 def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> None:
@@ -409,13 +390,6 @@ def test_an_empty_name_is_refused(run: RunDir, tmp_path: Path, option: str, name
     (tmp_path / "in").write_text("Hund\n")
     with pytest.raises(UsageError, match=rf"^{name} '': expected the name of a file$"):
         translate(run=run.path, **{"input": tmp_path / "in", option: ""})  # type: ignore[arg-type]
-
-
-def test_a_terminal_may_be_read_and_written(run: RunDir, tmp_path: Path) -> None:
-    """Both of /dev/stdin and /dev/stdout are then the same device."""
-    for name in ("stdin", "stdout"):
-        (tmp_path / name).symlink_to(os.devnull)
-    translate(input=tmp_path / "stdin", output=tmp_path / "stdout", run=run.path)
 
 
 @pytest.mark.parametrize(
