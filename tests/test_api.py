@@ -15,7 +15,7 @@ from seq2seq_attn.commands import api
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.snippet import MAX_CELLS, html_map
+from seq2seq_attn.translate.snippet import html_map
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -40,10 +40,6 @@ def test_the_front_door_has_documented_names(name: str) -> None:
     assert name in dir(seq2seq_attn)
     assert name in seq2seq_attn.__all__
     assert getattr(seq2seq_attn, name).__doc__
-
-
-def test_completion_offers_nothing_but_the_documented_names() -> None:
-    assert {name for name in dir(seq2seq_attn) if not name.startswith("__")} == set(NAMES)
 
 
 def test_names_are_listed_without_importing_torch() -> None:
@@ -130,14 +126,6 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     assert found.attributes == {"style", "title"}
     odd = html_map(np.array([[np.nan, 2.0, -1.0]]), ["a", "b", "c"], ["d"])
     assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
-
-
-def test_a_map_too_large_for_a_table_says_so() -> None:
-    size = int(MAX_CELLS**0.5) + 1
-    tokens = ["x"] * size
-    assert html_map(np.zeros((size, size)), tokens, tokens) == (
-        f"<p>{size} x {size} weights are too many for a table; use plot().</p>"
-    )
 
 
 def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:

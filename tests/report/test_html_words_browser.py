@@ -45,14 +45,6 @@ def lacked(text, other):
     return sorted((Counter(words(text)) - Counter(words(other))).elements())
 
 
-def text_left(node):
-    """Where the text of a node begins, not its box."""
-    return node.parent.execute_script(
-        "const r = document.createRange(); r.selectNodeContents(arguments[0]); return r.getBoundingClientRect().left",
-        node,
-    )
-
-
 def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
     address, data, inside = report
     show(browser, address)
@@ -133,29 +125,6 @@ def test_unknown_source_words_in_list_and_map(browser, report, tmp_path):
     browser.save_screenshot(str(tmp_path / "unknown.png"))
 
 
-def test_cut_translations_and_unknown_tokens_are_counted(browser, report):
-    show(browser, report[0])
-    notes = [note.text for note in every(browser, "#scores .note")]
-    assert notes[:3] == [
-        "additive does not know 1 source token.",
-        f"{RUNS[1]}: the length limit cut 3 of 60 translations; --max-length-ratio raises it.",
-        f"{RUNS[1]} does not know 1 source token.",
-    ]
-
-
-def test_a_sentence_of_both_runs_side_by_side(browser, report):
-    address, *_ = report
-    show(browser, address, width=1400)
-    within(row(browser, 0), ".map-button")[0].click()
-    first, second = every(browser, "dialog .map canvas[tabindex]")
-    assert abs(first.location["y"] - second.location["y"]) < 40
-    assert first.location["x"] + first.size["width"] < second.location["x"]
-    assert [label.text for label in every(browser, "dialog figcaption")] == list(RUNS)
-    show(browser, address, width=390)
-    within(row(browser, 0), ".map-button")[0].click()
-    assert len(every(browser, "dialog .map")) == 1
-
-
 def test_a_filter_without_a_match_says_so_and_columns_stay(browser, report, tmp_path):
     address, *_ = report
     show(browser, address)
@@ -172,15 +141,6 @@ def test_a_filter_without_a_match_says_so_and_columns_stay(browser, report, tmp_
     assert one(browser, "#filter-text").get_attribute("value") == ""
     Select(one(browser, "#filter-bucket")).select_by_index(1)
     assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-
-
-def test_a_long_name_is_cut_and_told(browser, report):
-    show(browser, report[0])
-    labels = within(row(browser, 0), "dt .run")
-    assert [label.get_attribute("title") for label in labels] == list(RUNS)
-    assert max(label.size["height"] for label in labels) < 32
-    lines = within(row(browser, 0), "dd")
-    assert len({round(text_left(line)) for line in lines}) == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -204,13 +164,6 @@ def test_learning_curves(browser, report, tmp_path, scheme):
         assert all(edges[0] <= label["x"] <= edges[1] - label["width"] for label in labels)
     assert browser.execute_script(CONTRAST) == []
     one(browser, "#curves").screenshot(str(tmp_path / f"curves-{scheme}.png"))
-
-
-def test_no_curves_without_validations(browser, tmp_path):
-    page, _ = make_report(10, ("additive",))
-    (tmp_path / "report.html").write_text(page, encoding="utf-8")
-    show(browser, (tmp_path / "report.html").as_uri())
-    assert every(browser, "#curves") == []
 
 
 def test_tables_on_a_phone(browser, report, tmp_path):

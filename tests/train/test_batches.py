@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
@@ -93,10 +92,3 @@ def test_building_ahead_runs_in_one_other_thread_and_passes_errors_on() -> None:
     assert {next(results) for _ in range(3)} == {"batches_0"}
     with pytest.raises(ValueError, match="pair 3 is broken"):
         next(results)
-
-
-def test_building_ahead_draws_no_random_numbers() -> None:
-    torch.manual_seed(1)
-    before = torch.get_rng_state()
-    list(epoch().updates(0))
-    assert torch.equal(torch.get_rng_state(), before)

@@ -17,7 +17,6 @@ import torch
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
@@ -149,24 +148,6 @@ def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config: C
     assert_same_end(second, first)
     other = train(toy_config("seed=2"), run_dir=tmp_path / "c")
     assert events(other, "train") != events(first, "train")
-
-
-def test_it_learns(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    config = toy_config(
-        *(
-            "train.max_epochs=12",
-            "train.batch.size=8",
-            "train.log_every_updates=50",
-            "train.optimizer.learning_rate=0.01",
-        ),
-        *("model.hidden_size=48", "model.encoder.hidden_size=32", "train.validation.num_pairs=10"),
-        *(f"model.dropout.{name}=0" for name in ("embedding", "encoder", "readout")),
-    )
-    run = train(config, run_dir=tmp_path / "run")
-    validations = events(run, "validation")
-    assert validations[0]["perplexity"] > 3
-    assert validations[-1]["perplexity"] < 1.7
-    assert {line["num_pairs"] for line in validations} == {10}
 
 
 ALL = (
@@ -381,18 +362,6 @@ def test_lower_cased_models_are_scored_lower_cased(toy_config: ConfigMaker, tmp_
     assert "case:lc" in events(run, "validation")[0]["signature"]
 
 
-@pytest.mark.parametrize("metric", ["exact", "cer", "wer"])
-def test_every_metric_of_lower_cased_models_is_lower_cased(
-    toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, metric: str
-) -> None:
-    config = toy_config("data.tokenizer.lowercase=true", f"train.validation.metric={metric}")
-    prepared = prepare_corpus(config)
-    monkeypatch.setattr(PreparedCorpus, "text", lambda prepared, split: (["Ein Haus"], ["A House"]))
-    validator = Validator(prepared, config, device=torch.device("cpu"), precision="fp32", should_stop=lambda: False)
-    assert validator._other is not None
-    assert validator._other.statistics(["a house"]).score().score == (100.0 if metric == "exact" else 0.0)
-
-
 def test_plateau_lowers_the_learning_rate(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config(
         *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
@@ -448,17 +417,6 @@ def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
     again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=run.path, overwrite=True)
     assert again.config().seed == 5
     assert len(events(again, "end")) == 1
-
-
-def test_inconsistent_settings_create_no_run_directory(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    for setting, message in [
-        ("train.device=cuda:77", "device 'cuda:77'"),
-        ("model.attention.name=additiv", "additiv"),
-        ("train={schedule: {name: cosine}, max_epochs: null}", "cosine"),
-    ]:
-        with pytest.raises(UsageError, match=message):
-            train(toy_config(setting), run_dir=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_training_that_diverges_says_so(
@@ -584,26 +542,6 @@ def test_memory_is_given_back_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -
         now[0] = seconds
         memory.after_update()
     assert given == [115.0, 131.0]
-
-
-def test_memory_is_kept_as_a_training_needs_it(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    class Noted(MemorySettings):
-        def prepare(self) -> None:
-            asked.append("prepare")
-
-        def after_update(self) -> None:
-            asked.append("after an update")
-
-        def around_validation(self) -> None:
-            asked.append("around a validation")
-
-    config = toy_config("train.max_updates=4", "train.validation.every_updates=100")
-    train(config, run_dir=tmp_path / "run", parts=Parts(build_memory=Noted))
-    assert asked[0] == "prepare"
-    assert asked.count("after an update") >= 4
-    assert asked[-2:] == ["around a validation"] * 2  # before and after the one at the end
 
 
 def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
