@@ -188,7 +188,7 @@ def write_checked_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_checked_json(path: Path) -> dict[str, Any]:
-    """Read what `write_checked_json` wrote, without the checksum. Files of older versions have none.
+    """Read what `write_checked_json` wrote, without the checksum.
 
     Raises:
         UserError: the file is missing, is not a JSON object, or has changed since it was written.
@@ -196,8 +196,7 @@ def read_checked_json(path: Path) -> dict[str, Any]:
     values = read_json(path)
     if not isinstance(values, dict):
         raise UserError(f"{path}: damaged (not a JSON object)")
-    checksum = values.pop(_CHECKSUM, None)
-    if checksum is not None and checksum != sha256_of_values(values):
+    if values.pop(_CHECKSUM, None) != sha256_of_values(values):
         raise UserError(f"{path}: damaged (its contents do not match its {_CHECKSUM})")
     return values
 

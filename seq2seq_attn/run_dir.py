@@ -227,12 +227,8 @@ class RunDir:
         return read_info(path)
 
     def check_best(self) -> None:
-        """Check the best model and the files that belong to it; warn if it has no checksum. Raises UserError as
-        `load_model`."""
-        info = self._best_info()
-        if not info.has_checksum:
-            log.warning("%s: written by a version without checksums, so damage may go unnoticed", self.model_path)
-        for name, digest in info.files.items():
+        """Check the best model and the files that belong to it. Raises UserError as `load_model`."""
+        for name, digest in self._best_info().files.items():
             self._check_belongs(self.path / name, digest)
 
     def _num_ids(self, side: Side) -> int:

@@ -25,7 +25,7 @@ NAMES = ("AttentionMap", "Translation", "Translator", "evaluate", "import_varian
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("api")
-    for attention in ("none", "additive"):  # the last one is the newest
+    for attention in ("fixed", "additive"):  # the last one is the newest
         make_toy_run(root / "runs" / attention, toy_config(tokenizer="spacy", attention=attention))
     return root
 
@@ -52,7 +52,7 @@ def test_names_are_listed_without_importing_torch() -> None:
 def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     assert seq2seq_attn.load().has_attention
-    monkeypatch.chdir(root / "runs" / "none")
+    monkeypatch.chdir(root / "runs" / "fixed")
     with pytest.raises(UserError, match="no finished run; train one"):
         seq2seq_attn.load()
 
@@ -65,9 +65,9 @@ def test_a_translation_is_one_short_line(translation: seq2seq_attn.Translation, 
     assert repr(translation.attention_map()) == "AttentionMap({} target x {} source tokens)".format(
         *translation.attention.shape
     )
-    translator = seq2seq_attn.load(root / "runs" / "none")
+    translator = seq2seq_attn.load(root / "runs" / "fixed")
     [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).endswith("attention: none)")
+    assert repr(long).endswith("attention: fixed)")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
 
@@ -101,7 +101,7 @@ def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translati
     assert found.texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
     assert found.tags.count("td") == 1 + translation.attention.size
     assert set(found.tags) == {"p", "table", "tr", "th", "td"}
-    without = seq2seq_attn.load(root / "runs" / "none").translate([SOURCE[0]])[0]
+    without = seq2seq_attn.load(root / "runs" / "fixed").translate([SOURCE[0]])[0]
     assert parsed(without._repr_html_()).tags == ["p"]
     assert without.attention_map() is None
 
@@ -114,7 +114,7 @@ def test_a_translation_is_plotted(translation: seq2seq_attn.Translation, root: P
     figure.savefig(tmp_path / "map.pdf")
     assert (tmp_path / "map.pdf").stat().st_size
     with pytest.raises(ValueError, match="no attention to draw"):
-        seq2seq_attn.load(root / "runs" / "none").translate([SOURCE[0]])[0].plot()
+        seq2seq_attn.load(root / "runs" / "fixed").translate([SOURCE[0]])[0].plot()
 
 
 def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
@@ -158,7 +158,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
 
     def train(config: Config, **_: object) -> RunDir:
         configs.append(config)
-        return RunDir("runs/none")
+        return RunDir("runs/fixed")
 
     monkeypatch.setattr(api, "train", train)
     return configs

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.start import choose_run_dir
 from seq2seq_attn.translate.translator import load
-from tests.toy_run import SOURCE, make_toy_run
+from tests.toy_run import make_toy_run
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +26,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(whole: Path, tmp_path: Path) -> RunDir:
     return RunDir(shutil.copytree(whole, tmp_path / "run"))
-
-
-def make_old(run: RunDir) -> None:
-    """As versions without checksums wrote it."""
-    save_file(run.load_best(), run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "1"})
-    config = run.path / "config.yaml"
-    config.write_text("".join(line for line in config.read_text().splitlines(True) if not line.startswith("#")))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -53,15 +45,6 @@ def test_another_tokenizer_is_refused(run: RunDir, name: str) -> None:
         load(run.path)
 
 
-def test_a_run_without_checksums_is_loaded_with_one_warning(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
-    expected = [one.text for one in load(run.path).translate(SOURCE)]
-    assert caplog.messages == []
-    make_old(run)
-    assert [one.text for one in load(run.path).translate(SOURCE)] == expected
-    assert len(caplog.messages) == 1
-    assert "without checksums" in caplog.text
-
-
 def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(run: RunDir) -> None:
     config = run.config()
     config.model.hidden_size = 60_000
@@ -75,9 +58,10 @@ def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(r
 def test_a_vocabulary_larger_than_the_weights_is_not_taken_into_memory(
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_old(run)
+    tensors = run.load_best()
     with (run.path / "target.vocab").open("a") as stream:
         stream.write("more\n" * 1_000_000)
+    run.save_best(tensors, run.best_metadata())
     monkeypatch.setattr(RunDir, "target_vocab", lambda _: pytest.fail("was read"))
     with pytest.raises(UserError, match=r"1000\d+.* by the configuration"):
         load(run.path)
@@ -85,7 +69,7 @@ def test_a_vocabulary_larger_than_the_weights_is_not_taken_into_memory(
 
 def test_weights_of_another_type_are_refused(run: RunDir) -> None:
     tensors = {name: tensor.to(torch.int64) for name, tensor in run.load_best().items()}
-    save_file(tensors, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "1"})
+    run.save_best(tensors, run.best_metadata())
     with pytest.raises(UserError, match="holds I64 values"):
         load(run.path)
 
@@ -141,22 +125,11 @@ def test_damage_to_the_notes_of_a_run_is_noticed(run: RunDir, caplog: pytest.Log
     assert "environment.json: damaged" in caplog.text
 
 
-def test_notes_without_a_checksum_are_read(run: RunDir) -> None:
-    (run.path / "finished.json").write_text('{"finished_at": 5.0}')
-    (run.path / "environment.json").write_text('{"device": "cpu"}')
-    assert (run.finished_at(), run.environment()) == (5.0, {"device": "cpu"})
-
-
 @pytest.mark.parametrize(
     "name", ["config.yaml", "model.safetensors", "source.vocab", "target.tokenizer.json", "source.sentencepiece.model"]
 )
 @pytest.mark.parametrize("what", ["pipe", "device"])
-@pytest.mark.parametrize("is_old", [False, True])
-def test_pipes_and_devices_in_place_of_files_are_refused_at_once(
-    run: RunDir, name: str, what: str, is_old: bool
-) -> None:
-    if is_old:
-        make_old(run)
+def test_pipes_and_devices_in_place_of_files_are_refused_at_once(run: RunDir, name: str, what: str) -> None:
     path = run.path / name
     path.unlink()
     if what == "pipe":

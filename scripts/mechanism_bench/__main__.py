@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.harness.records import ROOT, choose, exit_code
 from scripts.mechanism_bench.pages import documents
-from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, MULTI30K, OF_TWO_MODELS, Row, all_rows
+from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, DELETED, MULTI30K, OF_TWO_MODELS, Row, all_rows
 from seq2seq_attn.files import write_text
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Train, evaluate, measure, write the pages."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     options = parse()
-    rows = choose({row.name: row for row in all_rows()}, options.rows, "--rows")
+    rows = choose({row.name: row for row in all_rows() if row.overlay not in DELETED}, options.rows, "--rows")
     if options.list:
         print("\n".join(row.name for row in rows))
         return

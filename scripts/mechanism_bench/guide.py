@@ -13,6 +13,7 @@ from scripts.mechanism_bench.plan import (
     BASELINE_ROW,
     CAPTIONS,
     CHOICES,
+    DELETED,
     MULTI30K,
     NOT_IN_BENCH,
     Row,
@@ -119,15 +120,22 @@ def section(row: Row, found: Mapping[str, Summary]) -> Iterator[str]:
         yield from explanation(row)
         if row.overlay.startswith("objective/"):
             yield f"```yaml\n{settings(row)}\n```"
-    yield f"{measured(row, found)} File: [`{row.source_path.name}`]({link(row.source_path)})."
+    yield f"{measured(row, found)} File: {file_of(row)}."
     if row.picture_path.exists():
         yield f"![Attention of {row.name}]({link(row.picture_path)})"
 
 
 def settings(row: Row) -> str:
     """The settings of a row's overlay."""
-    lines = (ROOT / "configs" / f"{row.overlay}.yaml").read_text(encoding="utf-8").splitlines()
+    lines = row.overlay_path.read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))
+
+
+def file_of(row: Row) -> str:
+    """The file of a mechanism, with a link if the package has it."""
+    if row.overlay in DELETED:
+        return f"`{row.overlay.split('/')[1]}.py` of commit 20d66b9"
+    return f"[`{row.source_path.name}`]({link(row.source_path)})"
 
 
 def link(path: Path) -> str:

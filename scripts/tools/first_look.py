@@ -1,7 +1,7 @@
 """Try levers for a few epochs each, with one seed, before anything is trained to its end.
 
     scripts/first_look                                      all levers
-    scripts/first_look --only "two layers" "token dropout"  some of them
+    scripts/first_look --only "two layers" "BPE"            some of them
 
 Each run is `multi30k` with the output `softmax` and the lever's settings, for six epochs; with extra pairs, for as many
 updates. Finished runs are kept, and interrupted ones resumed.
@@ -119,10 +119,6 @@ LEVERS = [
     Lever("BPE-dropout", ("data.tokenizer.model_type=bpe", "data.subword_sampling=0.1")),
     Lever("subword sampling", ("data.subword_sampling=0.3",)),
     Lever("the rate falls at the end", ("train.schedule.name=trapezoid", "train.schedule.cooldown=0.3")),
-    Lever("token dropout", ("model.dropout.token=0.1",)),
-    Lever("recurrent dropout", ("model.dropout.recurrent=0.2",)),
-    Lever("R-Drop", overlays=("objective/r_drop",)),
-    Lever("R-Drop with token dropout", ("model.dropout.token=0.1",), ("objective/r_drop",)),
     Lever("layer normalization", overlays=("cell/layer_norm_gru",)),
     Lever("two layers", _layers()),
     Lever("two residual layers", _layers("residual=true")),
@@ -141,7 +137,6 @@ LEVERS = [
     ),
     Lever("self-distillation", pairs=(SELF_DISTILLED,)),
     Lever("one epoch more", _ONE_EPOCH_MORE, start_from=BASELINE),
-    Lever("minimum risk for one epoch more", _ONE_EPOCH_MORE, ("objective/minimum_risk",), start_from=BASELINE),
 ]
 BY_NAME = {lever.name: lever for lever in LEVERS}
 

@@ -91,7 +91,7 @@ class PlannedRun:
             trained_on = read_values(self.run.last_dir).get("corpus")
         except UserError:
             return
-        if not prepared.has_hash(trained_on):
+        if trained_on != prepared.content_hash:
             raise UserError(
                 f"{self.run.path}: trained on another corpus (the text or the version of a tokenizer has changed "
                 "since); choose another --output, or remove this run"

@@ -25,12 +25,11 @@ from seq2seq_attn.commands.writers import (
 )
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes
-from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.translator import Translator, load
 
@@ -126,10 +125,7 @@ def _load(request: TranslationRequest) -> Translator:
     if not runs:
         runs = [newest_run().path]
         log.info("model: %s", runs[0])
-    translator = load(runs, request.device, precision=request.precision)
-    if request.search.unk == "copy":
-        _warn_if_copying_has_no_effect(RunDir(runs[0]), translator)
-    return translator
+    return load(runs, request.device, precision=request.precision)
 
 
 def _check_input(request: TranslationRequest) -> None:
@@ -189,18 +185,6 @@ def check_has_attention(translator: Translator, **paths: str | Path | None) -> N
     for name, path in paths.items():
         if path is not None and not translator.has_attention:
             raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
-
-
-def _warn_if_copying_has_no_effect(run: RunDir, translator: Translator) -> None:
-    """A model that never saw <unk> as a target never writes it."""
-    data = run.config().data
-    is_cut = data.vocab.max_size is not None and len(translator.target_vocab) - len(SPECIALS) >= data.vocab.max_size
-    lacks_extra = bool(data.extra) and not data.extra_in_vocab
-    if data.vocab.min_frequency == 1 and not is_cut and not lacks_extra:
-        log.warning(
-            "--unk copy: no effect, because this run never writes <unk>: all its training words are in the vocabulary; "
-            "unknown source words can be copied by a run trained with data.vocab.min_frequency=2 or more"
-        )
 
 
 def _notices(translator: Translator, search: SearchOptions, names: Sequence[str]) -> Notices:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -65,8 +65,6 @@ class DataConfig(Section):
     has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
     source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
     """
-
-    FORMER_KEYS: ClassVar = {"stitch": "concatenate"}
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import model_validator
+from typing import Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -77,15 +75,11 @@ class OutputConfig(Section):
 class DropoutConfig(Section):
     """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states
     (in `self_attention`, inside its layers);
-    `readout`: between decoder layers and on the features that the output reads; `token`: probability that the whole
-    embedding of an input token is zeroed; `recurrent`: on the previous hidden state that each cell reads, with one mask
-    for all steps of a sentence (Gal and Ghahramani 2016)."""
+    `readout`: between decoder layers and on the features that the output reads."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3
     readout: DropoutRate = 0.3
-    token: DropoutRate = 0.0
-    recurrent: DropoutRate = 0.0
 
 
 class ModelConfig(Section):
@@ -108,18 +102,3 @@ class ModelConfig(Section):
     decoder: DecoderConfig = DecoderConfig()
     output: OutputConfig = OutputConfig()
     dropout: DropoutConfig = DropoutConfig()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_name(cls, values: Any) -> Any:
-        """Read the attention `fixed` under its former name `none`. It had an option for the layout of the encoder's
-        states, and the encoder's dropout also applied to the summary."""
-        attention = values.get("attention") if isinstance(values, dict) else None
-        if not isinstance(attention, dict) or attention.get("name") != "none":
-            return values
-        dropout, options = values.get("dropout"), attention.get("options")
-        rate = dropout.get("encoder") if isinstance(dropout, dict) else None
-        if options is None or isinstance(options, dict):
-            options = {"dropout": DropoutConfig().encoder if rate is None else rate, **(options or {})}
-            options.pop("forward_size", None)
-        return {**values, "attention": {**attention, "name": "fixed", "options": options}}

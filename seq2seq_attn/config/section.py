@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
     """A section of the configuration. Unknown keys are errors; values are checked on assignment too."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
-    FORMER_KEYS: ClassVar[dict[str, str]] = {}
-    """Keys of older versions and their present names. A key under both names is an error."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_keys(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        return {
-            key if (new := cls.FORMER_KEYS.get(key, key)) in values else new: value for key, value in values.items()
-        }
 
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The settings that differ: dotted key to own and other value. A value is None where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -82,8 +82,7 @@ class ValidationConfig(Section):
 
 class ObjectiveConfig(Section):
     """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts from `start` to `end`,
-    given as fractions of all updates. Outside of them, as with a `weight` of 0, it is only measured; `r_drop` and
-    `minimum_risk`, which need passes of their own, are left out."""
+    given as fractions of all updates. Outside of them, as with a `weight` of 0, it is only measured."""
 
     weight: Weight = 1.0
     start: Probability = 0.0
@@ -93,8 +92,6 @@ class ObjectiveConfig(Section):
 
 class TrainConfig(Section):
     """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
-
-    FORMER_KEYS: ClassVar = {"max_bad_steps": "max_bad_updates"}
 
     start_from: FilePath | None = None
     """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a

@@ -55,16 +55,6 @@ class SourceBatch(NamedTuple):
         """The same batch in memory that a GPU copies from while the CPU goes on."""
         return _moved(self, Tensor.pin_memory)
 
-    def repeated(self, times: int) -> SourceBatch:
-        """Every source several times in a row."""
-        vectors_BSF = self.vectors_BSF
-        return SourceBatch(
-            self.ids_BS.repeat_interleave(times, dim=0),
-            self.lengths_B.repeat_interleave(times, dim=0),
-            self.surface_ids_BS.repeat_interleave(times, dim=0),
-            None if vectors_BSF is None else vectors_BSF.repeat_interleave(times, dim=0),
-        )
-
 
 class Batch(NamedTuple):
     """Sentence pairs of one forward pass (a micro-batch)."""
@@ -171,27 +161,6 @@ def collate(
 def _joined_links(links: Sequence[LinkArray]) -> Tensor:
     rows_L = np.repeat(np.arange(len(links)), [len(of_pair) for of_pair in links])
     return torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
-
-
-def repeated(batch: Batch, times: int) -> Batch:
-    """Every pair of a batch several times in a row."""
-    links_L3 = batch.links_L3
-    if links_L3 is not None:
-        factor = links_L3.new_tensor([times, 1, 1])
-        links_L3 = torch.cat([links_L3 * factor + links_L3.new_tensor([n, 0, 0]) for n in range(times)])
-    tgt_out_BT = batch.tgt_out_BT.repeat_interleave(times, dim=0)
-    positions_N, targets_N = _targets(tgt_out_BT)
-    return batch._replace(
-        source=batch.source.repeated(times),
-        tgt_in_BT=batch.tgt_in_BT.repeat_interleave(times, dim=0),
-        tgt_out_BT=tgt_out_BT,
-        tgt_surface_BT=batch.tgt_surface_BT.repeat_interleave(times, dim=0),
-        positions_N=positions_N,
-        targets_N=targets_N,
-        num_tokens=times * batch.num_tokens,
-        indices_B=batch.indices_B.repeat_interleave(times),
-        links_L3=links_L3,
-    )
 
 
 def swapped(batch: Batch) -> Batch:

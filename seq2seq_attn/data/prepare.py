@@ -115,12 +115,10 @@ def audit_report(prepared: PreparedCorpus) -> str:
 def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
     """The numbers of training pairs that were dropped, by reason, in words."""
     limits, dropped = prepared.meta["config"], prepared.audit["train"]["dropped"]
-    # corpora that earlier versions prepared name this fault "ratio"
-    num_outliers = dropped["ratio_outliers" if "ratio_outliers" in dropped else "ratio"]
     reasons = {
         "a side is blank": dropped["blank"],
         f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
-        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": num_outliers,
+        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": dropped["ratio_outliers"],
     }
     return {reason: count for reason, count in reasons.items() if count}
 

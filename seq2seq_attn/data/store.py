@@ -204,11 +204,6 @@ class PreparedCorpus:
         """The hash of all texts, ids, tokenizers and vocabularies, however they were made."""
         return sha256_of_values(self.meta["hashes"])
 
-    def has_hash(self, digest: str | None) -> bool:
-        """Whether a run that saved this hash was trained on the same corpus. Runs of earlier versions saved the hash of
-        the folder, which depends on what the corpus was made from."""
-        return digest in (self.content_hash, self.meta["hash"])
-
     @property
     def train_sha256(self) -> str:
         """The hash of the lines of the training pairs, whatever tokenizes them."""

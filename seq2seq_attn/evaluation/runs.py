@@ -305,6 +305,6 @@ def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> tuple[lis
         if note != {**made_by, **counts.to_dict()} or sha256_of(path) != digest:
             return None
         lines = read_lines(path)
-    except (KeyError, OSError, UserError):  # damaged, or written before notes had counts
+    except (KeyError, OSError, UserError):  # missing or damaged
         return None
     return (lines, counts) if len(lines) == num_lines else None

@@ -218,7 +218,7 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
     """Warn if the run was trained on other training pairs. Check that it was validated on these validation pairs.
     Otherwise some of them may be its training pairs: the text may have changed since they were set aside, or the run is
     a reverse model, whose pairs were set aside by the source side of the first model. The content hash cannot tell,
-    because it also depends on extra pairs, test sets and tokenizer versions. Runs of earlier versions are not checked.
+    because it also depends on extra pairs, test sets and tokenizer versions.
 
     Raises:
         UserError: the run was validated on other pairs.
@@ -227,12 +227,11 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
         metadata = run.best_metadata()
     except UserError:  # translation raises the error that explains it
         return
-    if "train" in splits and not data.extra and metadata.get(TRAIN_TEXT) not in (None, prepared.train_sha256):
+    if "train" in splits and not data.extra and metadata.get(TRAIN_TEXT) != prepared.train_sha256:
         log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)
     if data.corpus != "files" or data.valid is not None or "valid" not in splits:
         return
-    recorded = metadata.get(VALID_SOURCES)
-    if recorded not in (None, prepared.valid_sha256("source")):
+    if metadata.get(VALID_SOURCES) != prepared.valid_sha256("source"):
         raise UserError(
             f"{run.path} was validated on other pairs than those that are set aside from data.train="
             f"{shorten(data.train)} now, which may be training pairs of the run: the text has changed, or the pairs "

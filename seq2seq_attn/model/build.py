@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.cell.base import Cell, GatedCell
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
@@ -55,8 +54,7 @@ def build_model(
 
 def _build_embedding(kind: type[EmbeddingT], config: ModelConfig, size: int) -> EmbeddingT:
     """`size`: the number of ids, or of a vector's numbers."""
-    rates = config.dropout
-    return kind(size, config.embedding_size, dropout=rates.embedding, token_dropout=rates.token)
+    return kind(size, config.embedding_size, dropout=config.dropout.embedding)
 
 
 def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]) -> Encoder:
@@ -69,7 +67,7 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
             name,
             settings.options,
             embedding=of_text if size is None else _build_embedding(VectorEmbedding, config, size),
-            build_cell=partial(_build_cell, cell, config.dropout.recurrent),
+            build_cell=partial(build_variant, "cell", cell, {}),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,
             dropout=config.dropout.encoder,
@@ -77,15 +75,6 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
         for size in vector_sizes
     ]
     return encoders[0] if len(encoders) == 1 else SeveralSources(encoders)
-
-
-def _build_cell(name: str, dropout: float, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
-    cell: Cell = build_variant("cell", name, {}, input_sizes=input_sizes, hidden_size=hidden_size)
-    if isinstance(cell, GatedCell):
-        cell.recurrent_dropout = dropout
-    elif dropout:
-        raise UsageError(f"model.dropout.recurrent={dropout}: the cell {name!r} has no such dropout; set it to 0")
-    return cell
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
@@ -103,7 +92,7 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
         "decoder",
         config.decoder.name,
         config.decoder.options,
-        build_cell=partial(_build_cell, config.decoder.cell, config.dropout.recurrent),
+        build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
         build_attention=build_attention,
         embedding_size=config.embedding_size,
         hidden_size=hidden_size,

@@ -1,4 +1,4 @@
-"""Embeddings of tokens and of vectors, with dropout of single numbers and of whole tokens; position embeddings."""
+"""Embeddings of tokens and of vectors, with dropout; position embeddings."""
 
 from __future__ import annotations
 
@@ -9,54 +9,41 @@ from seq2seq_attn.model.dropout import dropout_mask
 
 
 class Embedding(nn.Embedding):
-    """Ids to vectors. Both dropout rates are below 1 and act in training only.
+    """Ids to vectors, with dropout of single elements in training."""
 
-    Args:
-        dropout: rate for single elements.
-        token_dropout: rate for whole tokens, whose vector becomes 0 (Gal and Ghahramani 2016, section 4.2, but per
-            token).
-    """
-
-    def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
+    def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__(num_ids, size)
-        self.dropout, self.token_dropout = dropout, token_dropout
+        self.dropout = dropout
 
     def forward(self, ids: Tensor) -> Tensor:
         """Ids of any shape [...] to vectors [..., E]."""
-        embedded = super().forward(ids)
-        factors = _draw_mask(self, ids)
-        return embedded if factors is None else embedded * factors
+        return _dropped(super().forward(ids), self)
 
 
 class VectorEmbedding(nn.Module):
     """Project given vectors, such as those of picture regions, to the size of token embeddings (after Huang et al.
     2016). Dropout is that of `Embedding`. EOS is a vector of zeros, so its embedding is the bias."""
 
-    def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0, token_dropout: float = 0.0) -> None:
+    def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.projection = nn.Linear(vector_size, size)
         self.embedding_dim = size
-        self.dropout, self.token_dropout = dropout, token_dropout
+        self.dropout = dropout
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Vectors [..., F] to embeddings [..., E]."""
-        embedded: Tensor = self.projection(vectors)
-        factors = _draw_mask(self, vectors[..., 0])
-        return embedded if factors is None else embedded * factors
+        return _dropped(self.projection(vectors), self)
 
 
 SourceEmbedding = Embedding | VectorEmbedding
 """the embedding of an encoder; its argument is `SourceBatch.inputs`"""
 
 
-def _draw_mask(embedding: SourceEmbedding, tokens: Tensor) -> Tensor | None:
-    """The dropout mask [..., E] for tokens [...]; None for no dropout."""
-    if not embedding.training or (embedding.dropout == 0.0 and embedding.token_dropout == 0.0):
-        return None
-    factors = dropout_mask((*tokens.shape, embedding.embedding_dim), embedding.dropout, tokens.device)
-    if embedding.token_dropout > 0.0:
-        factors *= dropout_mask((*tokens.shape, 1), embedding.token_dropout, tokens.device)
-    return factors
+def _dropped(embedded: Tensor, embedding: SourceEmbedding) -> Tensor:
+    """[..., E]; in training times a dropout mask."""
+    if not embedding.training or embedding.dropout == 0.0:
+        return embedded
+    return embedded * dropout_mask(embedded.shape, embedding.dropout, embedded.device)
 
 
 class Positions(nn.Module):

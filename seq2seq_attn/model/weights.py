@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import atomic_path, open_regular
-from seq2seq_attn.model.legacy import current_names
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT_VERSION = 2
-"""Increased when older versions of the package cannot read the file. Version 1, without checksum, can still be read."""
+"""Increased when older versions of the package cannot read the file."""
 _FORMAT = "seq2seq-attn model"
 _METADATA = "seq2seq-attn"
 _FLOATING = ("F64", "F32", "F16", "BF16")
@@ -37,8 +36,6 @@ class WeightsInfo:
     """metadata of the model (update, score, ...), with `format` and `format_version`"""
     files: dict[str, str]
     """the SHA-256 of each file that belongs to the weights, by name"""
-    has_checksum: bool
-    """false for a file of format version 1"""
 
 
 def write_weights(
@@ -75,8 +72,7 @@ def read_info(path: Path) -> WeightsInfo:
     with _opened(path) as file:
         metadata = file.metadata() or {}
         info = _info(path, metadata)
-        if info.has_checksum:
-            _check_sum(path, json.loads(metadata[_METADATA]).get("sha256"))
+        _check_sum(path, json.loads(metadata[_METADATA]).get("sha256"))
         return info
 
 
@@ -92,13 +88,9 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     with _opened(path) as file:
         names = list(file.keys())
         if expected is not None:
-            import torch
-
-            shapes = {name: file.get_slice(name).get_shape() for name in names}
-            actual = current_names({name: torch.empty(shape, device="meta") for name, shape in shapes.items()})
-            _check_shapes(path, {name: list(tensor.shape) for name, tensor in actual.items()}, expected)
+            _check_shapes(path, {name: file.get_slice(name).get_shape() for name in names}, expected)
         _check_types(path, {name: file.get_slice(name).get_dtype() for name in names})
-        return current_names({name: file.get_tensor(name) for name in names})
+        return {name: file.get_tensor(name) for name in names}
 
 
 @contextmanager
@@ -116,23 +108,22 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _info(path: Path, metadata: Mapping[str, str]) -> WeightsInfo:
-    has_checksum = _METADATA in metadata
-    values = json.loads(metadata[_METADATA]) if has_checksum else {**metadata, "about": metadata, "files": {}}
+    values = json.loads(metadata.get(_METADATA, "{}"))
     if not isinstance(values, dict) or values.get("format") != _FORMAT:
         raise UserError(
             f"{path}: a safetensors file, but not a model of seq2seq-attn; name a run that `seq2seq train` wrote"
         )
     version = values.get("format_version")
-    if version not in ("1", str(FORMAT_VERSION)):
+    if version != str(FORMAT_VERSION):
         raise UserError(
-            f"{path}: model of format {version}, but this version of seq2seq-attn reads formats 1 and "
-            f"{FORMAT_VERSION}; use the version that trained it or train again"
+            f"{path}: model of format {version}, but this version of seq2seq-attn reads format {FORMAT_VERSION}; "
+            "use the version that trained it or train again"
         )
     about, files = values.get("about"), values.get("files")
     if not (isinstance(about, dict) and isinstance(files, dict)):
         raise ValueError("its metadata is incomplete")
     about = {**about, "format": _FORMAT, "format_version": version}
-    return WeightsInfo(about, files, has_checksum)
+    return WeightsInfo(about, files)
 
 
 def _check_sum(path: Path, digest: object) -> None:

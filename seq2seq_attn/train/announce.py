@@ -57,9 +57,6 @@ def announce(
             "translation: step by step, as there is no fast path for this combination of decoder, cell, attention, "
             "normalizer and output"
         )
-    if (num_pairs := config.train.validation.num_pairs) is not None and num_pairs > num_valid:
-        text = "train.validation.num_pairs=%d: the validation set has only %d pairs; all are translated"
-        log.warning(text, num_pairs, num_valid)
 
 
 def _announce_faults(prepared: PreparedCorpus) -> None:

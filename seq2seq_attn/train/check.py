@@ -6,8 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig, shorten
-from seq2seq_attn.config.model import SUMMARY_ONLY
+from seq2seq_attn.config import Config, ModelConfig, TrainConfig
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -17,21 +16,16 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import ModelAxis, takes
 from seq2seq_attn.runtime.device import resolve_device
-from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.optim import FALLING
 from seq2seq_attn.train.reverse import check_reverse
-from seq2seq_attn.train.schedules import Schedules, always_forces
+from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
-
-SUBWORD_SETTINGS = ("tokenizer.vocab_size", "tokenizer.joint", "tokenizer.model_type")
-"""of `data`, read by SentencePiece only"""
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +37,7 @@ def check_config(config: Config) -> None:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
     model = _check_model(config.model, config.data.sources)
-    objectives = build_objectives(config.train.objectives)
-    _check_objectives(config, model, objectives)
+    _check_objectives(config, model, build_objectives(config.train.objectives))
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
@@ -64,10 +57,6 @@ def check_config(config: Config) -> None:
         for language in languages:
             if language != VECTORS:
                 SpacyTokenizer(language)
-    _warn_about_tokenizer(config.data)
-    _warn_about_data(config.data)
-    _warn_about_summary(config.model)
-    _warn_about_objectives(config, objectives)
 
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
@@ -125,11 +114,6 @@ def _check_layers(config: ModelConfig) -> None:
                 f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} has one layer; set it to 1, or "
                 f"choose another {name}"
             )
-        if settings.options.get("residual") and settings.num_layers == 1:
-            raise UsageError(
-                f"model.{name}.options.residual=true: no effect with a single layer; set model.{name}.num_layers=2, or "
-                "leave it out"
-            )
 
 
 def _check_graphs(config: Config, model: Seq2Seq) -> None:
@@ -167,26 +151,6 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
                 f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
                 " does not have; choose another attention, such as additive, or leave the objective out"
             )
-        if objective.needs_weights and not model.decoder.attention.is_learned:
-            raise UsageError(
-                f"{key}: no effect with model.attention.name={config.model.attention.name}, whose weights never change;"
-                " choose another attention, such as additive, or leave the objective out"
-            )
-        if objective.num_passes > 1 and not _is_random(config.model, model):
-            raise UsageError(
-                f"{key} compares passes with different dropout, and all dropout rates are 0: set "
-                "model.dropout.readout=0.1 or another rate, or leave the objective out"
-            )
-        if objective.num_passes > 1 and not always_forces(config.train):
-            raise UsageError(
-                f"{key} compares passes that read the same tokens: set train.teacher_forcing.schedule=constant and "
-                "train.teacher_forcing.start=1"
-            )
-        if objective.num_samples and model.output.copies_source:
-            raise UsageError(
-                f"{key} draws translations, whose copied words model.output.name={config.model.output.name} cannot "
-                "score; choose another output, such as softmax"
-            )
         if objective.needs_links and config.data.links is None:
             raise UsageError(
                 f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"
@@ -196,79 +160,12 @@ def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, O
             check_reverse(key, config, model)
 
 
-def _is_random(config: ModelConfig, model: Seq2Seq) -> bool:
-    """Whether two passes over the same batch differ in training."""
-    rates = [*config.dropout.model_dump().values(), config.attention.options.get("dropout")]
-    return any(rates) or model.decoder.attention.is_random
-
-
-def _warn_about_tokenizer(config: DataConfig) -> None:
-    name = config.tokenizer.name
-    for key, (_, value) in DataConfig().changes_to(config).items():
-        if name != "sentencepiece" and key in SUBWORD_SETTINGS:
-            log.warning(
-                "data.%s=%s: no effect with data.tokenizer.name=%s; set data.tokenizer.name=sentencepiece, or leave it "
-                "out",
-                key,
-                value if isinstance(value, str) else shorten(value),
-                name,
-            )
-
-
-def _warn_about_data(config: DataConfig) -> None:
-    if config.source_dir is not None and config.corpus != "multi30k":
-        log.warning("data.source_dir=%s: no effect with data.corpus=%s", config.source_dir, config.corpus)
-    if config.extra_in_vocab and not config.extra:
-        log.warning("data.extra_in_vocab=true: no effect without extra pairs; name them in data.extra")
-
-
-def _warn_about_summary(config: ModelConfig) -> None:
-    name, rate = config.attention.name, config.dropout.encoder
-    is_dropped = config.encoder.num_layers > 1 or config.attention.options.get("dropout")
-    if name in SUMMARY_ONLY and takes("encoder", _encoder_name(config), "build_cell") and rate and not is_dropped:
-        log.warning(
-            "model.dropout.encoder=%g: no effect with model.attention.name=%s and a single layer, because the summary "
-            "has none of the encoder's dropout; set %s",
-            rate,
-            name,
-            f"model.attention.options.dropout={rate:g}" if name == "fixed" else "model.dropout.encoder=0",
-        )
-
-
-def _warn_about_objectives(config: Config, objectives: Mapping[str, Objective]) -> None:
-    for name, objective in objectives.items():
-        if objective.num_samples and config.train.start_from is None and config.train.objectives[name].start == 0.0:
-            log.warning(
-                "train.objectives.%s: learns from translations by the model, so it needs a trained one; set "
-                "train.start_from=RUN",
-                name,
-            )
-    if config.data.links is not None and not any(objective.needs_links for objective in objectives.values()):
-        log.warning(
-            "data.links=%s: no objective needs links; add one that does, such as guided, or set data.links=null",
-            shorten(config.data.links),
-        )
-
-
 def _check_training(config: TrainConfig) -> None:
     device = resolve_device(config.device)
-    _check_schedules(config)
     Schedules(config, updates_per_epoch=1)
     if config.precision == "fp16" and device.type == "cpu":
         log.warning(
             "train.precision='fp16' on a CPU: slow, and gradients may overflow; 'auto' chooses a faster precision"
-        )
-    if config.cuda_graphs and device.type != "cuda":
-        log.warning("train.cuda_graphs=true: no effect on a CPU")
-    elif config.cuda_graphs and training_precision(config.precision, device) == "fp16":
-        log.warning(
-            "train.cuda_graphs=true: no effect in fp16, which train.precision=auto means on this GPU; set "
-            "train.precision=fp32"
-        )
-    if config.cuda_graphs and config.teacher_forcing.schedule != "constant":
-        log.warning(
-            "train.cuda_graphs=true: no effect while the teacher forcing ratio changes; set "
-            "train.teacher_forcing.schedule=constant"
         )
     limits = (config.max_epochs, config.max_updates, config.max_minutes, config.validation.patience)
     if not any(limits):
@@ -276,26 +173,3 @@ def _check_training(config: TrainConfig) -> None:
             "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
             "train.validation.patience"
         )
-
-
-def _check_schedules(config: TrainConfig) -> None:
-    """Refuse settings of schedules that are not the chosen ones. Defaults pass, as the configuration of a run has all
-    settings."""
-    rate, forcing = config.schedule, config.teacher_forcing
-    is_constant = forcing.schedule == "constant"
-    without_effect = {
-        "schedule.factor": rate.name != "plateau",
-        "schedule.patience": rate.name != "plateau",
-        "schedule.final_ratio": rate.name not in FALLING,
-        "schedule.cooldown": rate.name != "trapezoid",
-        "teacher_forcing.end": is_constant and forcing.end != forcing.start,
-        "teacher_forcing.num_updates": is_constant,
-    }
-    for key, (default, value) in TrainConfig().changes_to(config).items():
-        if without_effect.get(key):
-            of_rate = key.startswith("schedule.")
-            chosen = f"schedule.name={rate.name!r}" if of_rate else f"teacher_forcing.schedule={forcing.schedule!r}"
-            raise UsageError(
-                f"train.{key}={value}: no effect with train.{chosen}; set train.{key}={default}, or choose another "
-                "schedule"
-            )

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import ObjectiveConfig
-from seq2seq_attn.data.batch import Batch, repeated, swapped
+from seq2seq_attn.data.batch import Batch, swapped
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.output.base import Output, Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.samples import with_samples
 
 OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
@@ -58,43 +57,26 @@ def batch_loss(
     objectives: Sequence[Objective] = (),
     reverse: Seq2Seq | None = None,
 ) -> Loss:
-    """Run the model on a batch and sum its loss; the mean of several passes if an objective asks for them. Dropout and
-    fed-back tokens draw from the global generator. `reverse`: the model of the other direction, if an objective needs
-    it."""
-    num_passes = max([objective.num_passes for objective in objectives], default=1)
-    if num_passes > 1:
-        batch = repeated(batch, num_passes)
+    """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator. `reverse`:
+    the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    of_pairs = [objective for objective in objectives if not objective.num_samples]
-    outputs = with_log_probs(model.output, outputs, batch, of_pairs)
+    outputs = with_log_probs(model.output, outputs, batch)
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         of_reverse.append(reverse_sum)
-    terms = [
-        _on_samples(model, batch, objective) if objective.num_samples else objective.term(outputs, batch)
-        for objective in objectives
-    ]
-    terms += of_reverse
-    return Loss(loss.loss_sum / num_passes, loss.nll_sum / num_passes, [term / num_passes for term in terms])
+    terms = [objective.term(outputs, batch) for objective in objectives]
+    return Loss(loss.loss_sum, loss.nll_sum, terms + of_reverse)
 
 
-def with_log_probs(output: Output, outputs: Outputs, batch: Batch, objectives: Sequence[Objective]) -> Outputs:
-    """The outputs with the log-probabilities that the objectives ask for."""
+def with_log_probs(output: Output, outputs: Outputs, batch: Batch) -> Outputs:
+    """The outputs with the log-probabilities that objectives may ask for; nothing is computed yet."""
     rows = outputs.rows
-    if any(objective.needs_log_probs for objective in objectives):
-        with_graph = any(objective.num_samples for objective in objectives)
-        outputs = outputs._replace(target_log_probs_N=output.target_log_probs(outputs, batch, with_graph=with_graph))
-    if any(objective.num_passes > 1 for objective in objectives):
-        outputs = outputs._replace(log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)))
-    return outputs
-
-
-def _on_samples(model: Seq2Seq, batch: Batch, objective: Objective) -> Tensor:
-    """The term of an objective on translations of its own."""
-    batch = with_samples(model, batch, objective.num_samples)
-    return objective.term(with_log_probs(model.output, model(batch), batch, [objective]), batch)
+    return outputs._replace(
+        target_log_probs=lambda: output.target_log_probs(outputs, batch),
+        log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)),
+    )
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:

@@ -79,7 +79,7 @@ class SavedState:
             return None
         with checkpoint.refusing_foreign(self._run.last_dir):
             tensors, values = checkpoint.load_state(self._run.last_dir)
-            if not self._prepared.has_hash(values["corpus"]):
+            if values["corpus"] != self._prepared.content_hash:
                 raise UserError(
                     f"{self._prepared.directory}: not the corpus that {self._run.path} was started with (its content"
                     " hash differs); put the same text and tokenizer versions back, or start a new run"

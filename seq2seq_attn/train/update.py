@@ -78,7 +78,7 @@ class Updater:
         self._configured = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._configured[REVERSE] = 1.0
-        self._acting, self._weights = self._objectives, self._configured
+        self._weights = self._configured
         self._optimizer = build_optimizer(self._trained, config.optimizer)
         self._scaler = build_scaler(precision, device)
         # not with a scaler: fp16 is for GPUs without bf16, where graphs are untested
@@ -114,7 +114,7 @@ class Updater:
         """
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
-        self._choose_objectives({**self._configured, **(objective_weights or {})})
+        self._weights = {**self._configured, **(objective_weights or {})}
         with self._explained_out_of_memory():
             counts = self._group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
@@ -142,20 +142,10 @@ class Updater:
             "(the same update from smaller pieces)",
         )
 
-    def _choose_objectives(self, weights: Mapping[str, float]) -> None:
-        """Choose the objectives of an update. One with weight 0 is measured only if that needs no passes or samples of
-        its own."""
-        self._acting = {
-            name: objective
-            for name, objective in self._objectives.items()
-            if weights[name] or not objective.has_own_passes
-        }
-        self._weights = {name: weight for name, weight in weights.items() if name in (*self._acting, REVERSE)}
-
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """The number of terms in these batches: a count per objective, then the source tokens of the reverse model's
         loss."""
-        counts = [sum(objective.count(batch) for batch in batches) for objective in self._acting.values()]
+        counts = [sum(objective.count(batch) for batch in batches) for objective in self._objectives.values()]
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts
@@ -185,7 +175,7 @@ class Updater:
                 batch,
                 label_smoothing=self._config.label_smoothing,
                 teacher_forcing_ratio=ratio,
-                objectives=list(self._acting.values()),
+                objectives=list(self._objectives.values()),
                 reverse=self.reverse,
             )
         mean = loss.loss_sum / num_tokens

@@ -29,7 +29,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "test": {"short": str(root / "short"), "long": str(root / "long")},
     }
     make_toy_run(root / "additive", toy_config(**data))
-    make_toy_run(root / "none", toy_config(attention="none", **data), seed=4)
+    make_toy_run(root / "none", toy_config(attention="fixed", **data), seed=4)
     other = toy_config(tokenizer="spacy", **{**data, "test": {"short": str(root / "long")}})
     other.data.tokenizer.lowercase = True
     make_toy_run(root / "other", other)

@@ -114,7 +114,7 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.Capture
         "-c",
         "tutorial",
         "-c",
-        "attention/none",
+        "attention/fixed",
         "--seed",
         "7",
         "--device",
@@ -124,7 +124,7 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.Capture
     ]
     assert run(["train", *arguments, "--dump-config"]) == 0
     out, err = capsys.readouterr()
-    expected = load_config(["tutorial", "attention/none"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
+    expected = load_config(["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
     assert yaml.safe_load(out) == expected.model_dump(mode="json")
     assert err == ""
     assert not Path("runs").exists()

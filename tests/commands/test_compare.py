@@ -122,7 +122,7 @@ def settings(toy: Path, *more: str) -> list[str]:
 
 def command(toy: Path, *more: str) -> list[str]:
     options = [word for one in settings(toy, *more) for word in ("--set", one)]
-    vary = ["--vary", "attention=additive,none", "--seeds", "1", "--output", "out", "--at-once", "2"]
+    vary = ["--vary", "attention=additive,fixed", "--seeds", "1", "--output", "out", "--at-once", "2"]
     return ["compare", "-c", "base", *options, *vary]
 
 
@@ -148,7 +148,7 @@ def test_stopped_taken_up_and_kept(
     toy: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
 ) -> None:
     limit = "train.max_epochs=6"
-    runs = [Path("out/additive-s1"), Path("out/none-s1")]
+    runs = [Path("out/additive-s1"), Path("out/fixed-s1")]
     process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
     until(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
     process.send_signal(number)
@@ -170,7 +170,7 @@ def test_stopped_taken_up_and_kept(
     ended = sorted(re.sub(r"\d+\.\d", "#", line[8:]) for line in told)
     assert ended == [f"{path.name}: validation BLEU #, # minutes" for path in runs]
     report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
-    assert [one["name"] for one in report["runs"]] == ["additive-s1", "none-s1"]
+    assert [one["name"] for one in report["runs"]] == ["additive-s1", "fixed-s1"]
     assert Path("out/report.html").stat().st_size
     for path in runs:
         updates = [json.loads(line).get("update") for line in (path / "metrics.jsonl").read_text().splitlines()]
@@ -226,7 +226,7 @@ def test_a_failed_run_is_missing_from_the_report(
     assert run_command(command(toy)) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/none-s1.log;")
+    assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/fixed-s1.log;")
 
 
 def test_without_a_test_set_the_validation_set_is_compared(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,11 +248,11 @@ def test_own_text_is_compared_too(
         "seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: seen.extend(planned) or seen
     )
     own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
-    own += ["--vary", "attention=additive,none", "--seeds", "2"]
+    own += ["--vary", "attention=additive,fixed", "--seeds", "2"]
     assert run_command(["compare", *own]) == 2
     assert "has none; choose another attention, or add -c output/softmax" in capsys.readouterr().err
     assert run_command(["compare", *own, "-c", "output/softmax"]) == 1
-    assert names(seen) == [f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "none")]
+    assert names(seen) == [f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "fixed")]
     assert seen[1].config.data.train == "toy/train"
     arguments = seen[1].arguments
     sources, settings = (

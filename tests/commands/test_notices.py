@@ -72,17 +72,6 @@ def test_the_unit_is_that_of_the_tokenizer(
     assert f"1 of {len(run.source_tokenizer().tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
 
 
-def test_copying_says_when_there_is_nothing_to_copy(
-    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    translate(["Hund"], run=run.path, output=tmp_path / "out", unk="copy")
-    assert caplog.messages[0].startswith("--unk copy: no effect, because this run never writes <unk>")
-    caplog.clear()
-    other = make_toy_run(tmp_path / "run", toy_config(vocab={"min_frequency": 2}))
-    translate(["Hund"], run=other.path, output=tmp_path / "out", unk="copy")
-    assert "--unk" not in caplog.text
-
-
 def test_unknown_words_of_a_prefix_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     translate(["Hund", "Ein Hund"], run=run.path, output=tmp_path / "out", prefix="A zzz yyy", max_length_ratio=9)
     unknown = [message for message in caplog.messages if "unknown" in message]

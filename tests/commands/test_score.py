@@ -21,7 +21,7 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs, and the pairs as files."""
     root = tmp_path_factory.mktemp("score")
-    for attention in ("additive", "none"):
+    for attention in ("additive", "fixed"):
         make_toy_run(root / attention, toy_config(tokenizer="spacy", attention=attention))
     for name, lines in (("source", SOURCE), ("target", TARGET), ("links", [GOLD] * len(SOURCE))):
         (root / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -76,7 +76,7 @@ def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: P
         assert (found["tokens"], found["num_tokens"]) == (pair.tokens, len(pair.tokens) + 1)
         assert (found["source_tokens"], found["links"]) == (pair.source_tokens, [list(link) for link in pair.links()])
         assert (found["unknown"], found["unknown_target"]) == ([], [])
-    without, _ = score(capsys, "pairs.tsv", "--format", "json", run="none")
+    without, _ = score(capsys, "pairs.tsv", "--format", "json", run="fixed")
     assert json.loads(without[0])["links"] is None
 
 
@@ -153,7 +153,7 @@ def test_a_no_break_space_does_not_separate_words(capsys: pytest.CaptureFixture[
         ([*FILES, "--links", "empty"], 1, r"empty: 0 lines of links for 5 pairs"),
         ([*FILES, "--links", "target"], 1, r"target, line 1: alignment 'A': expected SOURCE-TARGET positions from 0"),
         ([*FILES, "--links", "far"], 1, r"far, line 1: link 0-9 lies outside a pair of 7 and 7 words"),
-        ([*FILES, "--links", "links", "--run", "none"], 2, r"--links links: this run's model has no attention over"),
+        ([*FILES, "--links", "links", "--run", "fixed"], 2, r"--links links: this run's model has no attention over"),
         ([*FILES, "--attention", "x.doc"], 2, r"--attention x.doc: expected a file name that ends in"),
         ([*FILES, "--alignment", "-"], 2, r"the scores and --alignment: both write to standard output; name two files"),
         ([*FILES, "--format", "xml"], 2, r"--format xml: expected one of 'text', 'json'"),

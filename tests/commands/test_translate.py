@@ -424,7 +424,7 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> 
 
 @pytest.mark.parametrize("option", ["alignment", "attention"])
 def test_the_fixed_vector_arms_have_nothing_to_write(tmp_path: Path, option: str) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(attention="none"))
+    run = make_toy_run(tmp_path / "run", toy_config(attention="fixed"))
     with pytest.raises(UsageError, match=f"--{option} x.npz: this run's model has no attention over source positions"):
         translate(["Hund"], run=run.path, **{option: "x.npz"})  # type: ignore[arg-type]
 

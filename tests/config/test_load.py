@@ -22,18 +22,6 @@ def write(directory: Path, name: str, text: str) -> str:
     return str(path)
 
 
-def test_the_former_name_of_a_key_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path, "old.yaml", "extends: base\nname: old\ntrain: {max_bad_steps: 7}\n")
-    assert load_config([path]).train.max_bad_updates == 7
-    assert load_config(["base"], ["train.max_bad_steps=3"]).train.max_bad_updates == 3
-    assert load_config(["base"], ["data.stitch={2: 1}"]).data.concatenate == {2: 1.0}
-
-
-def test_a_key_under_both_names_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"data\.stitch"):
-        load_config(["bottleneck/joined"], ["data.stitch={2: 1}"])
-
-
 @pytest.mark.parametrize("name", packaged_config_names())
 def test_packaged_configs_load_and_dump_to_themselves(name: str, tmp_path: Path) -> None:
     config = load_config([name])
@@ -204,7 +192,7 @@ def test_a_name_says_which_files_were_merged(tmp_path: Path) -> None:
         ([mine], "mine"),
         (["tutorial", mine], "tutorial+mine"),
         (["quickstart", "attention/bilinear"], "quickstart+bilinear"),
-        (["tutorial", "attention/none", "tokenizer/characters"], "tutorial+none+characters"),
+        (["tutorial", "attention/fixed", "tokenizer/characters"], "tutorial+fixed+characters"),
         (["attention/dot", "tokenizer/spacy"], "dot+spacy"),
         ([mine, "quickstart"], "quickstart"),
         ([child], "tutorial+child"),

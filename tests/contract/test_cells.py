@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from seq2seq_attn.model.build import initialize
-from seq2seq_attn.model.cell.base import GatedCell
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant, packaged_variants
 
@@ -101,25 +100,3 @@ def test_the_first_state_of_a_fresh_cell_still_shows_after_a_few_steps(name):
     initialize(cell)
     first, second = (cell.hidden(run(cell, inputs, start)[-1]) for start in (hidden, -hidden))
     assert not torch.allclose(first, second)
-
-
-def test_recurrent_dropout_drops_the_same_numbers_at_every_step_in_training_only(name):
-    """By a cell whose recurrent weights of dropped units are 0, row by row."""
-    cell, (inputs, hidden) = build(name), tensors()
-    if not isinstance(cell, GatedCell):
-        pytest.skip("model.dropout.recurrent is refused")
-    cell.recurrent_dropout = 0.5
-    started = cell.start(hidden)
-    assert torch.equal(cell.hidden(started), hidden)
-    assert set(started.dropout_BH.unique().tolist()) == {0.0, 2.0}
-    for row, factors in enumerate(started.dropout_BH):
-        mine = [tensor[:, row : row + 1] for tensor in inputs]
-        state = select_rows(started, torch.tensor([row]))
-        other = build(name)
-        with torch.no_grad():
-            other.recurrent_weight_PH.mul_(factors)
-        expected = run(other, mine, hidden[row : row + 1])
-        for step, projected in enumerate(cell.project_inputs(*mine)):
-            state = cell.step(projected, state)
-            torch.testing.assert_close(cell.hidden(state), other.hidden(expected[step]))
-    assert cell.eval().start(hidden).dropout_BH is None

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import Batch, collate, repeated, rounded_up
+from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.output.base import Outputs
@@ -35,21 +35,9 @@ def objective(name: str) -> Objective:
     return built
 
 
-def make_batch(rows: Sequence[int] = range(4), *, passes: int = 1) -> Batch:
+def make_batch(rows: Sequence[int] = range(4)) -> Batch:
     links = [np.array(LINKS[row], dtype=np.int32).reshape(-1, 2) for row in rows]
-    return repeated(collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links), passes)
-
-
-def batch_for(objective: Objective, rows: Sequence[int] = range(4)) -> Batch:
-    """The batch that the objective's term reads: the pairs in several passes, or each pair followed by samples.
-    A sample is the target without its first 0, 1, 2, ... tokens, in turn."""
-    if not objective.num_samples:
-        return make_batch(rows, passes=objective.num_passes)
-    targets = [
-        TARGETS[row][number % (len(TARGETS[row]) + 1) :] for row in rows for number in range(1 + objective.num_samples)
-    ]
-    of_rows = [row for row in rows for _ in range(1 + objective.num_samples)]
-    return collate([SOURCES[row] for row in of_rows], targets, of_rows)
+    return collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links)
 
 
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
@@ -61,7 +49,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     none_of_memory: Any = None
     return Outputs(
         *(none, batch.positions_N, batch.targets_N, none, none, none),
-        *(weights_TBS, none_of_memory, draws, log_probs_N),
+        *(weights_TBS, none_of_memory, draws, lambda: log_probs_N),
         lambda chosen_I: weights_TBS.flatten(0, 1)[batch.positions_N[chosen_I]].clamp_min(1e-30).log(),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
@@ -72,18 +60,14 @@ def random_scores(batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Ten
     return torch.randn(*batch.tgt_out_BT.t().shape, batch.source.ids_BS.shape[1], dtype=dtype)
 
 
-def outputs_of(batch: Batch, scores_TBS: torch.Tensor, objective: Objective | None = None) -> Outputs:
+def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> Outputs:
     weights_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf).softmax(dim=-1)
-    outputs = model_outputs(batch, weights_TBS)
-    if objective is None or not objective.num_samples:
-        return outputs
-    first_N = weights_TBS[:, :, 0].flatten()[batch.positions_N]
-    return outputs._replace(target_log_probs_N=first_N.clamp_min(1e-30).log())
+    return model_outputs(batch, weights_TBS)
 
 
 def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
-    batch = batch_for(objective)
-    term = objective.term(outputs_of(batch, random_scores(batch), objective), batch)
+    batch = make_batch()
+    term = objective.term(outputs_of(batch, random_scores(batch)), batch)
     assert term.shape == ()
     assert torch.isfinite(term)
     assert term != 0.0
@@ -92,48 +76,46 @@ def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
 
 
 def test_padding_never_matters(objective: Objective) -> None:
-    batch = batch_for(objective)
+    batch = make_batch()
     scores_TBS = random_scores(batch)
-    plain = objective.term(outputs_of(batch, scores_TBS, objective), batch)
+    plain = objective.term(outputs_of(batch, scores_TBS), batch)
     rounded = rounded_up(batch, rows=7, positions=11)
     more = [(0, new - old) for new, old in zip(random_scores(rounded).shape, scores_TBS.shape, strict=True)]
     padded = torch.nn.functional.pad(scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5)
-    torch.testing.assert_close(objective.term(outputs_of(rounded, padded, objective), rounded), plain)
+    torch.testing.assert_close(objective.term(outputs_of(rounded, padded), rounded), plain)
     assert objective.count(rounded) == objective.count(batch)
     is_padding_TB = (batch.tgt_out_BT == 0).t()
     other = scores_TBS.masked_fill(is_padding_TB.unsqueeze(2), 9.5)
-    assert torch.equal(objective.term(outputs_of(batch, other, objective), batch), plain)
+    assert torch.equal(objective.term(outputs_of(batch, other), batch), plain)
 
 
 def test_rows_add_up(objective: Objective) -> None:
-    batch = batch_for(objective)
+    batch = make_batch()
     scores_TBS = random_scores(batch)
-    together = objective.term(outputs_of(batch, scores_TBS, objective), batch)
+    together = objective.term(outputs_of(batch, scores_TBS), batch)
     alone, counts = [], []
     for row in range(4):
-        one = batch_for(objective, [row])
+        one = make_batch([row])
         num_target, num_source = one.tgt_out_BT.shape[1], one.source.ids_BS.shape[1]
         first = row * len(one.tgt_out_BT)
         part = scores_TBS[:num_target, first : first + len(one.tgt_out_BT), :num_source]
-        alone.append(objective.term(outputs_of(one, part, objective), one))
+        alone.append(objective.term(outputs_of(one, part), one))
         counts.append(objective.count(one))
     torch.testing.assert_close(torch.stack(alone).sum(), together)
     assert sum(counts) == objective.count(batch)
 
 
 def test_gradcheck(objective: Objective) -> None:
-    batch = batch_for(objective)
+    batch = make_batch()
     scores_TBS = random_scores(batch).requires_grad_()
-    assert torch.autograd.gradcheck(
-        lambda scores: objective.term(outputs_of(batch, scores, objective), batch), scores_TBS
-    )
+    assert torch.autograd.gradcheck(lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
 def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scale: float) -> None:
-    batch = batch_for(objective)
+    batch = make_batch()
     scores_TBS = (random_scores(batch, torch.float32) * scale).requires_grad_()
-    term = objective.term(outputs_of(batch, scores_TBS, objective), batch)
+    term = objective.term(outputs_of(batch, scores_TBS), batch)
     term.backward()
     assert torch.isfinite(term)
     assert scores_TBS.grad is not None
@@ -143,18 +125,17 @@ def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scal
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective, precision: torch.dtype) -> None:
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
-    rate = 0.0 if objective.num_passes == 1 else 0.2
-    dropout = [f"model.dropout.{part}={rate}" for part in ("embedding", "encoder", "readout")]
+    dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
     config = load_config([f"objective/{name}"], [*sizes, *dropout]).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     reverse = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    batch, values = batch_for(objective), []
+    batch, values = make_batch(), []
     for _ in range(20):
         with torch.autocast("cpu", dtype=precision, enabled=precision != torch.float32):
             outputs = model(batch)
-            outputs = with_log_probs(model.output, outputs, batch, [objective])
+            outputs = with_log_probs(model.output, outputs, batch)
             outputs, _ = with_reverse(reverse, outputs, batch, label_smoothing=0.0)
             term = objective.term(outputs, batch)
         assert term.dtype == torch.float32

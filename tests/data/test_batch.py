@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from seq2seq_attn.data.batch import ROW_MULTIPLE, Batch, collate, collate_source, repeated, rounded_up, swapped
+from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source, rounded_up, swapped
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 
@@ -71,26 +71,6 @@ def test_links_name_row_source_and_target_position():
     assert torch.equal(rounded_up(batch, rows=4, positions=4).links_L3, batch.links_L3)
     assert collate([[7]], [[4]], [0], [np.empty((0, 2))]).links_L3.shape == (0, 3)
     assert collate([[7]], [[4]], [0]).links_L3 is None
-
-
-def test_repeated_pairs_are_those_of_a_batch_with_every_pair_twice() -> None:
-    sources, targets = [[5, 6, 7], [8]], [[9], [10, 11]]
-    links = [np.array([[0, 0], [2, 0]]), np.array([[0, 1]])]
-    vectors = [np.ones((3, 2), dtype=np.float32), np.full((1, 2), 2.0, dtype=np.float32)]
-    once = collate(sources, targets, [3, 4], links, vectors=vectors)
-    expected = collate(
-        *([each for each in values for _ in range(2)] for values in (sources, targets, [3, 4])),
-        [each for each in links for _ in range(2)],
-        vectors=[each for each in vectors for _ in range(2)],
-    )
-    found = repeated(once, 2)
-    assert {tuple(link) for link in found.links_L3.tolist()} == {tuple(link) for link in expected.links_L3.tolist()}
-    for name in Batch._fields:
-        if name not in ("source", "links_L3", "num_tokens"):
-            assert torch.equal(getattr(found, name), getattr(expected, name)), name
-    assert found.num_tokens == expected.num_tokens
-    for field, other in zip(found.source, expected.source, strict=True):
-        assert torch.equal(field, other)
 
 
 def test_a_swapped_batch_is_the_batch_of_the_swapped_pairs():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = ["tests/search/test_ensemble.py", "tests/model/test_decoders.py", "tests/model/test_legacy.py"]
+QUICK = ["tests/search/test_ensemble.py", "tests/model/test_decoders.py"]
 REST = ["tests/contract", "tests/model", "tests/golden", "tests/translate", "tests/train/test_update.py"]
 
 

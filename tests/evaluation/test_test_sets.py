@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -69,9 +68,6 @@ def test_pairs_set_aside_from_another_text_are_not_scored(
     [pairs] = find_sets([run], [config], source=Path("text/train.de"), reference=Path("text/train.en"))
     assert len(pairs.source) == 80
     assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
-    older = RunDir(shutil.copytree(run.path, "older"))
-    older.save_best(run.load_best(), {"update": "1"})
-    assert find_sets([older], [config], ["valid"]) == [after]
 
 
 def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def make_model():
             "tie_embeddings": "target",
             "attention": {"name": name},
             "encoder": {"hidden_size": 7, "num_layers": 2},
-            "dropout": {"embedding": 0.2, "encoder": 0.2, "readout": 0.2, "token": 0.1},
+            "dropout": {"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
         } | overrides
         model = build_model(ModelConfig(**values), num_source_ids=NUM_SOURCE_IDS, num_target_ids=NUM_TARGET_IDS)
         return model if dtype == torch.float32 else model.to(dtype)  # fake tensors cannot be moved

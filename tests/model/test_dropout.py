@@ -4,13 +4,10 @@ import pytest
 import torch
 
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import collate, collate_source
+from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.cell.base import GatedCell
 from seq2seq_attn.model.dropout import Dropout, dropout_mask
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.readout import Readout
-from seq2seq_attn.model.variants import packaged_variants
 
 CPU = torch.device("cpu")
 
@@ -46,14 +43,6 @@ def test_the_layer_drops_in_training_only_and_keeps_the_dtype():
 
 def share_of_zeros(values):
     return (values == 0.0).float().mean().item()
-
-
-def test_token_dropout_zeroes_whole_tokens():
-    torch.manual_seed(0)
-    embedded_NE = Embedding(9, 8, token_dropout=0.5)(torch.arange(9).repeat(50))
-    is_zero_NE = embedded_NE == 0.0
-    assert (is_zero_NE.all(dim=1) == is_zero_NE.any(dim=1)).all()
-    assert share_of_zeros(embedded_NE) == pytest.approx(0.5, abs=0.1)
 
 
 def test_the_readout_is_dropped():
@@ -98,25 +87,3 @@ def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
         memory, state = model.prepare(source)
         assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(expected, abs=0.1)
         model.eval()
-
-
-@pytest.mark.parametrize("num_layers", [1, 2])
-@pytest.mark.parametrize("decoder", packaged_variants("decoder"))
-def test_recurrent_dropout_is_in_every_cell_and_in_training_only(decoder, num_layers):
-    rates = {"embedding": 0, "encoder": 0, "readout": 0}
-    settings = [f"model.decoder.name={decoder}"]
-    settings += [f"model.{part}.num_layers={num_layers}" for part in ("encoder", "decoder")]
-    batch = collate([[5, 6], [7, 8]], [[5, 6, 7], [8]], range(2))
-    found = {}
-    for rate in (0.0, 0.5):
-        torch.manual_seed(0)
-        config = load_config(["base"], [*settings, f"model.dropout={rates | {'recurrent': rate}}"])
-        model = build_model(config.model, num_source_ids=9, num_target_ids=9)
-        assert {one.recurrent_dropout for one in model.modules() if isinstance(one, GatedCell)} == {rate}
-        found[rate] = [run.hidden_TBH for run in (model(batch), model(batch), model.eval()(batch))]
-    first, second, whole = found[0.5]
-    assert torch.allclose(found[0.0][2], whole)
-    assert not torch.allclose(first, second)
-    assert not torch.allclose(first, whole)
-    for tensor in found[0.0]:
-        torch.testing.assert_close(tensor, whole)

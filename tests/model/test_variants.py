@@ -151,25 +151,6 @@ def test_an_objective_with_parameters_is_refused(folder):
         build_objectives({"learned:Learned": ObjectiveConfig()})
 
 
-def test_a_cell_without_recurrent_dropout_refuses_it(folder):
-    lines = (
-        "from seq2seq_attn.model.cell.base import Cell",
-        "class Plain(Cell):",
-        "    def __init__(self, input_sizes, hidden_size): super().__init__(hidden_size)",
-        "    def project_inputs(self, *inputs): ...",
-        "    def start(self, hidden_BH): ...",
-        "    def step(self, inputs_BP, state): ...",
-        "    def hidden(self, state): ...",
-    )
-    write(folder, "plain", "\n".join(lines))
-    import_variants("plain")
-    config = ModelConfig(decoder={"cell": "plain:Plain"})
-    build_model(config, num_source_ids=9, num_target_ids=9)
-    config = ModelConfig(decoder={"cell": "plain:Plain"}, dropout={"recurrent": 0.2})
-    with pytest.raises(UsageError, match=r"model\.dropout\.recurrent=0\.2: the cell 'plain:Plain' has no such dropout"):
-        build_model(config, num_source_ids=9, num_target_ids=9)
-
-
 def test_what_a_variant_builds_is_checked(folder):
     write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
     import_variants("wrong")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import Batch, collate, collate_source, repeated
+from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
@@ -84,8 +84,6 @@ def test_every_parameter_learns_and_pairs_do_not_mix() -> None:
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
     alone = [batch_loss(model, beside([row])).loss_sum for row in range(4)]
     torch.testing.assert_close(together.loss_sum, sum(alone))
-    twice = batch_loss(model, repeated(beside([0, 1, 2, 3]), 2)).loss_sum
-    torch.testing.assert_close(twice, 2 * together.loss_sum)
 
 
 def test_texts_share_their_embedding_and_vectors_have_their_own() -> None:

@@ -96,20 +96,6 @@ def test_clipping_bounds_what_the_optimiser_sees() -> None:
     assert total == pytest.approx(0.01, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["r_drop", "minimum_risk"])
-def test_an_objective_with_passes_of_its_own_is_left_out_without_a_weight(name: str) -> None:
-    dropout = "model.dropout.readout=0.3"
-    plain, without = updater(dropout), updater(dropout, f"train.objectives={{{name}: {{weight: 0}}}}")
-    made = []
-    for one in (plain, without):
-        torch.manual_seed(2)
-        made.append(make(one, [batch(range(4))]))
-    assert made[0] == made[1]
-    assert all(torch.equal(tensor, weights(without)[key]) for key, tensor in weights(plain).items())
-    acting = updater(dropout, f"train.objectives={{{name}: {{weight: 1}}}}")
-    assert set(make(acting, [batch(range(4))]).terms) == {name}
-
-
 def test_an_update_follows_the_teacher_as_often_as_asked() -> None:
     expected = {
         ratio: batch_loss(updater().model, batch(range(6)), teacher_forcing_ratio=ratio) for ratio in (0.0, 1.0)

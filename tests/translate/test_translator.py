@@ -366,7 +366,7 @@ def test_copying_needs_attention_over_positions() -> None:
         translation.links()
 
 
-@pytest.mark.parametrize("attention", ["none", "initial", "uniform"])
+@pytest.mark.parametrize("attention", ["fixed", "initial", "uniform"])
 def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attention: str) -> None:
     run = make_toy_run(tmp_path / "run", toy_config(attention=attention))
     translator = load(run.path)

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.wide import wide_dtype
@@ -121,30 +120,13 @@ def build(
     normalizer: Normalizer,
     attention_size: Size | None = None,
     kind: Literal["neural", "linguistic"] = "neural",
-    coverage_size: Size | None = None,
-    fertility: bool | None = None,
-    max_fertility: MaxFertility | None = None,
+    coverage_size: Size = 10,
+    fertility: bool = True,
+    max_fertility: MaxFertility = 2.0,
 ) -> Coverage:
-    """`attention_size` defaults to the query size. `coverage_size` (default 10) applies to the neural kind only,
-    `fertility` (default true) and `max_fertility` (default 2) to the linguistic kind only. Raises UsageError for an
-    option of the other kind."""
-    key, size = "model.attention.options", attention_size or query_size
+    """`attention_size` defaults to the query size. The neural kind reads `coverage_size` only, the linguistic kind
+    `fertility` and `max_fertility` only."""
+    size = attention_size or query_size
     if kind == "neural":
-        for name, value in (("fertility", fertility), ("max_fertility", max_fertility)):
-            if value is not None:
-                raise UsageError(
-                    f"{key}.{name}={value}: coverage of the kind 'neural' has no fertility; leave it out, or set "
-                    f"{key}.kind=linguistic"
-                )
-        return Coverage(query_size, memory_size, size, coverage_size or 10, None, normalizer)
-    if coverage_size is not None:
-        raise UsageError(
-            f"{key}.coverage_size={coverage_size}: coverage of the kind 'linguistic' is a single number; leave it out, "
-            f"or set {key}.kind=neural"
-        )
-    if fertility is False and max_fertility is not None:
-        raise UsageError(
-            f"{key}.max_fertility={max_fertility}: there is no fertility; leave it out, or set {key}.fertility=true"
-        )
-    max_fertility = None if fertility is False else max_fertility or 2.0
-    return Coverage(query_size, memory_size, size, None, max_fertility, normalizer)
+        return Coverage(query_size, memory_size, size, coverage_size, None, normalizer)
+    return Coverage(query_size, memory_size, size, None, max_fertility if fertility else None, normalizer)

@@ -39,7 +39,6 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.wide import wide, wide_dtype
@@ -54,8 +53,6 @@ class Hard(Attention):
         attention_size: A, the size of the hidden layer.
         temperature: tau, of the softmax whose gradient training follows; None: the estimator `reinforce`.
     """
-
-    is_random = True
 
     def __init__(
         self, query_size: int, memory_size: int, attention_size: int, temperature: float | None, normalizer: Normalizer
@@ -119,14 +116,8 @@ def build(
     normalizer: Normalizer,
     attention_size: Size | None = None,
     estimator: Estimator = "straight_through",
-    temperature: Temperature | None = None,
+    temperature: Temperature = 1.0,
 ) -> Hard:
-    """`attention_size` defaults to the query size; `temperature`, by default 1, is for the estimator
-    `straight_through`; given for `reinforce`, it raises UsageError."""
-    if estimator == "reinforce" and temperature is not None:
-        raise UsageError(
-            f"model.attention.options.temperature={temperature}: the estimator 'reinforce' has no temperature; leave "
-            "it out, or set model.attention.options.estimator=straight_through"
-        )
-    tau = (temperature or 1.0) if estimator == "straight_through" else None
+    """`attention_size` defaults to the query size; `temperature` is read by the estimator `straight_through` only."""
+    tau = temperature if estimator == "straight_through" else None
     return Hard(query_size, memory_size, attention_size or query_size, tau, normalizer)

@@ -52,8 +52,6 @@ class Monotonic(Attention):
         noise: standard deviation of the noise on the scores in training.
     """
 
-    is_random = True
-
     def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)

@@ -112,15 +112,10 @@ def build(
     position: bool = True,
     markov: bool = True,
     fertility: bool = True,
-    radius: Size | None = None,
+    radius: Size = 1,
 ) -> Structural:
-    """`attention_size` defaults to the query size; `radius`, for the Markov and fertility features, to 1. Raises
-    UsageError if all three biases are switched off, or if a radius is given that none of them reads."""
-    if radius is not None and not (markov or fertility):
-        raise UsageError(
-            f"model.attention.options.radius={radius}: no effect without markov and fertility; leave it out, or set "
-            "one of them to true"
-        )
+    """`attention_size` defaults to the query size; `radius` is that of the Markov and fertility features. Raises
+    UsageError if all three biases are switched off."""
     if not (position or markov or fertility):
         raise UsageError(
             "model.attention.options: position, markov and fertility are all false; set one of them to true, or take "
@@ -130,7 +125,7 @@ def build(
         query_size,
         memory_size,
         attention_size or query_size,
-        radius or 1,
+        radius,
         has_position=position,
         has_markov=markov,
         has_fertility=fertility,

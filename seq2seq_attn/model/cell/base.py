@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seq2seq_attn.model.dropout import dropout_mask
 from seq2seq_attn.model.wide import wide
 
 
@@ -60,8 +59,6 @@ class GatedCell(Cell):
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
         self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
         self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
-        self.recurrent_dropout = 0.0
-        """rate of the dropout of `draw_dropout`; `model/build.py` sets it"""
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
         """See `Cell.project_inputs`."""
@@ -76,16 +73,9 @@ class GatedCell(Cell):
         hidden_BH: Tensor = state.hidden_BH
         return hidden_BH
 
-    def draw_dropout(self, hidden_BH: Tensor) -> Tensor | None:
-        """A dropout mask [B, H] for the hidden state that `project_state` reads, the same at all steps of a sequence
-        (Gal and Ghahramani 2016, section 4); None: no dropout. Other uses of the state have no dropout."""
-        if not self.training or self.recurrent_dropout == 0.0:
-            return None
-        return dropout_mask(hidden_BH.shape, self.recurrent_dropout, hidden_BH.device, hidden_BH.dtype)
-
-    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None = None) -> Tensor:
+    def project_state(self, hidden_BH: Tensor) -> Tensor:
         """Project the previous hidden state to pre-activations, recurrent bias included."""
-        return functional.linear(dropped(hidden_BH, dropout_BH), self.recurrent_weight_PH, self.recurrent_bias_P)
+        return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
 
 
 class NormalizedCell(GatedCell):
@@ -109,9 +99,9 @@ class NormalizedCell(GatedCell):
         projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs]).sum(dim=0)
         return self._normalize(projected, self.input_norm_P, self.input_bias_P)
 
-    def project_state(self, hidden_BH: Tensor, dropout_BH: Tensor | None = None) -> Tensor:
+    def project_state(self, hidden_BH: Tensor) -> Tensor:
         """Project the previous hidden state to normalized pre-activations."""
-        projected_BP = functional.linear(dropped(hidden_BH, dropout_BH), self.recurrent_weight_PH)
+        projected_BP = functional.linear(hidden_BH, self.recurrent_weight_PH)
         return self._normalize(projected_BP, self.recurrent_norm_P, self.recurrent_bias_P)
 
     def _normalize(self, projected: Tensor, gain_P: Tensor, bias_P: Tensor) -> Tensor:
@@ -119,11 +109,6 @@ class NormalizedCell(GatedCell):
         groups = torch.split(wide(projected), self.group_sizes, dim=-1)
         parts = [functional.layer_norm(group, group.shape[-1:]) for group in groups]
         return torch.cat(parts, dim=-1) * gain_P + bias_P
-
-
-def dropped(hidden_BH: Tensor, dropout_BH: Tensor | None) -> Tensor:
-    """The hidden state times a mask of `GatedCell.draw_dropout`."""
-    return hidden_BH if dropout_BH is None else hidden_BH * dropout_BH
 
 
 class CellBuilder(Protocol):

@@ -19,10 +19,9 @@ from seq2seq_attn.model.cell.base import GatedCell
 
 
 class State(NamedTuple):
-    """The hidden state, and its dropout mask (`GatedCell.draw_dropout`)."""
+    """The hidden state."""
 
     hidden_BH: Tensor
-    dropout_BH: Tensor | None = None
 
 
 class GRU(GatedCell):
@@ -33,11 +32,11 @@ class GRU(GatedCell):
 
     def start(self, hidden_BH: Tensor) -> State:
         """The hidden state as given."""
-        return State(hidden_BH, self.draw_dropout(hidden_BH))
+        return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
-        return next_state(inputs_BP, self.project_state(*state), state)
+        return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
 
 def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
@@ -47,7 +46,7 @@ def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     h_r, h_z, h_n = projected_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
     reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
     new = torch.tanh(x_n + reset * h_n)
-    return State(torch.lerp(new, hidden_BH, update), state.dropout_BH)
+    return State(torch.lerp(new, hidden_BH, update))
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> GRU:

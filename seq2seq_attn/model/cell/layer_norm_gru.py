@@ -24,11 +24,11 @@ class LayerNormGRU(NormalizedCell):
 
     def start(self, hidden_BH: Tensor) -> State:
         """The hidden state as given."""
-        return State(hidden_BH, self.draw_dropout(hidden_BH))
+        return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The step of `gru`, from normalized projections."""
-        return next_state(inputs_BP, self.project_state(*state), state)
+        return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormGRU:

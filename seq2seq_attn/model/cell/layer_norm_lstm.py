@@ -27,15 +27,15 @@ class LayerNormLSTM(NormalizedCell):
 
     def start(self, hidden_BH: Tensor) -> State:
         """The hidden state as given, an empty memory."""
-        return State(hidden_BH, torch.zeros_like(hidden_BH), self.draw_dropout(hidden_BH))
+        return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
-        projected_BP = self.project_state(state.hidden_BH, state.dropout_BH)
+        projected_BP = self.project_state(state.hidden_BH)
         i, f, g, o = (inputs_BP + projected_BP).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
-        return State(hidden_BH, memory_BH, state.dropout_BH)
+        return State(hidden_BH, memory_BH)
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormLSTM:

@@ -22,12 +22,11 @@ from seq2seq_attn.model.cell.base import GatedCell
 
 
 class State(NamedTuple):
-    """Hidden state, cell memory, and the hidden state's dropout mask (`GatedCell.draw_dropout`)."""
+    """Hidden state and cell memory."""
 
     hidden_BH: Tensor
     memory_BH: Tensor
     """c in the formula"""
-    dropout_BH: Tensor | None = None
 
 
 class LSTM(GatedCell):
@@ -38,15 +37,15 @@ class LSTM(GatedCell):
 
     def start(self, hidden_BH: Tensor) -> State:
         """The hidden state as given, an empty memory."""
-        return State(hidden_BH, torch.zeros_like(hidden_BH), self.draw_dropout(hidden_BH))
+        return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The formula above."""
-        projected_BP = self.project_state(state.hidden_BH, state.dropout_BH)
+        projected_BP = self.project_state(state.hidden_BH)
         wide_BP = inputs_BP.to(state.hidden_BH.dtype) + projected_BP
         i, f, g, o = wide_BP.chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
-        return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH, state.dropout_BH)
+        return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
 
 
 def build(*, input_sizes: Sequence[int], hidden_size: int) -> LSTM:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import cast
 
 from seq2seq_attn.model.cell.gru import GRU
@@ -26,8 +25,3 @@ def token_cell(decoder: Bahdanau | Conditional) -> GRU | None:
 def context_cell(decoder: Bahdanau | Conditional) -> GRU:
     """The cell that reads the context."""
     return cast(GRU, decoder.second_cell if isinstance(decoder, Conditional) else decoder.cell)
-
-
-def drops_states(cells: Iterable[GRU | None]) -> bool:
-    """Whether recurrent dropout is active in a cell; only the plain code supports it."""
-    return any(cell is not None and cell.training and cell.recurrent_dropout for cell in cells)

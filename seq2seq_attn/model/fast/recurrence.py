@@ -10,7 +10,6 @@ from torch import Tensor
 
 from seq2seq_attn.model.cell.base import Cell
 from seq2seq_attn.model.cell.gru import GRU
-from seq2seq_attn.model.fast.cells import drops_states
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.speed import offer
 
@@ -21,7 +20,7 @@ def offer_recurrence(cells: Sequence[Cell]) -> Callable[[Sequence[Tensor]], list
     if not all(type(cell) is GRU for cell in cells) or len({cell.hidden_size for cell in cells}) > 1:
         return None
     grus = cast(Sequence[GRU], cells)
-    return None if drops_states(grus) else lambda gates: _run(grus, gates)
+    return lambda gates: _run(grus, gates)
 
 
 def _run(cells: Sequence[GRU], gates: Sequence[Tensor]) -> list[Tensor]:

@@ -18,7 +18,7 @@ from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
-from seq2seq_attn.model.fast.cells import context_cell, drops_states, has_known_cells, token_cell
+from seq2seq_attn.model.fast.cells import context_cell, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.scores import FixedContext, known_score
 from seq2seq_attn.model.output.base import Outputs
@@ -36,10 +36,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
         return None
     if isinstance(score, FixedContext) and type(decoder) is Conditional:
         return None
-    if not has_known_cells(decoder):
-        return None
-    known = cast(Bahdanau | Conditional, decoder)
-    return None if drops_states((token_cell(known), context_cell(known))) else unroll
+    return unroll if has_known_cells(decoder) else None
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:

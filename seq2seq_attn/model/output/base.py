@@ -45,11 +45,10 @@ class Outputs(NamedTuple):
     memory: Memory
     extra: Any = None
     """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
-    target_log_probs_N: Tensor | None = None
-    """log-probabilities of the target tokens, for objectives that need them; with gradient if an objective draws
-    samples"""
+    target_log_probs: Callable[[], Tensor] | None = None
+    """`log_probs_N` of the target tokens, without gradient; objectives call it"""
     log_probs_of: Callable[[Tensor], Tensor] | None = None
-    """`log_probs_IV` of the target tokens at indices I of N, with gradient; for objectives that compare passes"""
+    """`log_probs_IV` at the target tokens with indices I of N, with gradient; objectives call it"""
     read_ids_TB: Tensor | None = None
     """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None
@@ -122,15 +121,15 @@ class Output(nn.Module, ABC):
         """int64 [N], the target tokens as columns of `log_probs`; PAD in padding rows."""
         return outputs.targets_N
 
-    def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:
-        """`log_probs_N` of the target tokens, without gradient unless `with_graph`."""
+    @torch.no_grad()
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """`log_probs_N` of the target tokens, without gradient."""
         targets_N = self.targets(outputs, batch)
         log_probs = []
-        with torch.set_grad_enabled(with_graph):
-            for start in range(0, len(targets_N), ROWS_AT_ONCE):
-                chosen = slice(start, start + ROWS_AT_ONCE)
-                log_probs_NV = self.log_probs(*outputs.rows(chosen))
-                log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
+        for start in range(0, len(targets_N), ROWS_AT_ONCE):
+            chosen = slice(start, start + ROWS_AT_ONCE)
+            log_probs_NV = self.log_probs(*outputs.rows(chosen))
+            log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
         return torch.cat(log_probs)
 
     @abstractmethod
@@ -161,10 +160,10 @@ class ScoredOutput(Output):
         """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
         return 1
 
-    def target_log_probs(self, outputs: Outputs, batch: Batch, *, with_graph: bool = False) -> Tensor:
+    @torch.no_grad()
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Output.target_log_probs`."""
-        with torch.set_grad_enabled(with_graph):
-            return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
+        return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """See `Output.loss`."""

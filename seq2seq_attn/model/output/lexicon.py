@@ -28,7 +28,6 @@ from torch.nn import functional
 
 from seq2seq_attn.config.types import PositiveFloat, Whole
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
@@ -142,15 +141,8 @@ def build(
     num_ids: int,
     num_source_ids: int,
     variant: Variant = "bias",
-    epsilon: PositiveFloat | None = None,
+    epsilon: PositiveFloat = 0.001,
     num_entries: NumEntries = 32,
 ) -> Lexicon:
-    """`epsilon`, by default 0.001, is for the variant `bias`; `num_entries` translations are kept of each source token.
-    Raises UsageError for an epsilon of the other variant."""
-    if variant == "interpolation" and epsilon is not None:
-        raise UsageError(
-            f"model.output.options.epsilon={epsilon}: the variant 'interpolation' has no epsilon; leave it out, or set "
-            "model.output.options.variant=bias"
-        )
-    eps = (epsilon or 0.001) if variant == "bias" else None
-    return Lexicon(feature_size, num_ids, num_source_ids, num_entries, eps)
+    """`epsilon` is read by the variant `bias` only; `num_entries` translations are kept of each source token."""
+    return Lexicon(feature_size, num_ids, num_source_ids, num_entries, epsilon if variant == "bias" else None)

@@ -27,14 +27,7 @@ class Objective(ABC):
 
     `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
     `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. If the model or the data does not
-    meet these needs, the objective is refused before data is prepared. `needs_log_probs` says whether it reads
-    `Outputs.target_log_probs_N`.
-
-    `num_passes`: forward passes per pair, each with its own dropout. `term` then gets each pair that many
-    times in a row (`data.batch.repeated`), and loss and terms are averaged over the passes.
-
-    `num_samples` says how many translations of each source are drawn from the model. `term` then gets a batch of its
-    own, in which each pair is followed by its source with these translations, and log-probabilities with their graph.
+    meet these needs, the objective is refused before data is prepared.
 
     `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
     beside the first (`train/reverse.py`). An update minimizes its loss too, as a mean over source tokens.
@@ -43,15 +36,7 @@ class Objective(ABC):
     needs_weights: bool = True
     needs_links: bool = False
     needs_draws: bool = False
-    needs_log_probs: bool = False
-    num_passes: int = 1
-    num_samples: int = 0
     needs_reverse: bool = False
-
-    @property
-    def has_own_passes(self) -> bool:
-        """Whether it needs more forward passes: several per pair, or passes over samples."""
-        return self.num_passes > 1 or self.num_samples > 0
 
     def count(self, batch: Batch) -> int:
         """The number of terms of a batch, by which the sum is divided: one per target token, unless a variant says

@@ -30,7 +30,6 @@ class Reinforce(Objective):
     """The policy gradient of the drawn positions, their entropy, and the error of the baseline."""
 
     needs_draws = True
-    needs_log_probs = True
 
     def __init__(self, entropy_weight: float) -> None:
         self._entropy_weight = entropy_weight
@@ -38,11 +37,11 @@ class Reinforce(Objective):
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
-        if not isinstance(outputs.extra, Draw) or outputs.target_log_probs_N is None:
+        if not isinstance(outputs.extra, Draw) or outputs.target_log_probs is None:
             raise ValueError("reinforce: outputs without draws, or without log-probabilities of the target tokens")
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
-        log_probs_TB = _by_step(outputs.target_log_probs_N, outputs, batch)
+        log_probs_TB = _by_step(outputs.target_log_probs(), outputs, batch)
         rewards_TB, num_left_TB = _from_here_on(log_probs_TB), _from_here_on(is_target_TB.to(log_probs_TB.dtype))
         errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - baselines_TB
         advantages_TB = (errors_TB * num_left_TB).detach()

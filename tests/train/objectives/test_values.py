@@ -10,9 +10,10 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.objectives import agreement, coverage, entropy, fertility, guided, r_drop
+from seq2seq_attn.train.objectives import agreement, coverage, entropy, fertility, guided
 from seq2seq_attn.train.objectives.base import Objective
 from tests.contract.test_objectives import (
     LINKS,
@@ -146,42 +147,27 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Object
     assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_r_drop_is_the_divergence_of_two_passes_token_by_token() -> None:
-    batch = make_batch(passes=2)
-    torch.manual_seed(5)
-    log_probs_TBV = torch.randn(*batch.tgt_out_BT.t().shape, 3, dtype=torch.float64).log_softmax(dim=-1)
-    outputs = outputs_of(batch, random_scores(batch))._replace(
-        log_probs_of=lambda chosen_I: log_probs_TBV.flatten(0, 1)[batch.positions_N[chosen_I]]
-    )
-    expected = 0.0
-    for row in range(0, len(batch.tgt_out_BT), 2):
-        for t in range(int((batch.tgt_out_BT[row] != PAD).sum())):
-            p, q = log_probs_TBV[t, row], log_probs_TBV[t, row + 1]
-            expected += 0.5 * float((p.exp() * (p - q)).sum() + (q.exp() * (q - p)).sum())
-    assert r_drop.build().term(outputs, batch).item() == pytest.approx(expected)
+class ConfidencePenalty(Objective):
+    """The negative entropy of the predictions (Pereyra et al. 2017), as a user might write it."""
+
+    def term(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
+        log_probs_IV = outputs.log_probs_of((outputs.targets_N != PAD).nonzero().squeeze(1))
+        return (log_probs_IV.exp() * log_probs_IV).sum()
 
 
-def test_r_drop_of_a_token_that_neither_pass_allows_is_nothing() -> None:
-    batch = collate([[5]] * 2, [[]] * 2, range(2))  # EOS alone
-    log_probs_BV = torch.log(torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]))
-    outputs = outputs_of(batch, random_scores(batch))._replace(
-        log_probs_of=lambda chosen_I: log_probs_BV[batch.positions_N[chosen_I]]
-    )
-    expected = 0.5 * ((0.5 - 0.25) * math.log(0.5 / 0.25) + (0.5 - 0.75) * math.log(0.5 / 0.75))
-    assert r_drop.build().term(outputs, batch).item() == pytest.approx(expected)
-
-
-def test_two_passes_without_dropout_agree_and_have_the_loss_and_terms_of_one() -> None:
-    rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
+def test_an_objective_may_read_the_log_probabilities_of_all_tokens() -> None:
     torch.manual_seed(1)
+    rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     batch = make_batch()
-    plain, twice = (
-        batch_loss(model, batch, label_smoothing=0.1, objectives=[*first, coverage.build(), guided.build()])
-        for first in ([], [r_drop.build()])
-    )
-    assert twice.terms[0].item() == pytest.approx(0.0, abs=1e-6)
-    assert [term.item() for term in twice.terms[1:]] == pytest.approx([term.item() for term in plain.terms], rel=1e-5)
-    assert [twice.loss_sum.item(), twice.nll_sum.item()] == pytest.approx(
-        [plain.loss_sum.item(), plain.nll_sum.item()], rel=1e-5
-    )
+    [term] = batch_loss(model, batch, objectives=[ConfidencePenalty()]).terms
+    expected = 0.0
+    for source, target in zip(SOURCES, TARGETS, strict=True):
+        alone = collate([source], [target], [0])
+        outputs = model(alone)
+        for n in range(alone.num_tokens):
+            log_probs_V = model.output.log_probs(*outputs.rows(torch.tensor([n])))[0]
+            expected += (log_probs_V.exp() * log_probs_V).sum().item()
+    assert term.item() == pytest.approx(expected, rel=1e-5)
+    term.backward()
+    assert model.output.projection.weight.grad.abs().sum() > 0
