@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.weights import FORMAT_VERSION
@@ -71,25 +70,9 @@ def test_no_model_says_why(run: RunDir, tmp_path: Path) -> None:
         run.load_best()
 
 
-def test_a_cut_off_model_is_refused(run: RunDir) -> None:
-    run.save_best({"a": torch.zeros(1000)}, {})
-    run.model_path.write_bytes(run.model_path.read_bytes()[:-100])
-    with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file, or damaged"):
-        run.load_best()
-
-
 def test_a_pickle_is_never_loaded(run: RunDir) -> None:
     torch.save({"a": torch.zeros(1)}, run.model_path)
     with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file"):
-        run.load_best()
-
-
-def test_a_foreign_model_and_one_of_another_format_are_refused(run: RunDir) -> None:
-    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "pt"})
-    with pytest.raises(UserError, match="not a model of seq2seq-attn"):
-        run.load_best()
-    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "99"})
-    with pytest.raises(UserError, match="model of format 99, but this version of seq2seq-attn reads format"):
         run.load_best()
 
 

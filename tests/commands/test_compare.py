@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.commands.compare import parse_seeds, plan_runs, unshared_options
+from seq2seq_attn.commands.compare import parse_seeds, plan_runs
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
@@ -93,17 +93,6 @@ def test_seeds() -> None:
     for text in ("", "3-1", "a", "1-", "-1", "1-9999", "1.5"):
         with pytest.raises(UsageError, match=r"--seeds .*: expected seeds such as 1-3 or 1,2,5; a range asc"):
             parse_seeds(text)
-
-
-def test_options_that_only_some_arms_have_are_told() -> None:
-    size = "model.attention.options.attention_size"
-    assert unshared_options(plan_runs(["quickstart"], ["attention=additive,location,dot"], [1, 2])) == [
-        f"{size}: 96 in quickstart+additive, not set in quickstart+location, quickstart+dot: options belong to their "
-        f"variant. --set {size}=96 sets it in all arms, if their variants have it"
-    ]
-    pair = ["attention=additive,location"]
-    assert not unshared_options(plan_runs(["quickstart"], pair, [1], settings=[f"{size}=96"]))
-    assert not unshared_options(plan_runs(["quickstart"], [f"{size}=96,48"], [1]))
 
 
 # ---- training and report ----
@@ -229,9 +218,19 @@ def test_a_failed_run_is_missing_from_the_report(
     assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/fixed-s1.log;")
 
 
-def test_without_a_test_set_the_validation_set_is_compared(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def train_here(planned: list[PlannedRun], *, at_once: int) -> list[PlannedRun]:
+    """Train the runs in this process."""
+    for one in planned:
+        train(one.config, run_dir=one.run.path)
+    return []
+
+
+def test_without_a_test_set_the_validation_set_is_compared(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     without = [one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")]
     options = [word for one in without for word in ("--set", one)]
+    monkeypatch.setattr("seq2seq_attn.commands.compare.train_runs", train_here)
     assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
     out, err = capsys.readouterr()
     assert out == "out/report.html\n"

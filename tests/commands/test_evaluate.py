@@ -11,19 +11,15 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.commands.evaluate import _arms, evaluate
-from seq2seq_attn.config import load_config
+from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
-from seq2seq_attn.files import sha256_of
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import Translator, load
 from tests.evaluation_requests import make_request, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
-from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
@@ -150,18 +146,6 @@ def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, 
         assert (message in caplog.text) == is_told
 
 
-def test_a_run_whose_training_goes_on_is_told(workshop, tmp_path, caplog):
-    copy = tmp_path / "copy"
-    shutil.copytree(workshop / "additive", copy)
-    (copy / "finished.json").unlink()
-    for has_state, is_told in [(False, False), (True, True)]:
-        if has_state:
-            (copy / "last").mkdir()
-        caplog.clear()
-        run_evaluate(tmp_path, "copy", splits=["short"], json=tmp_path / "report.json")
-        assert (f"{copy}: its training has not finished; its best model so far is evaluated" in caplog.text) == is_told
-
-
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = run_evaluate(workshop, "additive", "none", **options)
@@ -175,15 +159,6 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
     assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
     assert again.data["sets"] == report.data["sets"]
-
-
-def test_saved_translations_by_another_model_are_told(workshop, tmp_path, caplog):
-    shutil.copytree(workshop / "additive", tmp_path / "run")
-    run_evaluate(tmp_path, "run", splits=["short"])
-    note = tmp_path / "run/hyps/short.json"
-    note.write_text(note.read_text(encoding="utf-8").replace(sha256_of(RunDir(tmp_path / "run").model_path), "0" * 64))
-    run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
-    assert f"{note.with_suffix('.txt')}: not reused: not made by this model" in caplog.text
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
@@ -353,17 +328,3 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     assert again.data["runs"][0]["is_reused"]
     assert again.data["sets"] == report.data["sets"]
     assert "the length limit cut" in again.summary
-
-
-def test_runs_of_different_training_text_are_no_seeds_of_one_arm(tmp_path):
-    write_toy_corpus(tmp_path / "corpus")
-    settings = [*toy_settings(tmp_path / "corpus"), "train.max_updates=1"]
-    runs = []
-    for seed, num_lines in ((1, 100), (2, 100), (3, 60)):
-        for language in ("de", "en"):
-            path = tmp_path / f"corpus/train.{language}"
-            path.write_text("".join(path.read_text().splitlines(keepends=True)[:num_lines]))
-        config = load_config(overrides=[*settings, f"data.data_dir={tmp_path}/data", f"seed={seed}"])
-        runs.append(train(config, run_dir=tmp_path / f"s{seed}"))
-    arms = _arms(runs, ["s1", "s2", "s3"], [run.config() for run in runs], ["s1", "s2", "s3"])
-    assert [arm.seeds for arm in arms] == [(1, 2), (3,)]

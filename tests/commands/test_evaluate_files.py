@@ -150,14 +150,3 @@ def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path
     report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
     assert report.sets[0].num_pairs == 12
     assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}
-
-
-def test_runs_of_other_languages_on_one_file_are_told(workshop, tmp_path, caplog):
-    config = RunDir(workshop / "additive").config()
-    config.data.target_language = "fr"
-    make_toy_run(tmp_path / "french", config)
-    named = {"source": workshop / "short.de", "reference": workshop / "short.en", "json": tmp_path / "r.json"}
-    for other, is_told in [("none", False), (tmp_path / "french", True)]:
-        caplog.clear()
-        run_evaluate(workshop, "additive", other, **named)
-        assert ("--source: the runs translate different languages: de to en, de to fr" in caplog.text) == is_told

@@ -171,20 +171,6 @@ def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, ca
     ]
 
 
-def test_a_bar_appears_on_stderr_for_a_file_that_takes_a_while(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Progress(40, "bar") as progress:
-        progress.add(40)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(notices, "BAR_AFTER_S", 0.0)
-    with Progress(40, "bar") as progress:
-        progress.add(40)
-    error = capsys.readouterr().err
-    assert "40/40" in error
-    assert "line/s" in error
-
-
 @pytest.mark.parametrize(("content", "num_lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
 def test_lines_of_a_file_are_counted(tmp_path: Path, content: str, num_lines: int) -> None:
     (tmp_path / "in").write_text(content)

@@ -194,13 +194,6 @@ def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.C
     assert subwords["vocab"]["min_frequency"] == 1
 
 
-def test_french_whose_marks_have_no_space_before_them_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
-    for mark, name in (("?", "sentencepiece"), (" ?", "spacy")):
-        Path("fr.tsv").write_text(f"Do you read a book ?\tTu lis un livre{mark}\n" * 20, encoding="utf-8")
-        values = dumped(capsys, "--train=fr.tsv", "--source-language=en", "--target-language=fr")
-        assert values["data"]["tokenizer"]["name"] == name
-
-
 def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = "".join(f"A ball {number}.\tEin Ball {number}.\n" for number in range(40))
     Path("train.tsv").write_text(f"en\tde\n{pairs}")
@@ -213,18 +206,6 @@ def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.Cap
             "bare.tsv: no header, but the columns of train.tsv are en, de by its header; expected de, en, or a header"
             in " ".join(err.split())
         ) == (name == "bare.tsv")
-
-
-def test_a_tokenizer_that_is_named_gets_no_settings_of_another(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("broken.tsv").write_text("".join(f"ein Satz {n}\ta\u200dsentence\u200dhere {n}\n" for n in range(40)))
-    for name in ("characters", "spacy"):
-        command = ["--train=broken.tsv", "--source-language=de", "--target-language=zh"]
-        assert run(["train", *command, f"--set=data.tokenizer.name={name}", "--dump-config"]) == 0
-        out, err = capsys.readouterr()
-        data = yaml.safe_load(out)["data"]
-        assert data["tokenizer"]["name"] == name
-        assert data["tokenizer"]["vocab_size"] == 8_000  # that of own.yaml
-        assert "tokenizer: sentencepiece" not in err
 
 
 def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
@@ -98,15 +97,6 @@ def test_texts_and_files_say_the_same(trained: Path, capsys: pytest.CaptureFixtu
     assert outputs(capsys, *of, german, picture(trained)) == from_files[:1]
 
 
-def test_an_array_of_an_archive_is_the_same_source(trained: Path) -> None:
-    vectors = np.load(picture(trained))
-    np.savez(trained / "some.npz", first=vectors[::-1], second=vectors)
-    translator = load(trained / "alone")
-    names = [picture(trained), f"{trained / 'some.npz'}:second"]
-    alike = [translation.log_prob for translation in translator.score(names, ["dog man"] * 2)]
-    assert alike[0] == alike[1]
-
-
 def test_each_vector_counts_and_padding_does_not(trained: Path, tmp_path: Path) -> None:
     vectors = np.load(picture(trained, 3))
     names = []
@@ -141,14 +131,6 @@ def test_attention_has_a_position_per_vector(
     assert map.weights_TS.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_more_vectors_than_in_training_are_no_unknown_tokens(trained: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "many.npy", np.zeros((9, SIZE)))
-    [found] = load(trained / "alone").translate([str(tmp_path / "many.npy")])
-    assert found.unknown == ()
-    short = load(trained / "alone").with_max_source_length(4).translate([str(tmp_path / "many.npy")])[0]
-    assert short.source_tokens == [*(f"[{number}]" for number in range(1, 10)), "<eos>"]
-
-
 def test_evaluate_and_score(
     trained: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,17 +145,6 @@ def test_evaluate_and_score(
     assert scores[0] == scores[1]
     assert "counts as zero" not in caplog.text
     assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / "beside"))) == 20
-
-
-def test_a_resumed_run_equals_an_uninterrupted_one(trained: Path) -> None:
-    weights = []
-    for name, stops in (("once", [4]), ("twice", [2, 4])):
-        for number, stop in enumerate(stops):
-            given = options(trained, BESIDE, f"train.max_updates={stop}")
-            resume = ["--resume"] if number else []
-            assert run(["train", "--run-dir", str(trained / name), *resume, *given]) == 0
-        weights.append(RunDir(trained / name).load_best())
-    assert all(torch.equal(one, weights[1][name]) for name, one in weights[0].items())
 
 
 def test_other_vectors_under_the_same_names_are_other_data(tmp_path: Path) -> None:
@@ -279,21 +250,3 @@ def test_an_ensemble_reads_vectors(trained: Path, capsys: pytest.CaptureFixture[
     links = trained / "ensemble"
     assert len(outputs(capsys, "translate", *runs, f"--alignment={links}", picture(trained))) == 1
     assert links.read_text()
-
-
-def test_own_text_of_vectors_in_two_processes_and_on_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_pictures(Path("corpus"))
-    settings = [*toy_settings(Path("corpus"))[7:], "data.num_processes=2", "train.max_updates=1"]
-    given = ["-c", "base", *(f"--set={setting}" for setting in settings), "--source-language=vectors"]
-    given.append("--target-language=en")
-    text = [f"--{name}=corpus/{split}" for name, split in (("train", "train"), ("valid", "valid"), ("test", "test"))]
-    assert run(["train", "--run-dir=run", "--set=data.data_dir=data", *text, *given]) == 0
-    config = RunDir("run").config()
-    assert (config.data.source_language, config.data.target_language) == ("vectors", "en")
-    assert run(["evaluate", "run", "--report=page.html"]) == 0
-    assert "[1]" in Path("page.html").read_text(encoding="utf-8")
-    Path("table.tsv").write_text(f"vectors\ten\n{Path('corpus/p1.npy')}\tdog\n", encoding="utf-8")
-    assert len(outputs(capsys, "score", "table.tsv", "--run=run")) == 1

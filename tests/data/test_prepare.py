@@ -232,17 +232,6 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     assert not killed.exists()
 
 
-def test_a_prepared_folder_has_the_mode_that_the_user_wants(make_config):
-    former = os.umask(0o077)
-    try:
-        directory = prepare_corpus(make_config()).directory
-    finally:
-        os.umask(former)
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (directory, *directory.iterdir())}
-    assert modes.pop(directory.name) == 0o700
-    assert set(modes.values()) == {0o600}
-
-
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
     real = CorpusBuilder.finish
     others = []
@@ -294,13 +283,6 @@ def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name
     assert prepared_bytes(**settings, num_processes=2) == expected
 
 
-def test_processes_are_no_part_of_the_corpus(make_config, caplog):
-    first = prepare_corpus(make_config(num_processes=1))
-    caplog.set_level("INFO")
-    assert prepare_corpus(make_config(num_processes=7)).directory == first.directory
-    assert "reused" in caplog.messages[0]
-
-
 def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):
     rng = random.Random(1)
     lines = ["".join(rng.choice("abcdef ") for _ in range(12)) for _ in range(400)]
@@ -322,26 +304,6 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
     assert learnt[2][0] == learnt[2][1] == [line for line in lines if line in set(learnt[2][0])]
     assert learnt[2] == learnt[3]
     assert learnt[2][0] != lines[: len(learnt[2][0])]
-
-
-def test_what_a_configuration_must_say(make_config, tmp_path):
-    with pytest.raises(UsageError, match=r"data\.train is not set: with data\.corpus=files, name your text by --train"):
-        prepare_corpus(make_config(train=None))
-    with pytest.raises(UsageError, match=r"data\.test\.train: this name is taken"):
-        prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))
-    with pytest.raises(UsageError, match=r"data\.test: 'a/b' is not a valid name"):
-        prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
-    with pytest.raises(UserError, match=r"nothing\.de: no such file"):
-        prepare_corpus(make_config(train=str(tmp_path / "nothing")))
-    with pytest.raises(UsageError, match=r"captions .fr. -> .en.: the embedded corpus is German to English"):
-        prepare_corpus(make_config(corpus="captions", source_language="fr"))
-
-
-def test_different_line_counts(make_config, tmp_path):
-    (tmp_path / "train.de").write_text("eins\nzwei\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"train\.de has 2 lines and .*train\.en\.gz has 8"):
-        prepare_corpus(make_config())
-    assert not list((tmp_path / "data").rglob("*.npy"))
 
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):

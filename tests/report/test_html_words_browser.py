@@ -108,23 +108,6 @@ def test_words_that_reference_and_hypotheses_do_not_share(browser, report):
     assert "words that the reference lacks" in one(browser, "#marks-legend").text
 
 
-def test_unknown_source_words_in_list_and_map(browser, report, tmp_path):
-    address, _, inside = report
-    show(browser, address)
-    source = inside["sentences"]["source"][2].split()
-    marks = within(row(browser, 2), ".unknown")
-    assert texts(marks) == [source[0], source[2]]
-    assert {mark.get_attribute("title") for mark in marks} == {"unknown to every run"}
-    assert {mark.value_of_css_property("font-style") for mark in marks} == {"italic"}
-    assert within(row(browser, 3), ".unknown") == []
-    assert "Italic in the source: words that a run does not know" in one(browser, "#marks-legend").text
-    within(row(browser, 2), ".map-button")[0].click()
-    for view in every(browser, "dialog .map"):
-        assert texts(within(view, ".map-top .unknown")) == [source[0], source[2]]
-        assert "italic: unknown to this run" in within(view, ".map-foot")[0].text
-    browser.save_screenshot(str(tmp_path / "unknown.png"))
-
-
 def test_a_filter_without_a_match_says_so_and_columns_stay(browser, report, tmp_path):
     address, *_ = report
     show(browser, address)

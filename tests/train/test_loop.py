@@ -20,11 +20,10 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint, session, validate
+from seq2seq_attn.train import checkpoint, validate
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import Parts, train
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.session import MemorySettings
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validation, Validator
 from seq2seq_attn.translate.translator import load
@@ -483,23 +482,6 @@ def test_what_has_no_fast_path_is_logged(
     assert "translation: step by step, as there is no fast path for this combination" in caplog.text
 
 
-def test_over_long_validation_pairs_take_no_more_memory_than_training_pairs(
-    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for language, word in (("de", "Hund"), ("en", "dog")):
-        lines = (toy_corpus / f"valid.{language}").read_text().splitlines()
-        text = "\n".join([*lines, " ".join([word] * 150)]) + "\n"
-        (tmp_path / f"valid.{language}").write_text(text, encoding="utf-8")
-    shapes = []
-    real = validate.batch_loss
-    monkeypatch.setattr(
-        validate, "batch_loss", lambda model, batch: shapes.append(batch.tgt_out_BT.shape) or real(model, batch)
-    )
-    train(toy_config(f"data.valid={tmp_path / 'valid'}", "train.max_updates=1"), run_dir=tmp_path / "run")
-    assert sum(rows for rows, _ in shapes) == 25
-    assert max(rows * length for rows, length in shapes) <= 64 * 101
-
-
 def test_out_of_memory_says_what_to_lower(toy_config: ConfigMaker, tmp_path: Path) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
@@ -519,18 +501,6 @@ def test_out_of_memory_in_a_validation_says_what_to_lower(
     message = r"out of memory with search\.batch_size=8 \(in a validation\); try --set search\.batch_size=4"
     with pytest.raises(UserError, match=message):
         train(toy_config("search.batch_size=8", "train.max_updates=1"), run_dir=tmp_path / "run")
-
-
-def test_memory_is_given_back_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float] = []
-    now = [100.0]
-    monkeypatch.setattr(session, "give_back_memory", lambda: given.append(now[0]))
-    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
-    memory = MemorySettings()
-    for seconds in (107.0, 115.0, 120.0, 129.0, 131.0):
-        now[0] = seconds
-        memory.after_update()
-    assert given == [115.0, 131.0]
 
 
 def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:

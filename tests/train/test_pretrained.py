@@ -102,12 +102,6 @@ def test_a_resumed_and_moved_run_needs_the_other_no_more(
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
 
 
-def test_a_resume_cannot_change_the_start(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
-    run = train(toy_config("train.max_updates=2"), run_dir=tmp_path / "run")
-    with pytest.raises(UsageError, match=r"train\.start_from=.*which a resume cannot change"):
-        train(toy_config(f"train.start_from={before.path}"), run_dir=run.path, resume=True)
-
-
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -145,22 +139,6 @@ def test_word_vectors_that_would_not_be_read_are_refused_before_data_is_prepared
     if has_vectors:
         (tmp_path / "first.vec").unlink()
         train(toy_config(*named, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "again")
-
-
-def test_a_change_of_the_model_that_its_weights_allow_is_announced(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
-    start = [f"train.start_from={before.path}", "train.max_updates=1", "model.dropout.encoder=0.5"]
-    run = train(toy_config(*start), run_dir=tmp_path / "same")
-    assert "was trained with" not in " ".join(warnings(caplog))
-    caplog.clear()
-    settings = ["model.attention.normalizer=sparsemax", f"train.start_from={run.path}"]
-    train(toy_config(*start, *settings), run_dir=tmp_path / "other")
-    assert warnings(caplog)[0] == f"model.attention.normalizer='sparsemax': {run.path} was trained with 'softmax'"
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
 def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
