@@ -27,6 +27,13 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_umask_decides_who_may_read_it(path: Path) -> None:
+    """Safetensors writes files that only their owner may read."""
+    other = path.with_name("other")
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode
+
+
 def test_tensors_and_metadata_come_back(path: Path) -> None:
     info = read_info(path)
     assert info.about.items() >= ABOUT.items()
