@@ -62,14 +62,6 @@ def test_the_best_model_comes_back_tied_parameters_too(run: RunDir) -> None:
     assert run.best_metadata()["format_version"] == str(FORMAT_VERSION)
 
 
-def test_no_model_says_why(run: RunDir, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no model.safetensors \(not a run directory\)"):
-        run.load_best()
-    run.save_config(toy_config())
-    with pytest.raises(UserError, match="training has saved no model yet"):
-        run.load_best()
-
-
 def test_a_pickle_is_never_loaded(run: RunDir) -> None:
     torch.save({"a": torch.zeros(1)}, run.model_path)
     with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file"):

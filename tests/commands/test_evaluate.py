@@ -77,15 +77,6 @@ def test_two_runs_side_by_side(workshop, tmp_path):
     assert (workshop / "additive/retention-by-length.comparison.short.png").exists()
 
 
-def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
-    run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
-    about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "chrf": "9.5", "commit": "12"}
-    run.save_best(run.load_best(), about)
-    model = run_evaluate(tmp_path, "run", splits=["short"]).data["runs"][0]["model"]
-    numbers = {"update": 40, "perplexity": 204.1, "chrf": 9.5}
-    assert {key: model[key] for key in about} == {**about, **numbers}
-
-
 def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     (tmp_path / "src.gz").write_bytes(gzip.compress("\n".join(SOURCE).encode()))
     (tmp_path / "ref").write_text("\n".join(TARGET), encoding="utf-8")

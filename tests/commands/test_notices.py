@@ -11,7 +11,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.commands import notices
-from seq2seq_attn.commands.notices import Progress, count_lines
+from seq2seq_attn.commands.notices import Progress
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate
@@ -169,10 +169,3 @@ def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, ca
         "930 of 4,000 lines translated, 30 per second",
         "1,550 of 4,000 lines translated, 25 per second",
     ]
-
-
-@pytest.mark.parametrize(("content", "num_lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
-def test_lines_of_a_file_are_counted(tmp_path: Path, content: str, num_lines: int) -> None:
-    (tmp_path / "in").write_text(content)
-    assert count_lines(tmp_path / "in") == num_lines
-    assert count_lines(tmp_path) is None

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, Select, WebDriverWait, every, one, show
+from tests.report.browsing import ActionChains, By, WebDriverWait, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import payload
 
@@ -106,47 +106,6 @@ def test_words_that_reference_and_hypotheses_do_not_share(browser, report):
         for mark in every(browser, "del.some")
     }
     assert "words that the reference lacks" in one(browser, "#marks-legend").text
-
-
-def test_a_filter_without_a_match_says_so_and_columns_stay(browser, report, tmp_path):
-    address, *_ = report
-    show(browser, address)
-    before = [head.rect["x"] for head in every(browser, "#sentence-head th")]
-    one(browser, "#filter-text").send_keys("meadow")
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-    one(browser, "#filter-text").send_keys("no such words")
-    [empty] = every(browser, "#sentence-rows tr")
-    assert empty.text.startswith("No sentence matches these filters.")
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-    browser.save_screenshot(str(tmp_path / "empty.png"))
-    one(browser, "#clear-filters").click()
-    assert one(browser, "#sentence-count").text == "60 of 60 sentences"
-    assert one(browser, "#filter-text").get_attribute("value") == ""
-    Select(one(browser, "#filter-bucket")).select_by_index(1)
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_learning_curves(browser, report, tmp_path, scheme):
-    address, _, inside = report
-    show(browser, address, scheme=scheme)
-    bleu, perplexity = every(browser, "#curves svg.chart")
-    for chart, place in ((bleu, 1), (perplexity, 2)):
-        assert len(within(chart, "polyline")) == 2
-        for run, values in zip(within(chart, "polyline"), inside["runs"], strict=True):
-            points = [list(map(float, point.split(","))) for point in run.get_attribute("points").split()]
-            assert len(points) == len(values["validations"])
-            heights = [height for _, height in points]
-            assert heights == sorted(heights, reverse=place == 1)  # BLEU rises, perplexity falls
-    told = texts(within(bleu, "g title"))
-    assert told[0] == f"additive, update 100: {inside['runs'][0]['validations'][0][1]:.1f}"
-    assert "logarithmic" in perplexity.text
-    for chart in (bleu, perplexity):  # no label leaves the picture
-        edges = chart.rect["x"], chart.rect["x"] + chart.rect["width"]
-        labels = [label.rect for label in within(chart, "text")]
-        assert all(edges[0] <= label["x"] <= edges[1] - label["width"] for label in labels)
-    assert browser.execute_script(CONTRAST) == []
-    one(browser, "#curves").screenshot(str(tmp_path / f"curves-{scheme}.png"))
 
 
 def test_tables_on_a_phone(browser, report, tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -181,9 +180,7 @@ def test_a_state_of_another_model_is_refused() -> None:
 def test_a_pointer_to_no_state_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {})
     pointer = tmp_path / "CURRENT.json"
-    old = json.loads(pointer.read_text())
-    del old["sha256"]
-    pointer.write_text(json.dumps({**old, **change}))
+    files.write_checked_json(pointer, {**files.read_checked_json(pointer), **change})
     with pytest.raises(UserError, match=r"CURRENT.json: damaged \(names no state of this run\)|values.json: damaged"):
         checkpoint.load_state(tmp_path)
 

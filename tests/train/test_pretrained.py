@@ -6,7 +6,6 @@ import logging
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -69,24 +68,6 @@ def test_both_models_of_an_agreement_start_from_the_other_run(
     with caplog.at_level(logging.INFO):
         train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
     assert f"{before.path}: has no target-to-source model; that of this run starts from random weights" in caplog.text
-
-
-def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    write_toy_corpus(tmp_path)
-    configs = []
-    for size in (5, 7):
-        np.save(tmp_path / f"{size}.npy", np.ones((3, size), dtype=np.float32))
-        for split in ("train", "valid", "test"):
-            english = (tmp_path / f"{split}.en").read_text(encoding="utf-8")
-            (tmp_path / f"{split}-{size}.en").write_text(english, encoding="utf-8")
-            paths = f"{tmp_path / f'{size}.npy'}\n" * english.count("\n")
-            (tmp_path / f"{split}-{size}.vectors").write_text(paths, encoding="utf-8")
-        texts = [f"data.{split}={tmp_path / f'{split}-{size}'}" for split in ("train", "valid")]
-        texts.append(f"data.test={{test: {tmp_path / f'test-{size}'}}}")
-        configs.append(["data.source_language=vectors", *texts, "train.max_updates=1"])
-    before = train(toy_config(*configs[0]), run_dir=tmp_path / "before")
-    with pytest.raises(UsageError, match=r"before: its vectors differ in size from this corpus's"):
-        train(toy_config(*configs[1], f"train.start_from={before.path}"), run_dir=tmp_path / "run")
 
 
 def test_a_resumed_and_moved_run_needs_the_other_no_more(

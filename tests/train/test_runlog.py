@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.train.runlog import Progress, RunLog
+from seq2seq_attn.train.runlog import RunLog
 from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -129,23 +129,3 @@ def test_the_log_level_is_put_back(tmp_path: Path) -> None:
     with RunLog(tmp_path):
         assert package.isEnabledFor(logging.INFO)
     assert (package.level, list(package.handlers)) == before
-
-
-@pytest.mark.parametrize(("total_updates", "end_s"), [(10, None), (10, 5.0), (None, 5.0), (None, None)])
-def test_the_bar_shows_loss_speed_and_time_left(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    total_updates: int | None,
-    end_s: float | None,
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    bar = Progress(update=4, total_updates=total_updates, end_s=end_s)
-    bar._bar.mininterval = 0
-    bar.step(update=5, epoch=0, loss=1.25, tokens_per_s=1234.5)
-    bar._bar.refresh()
-    bar.close()
-    shown = capsys.readouterr().err
-    assert "epoch 1" in shown
-    assert "loss=1.250 tokens/s=1,234" in shown
-    assert "5/10 updates, loss" in shown or total_updates is None
-    assert ("left=00:0" in shown) is bool(total_updates or end_s)
