@@ -14,9 +14,6 @@ from seq2seq_attn.config.types import (
     Size,
 )
 
-SUMMARY_ONLY = ("fixed", "initial")
-"""attentions that read nothing of the encoder but its summary"""
-
 
 class EmbeddingConfig(Section):
     """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),

@@ -256,12 +256,8 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
             "model.tie_embeddings=all: both sides share one embedding; set only one of model.embedding.source_vectors "
             "and target_vectors"
         )
-    if not config.embedding.freeze:
+    if not config.embedding.freeze or not sides:
         return
-    if not sides:
-        raise UsageError(
-            "model.embedding.freeze=true: there are no vectors to keep; set model.embedding.source_vectors"
-        )
     if config.tie_embeddings == "all" or (config.tie_embeddings == "target" and "target" in sides):
         raise UsageError(
             f"model.embedding.freeze=true: model.tie_embeddings={config.tie_embeddings} would freeze the output layer "

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq_attn.config.model import SUMMARY_ONLY
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
 
+SUMMARY_ONLY = ("fixed", "initial")
+"""attentions that read nothing of the encoder but its summary"""
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
 

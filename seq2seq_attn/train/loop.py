@@ -29,7 +29,7 @@ from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.distributed import Group, join_group, local_device
-from seq2seq_attn.train.pretrained import set_pretrained
+from seq2seq_attn.train.pretrained import set_pretrained, set_table, set_vectors
 from seq2seq_attn.train.reporter import TrainReporter, open_reporter
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
@@ -37,10 +37,8 @@ from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import MemorySettings, Session, open_session
 from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
-from seq2seq_attn.train.translation_table import set_table
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
-from seq2seq_attn.train.word_vectors import set_vectors
 
 log = logging.getLogger(__name__)
 

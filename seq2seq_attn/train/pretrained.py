@@ -1,18 +1,27 @@
-"""Start from the weights of another run (`train.start_from`): pretraining on other pairs, or a second stage. The run is
-read only when training starts, so a resumed or moved run does not need it."""
+"""Set what a new model does not learn from random values: the weights of another run (`train.start_from`), word vectors
+(`model.embedding`), and the translation table that an output asks for (`Output.needs_table`).
+
+Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
+"""
 
 from __future__ import annotations
 
 import logging
 
+import torch
+
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.extra import PACKAGED_NEEDS
-from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.build import load_weights
+from seq2seq_attn.model.build import embedding_of, load_weights
+from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
 
 _MAY_DIFFER = ("dropout.", "embedding.")
@@ -40,7 +49,7 @@ def check_pretrained(config: Config) -> None:
     for name in ("tokenizer", "vocab"):
         if getattr(before.data, name) != getattr(config.data, name):
             raise _other_settings(run, f"data.{name}")
-    _check_vectors(run, before.model, config.model)
+    _check_same_vectors(run, before.model, config.model)
     run.check_best()
     try:
         run.load_model(config.model)
@@ -89,7 +98,7 @@ def _set_weights(model: Seq2Seq, run: RunDir) -> str:
     return f"{run.path}: training starts from its weights (update {run.best_metadata()['update']})"
 
 
-def _check_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:
+def _check_same_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:
     files = before.embedding.files()
     for side, path in now.embedding.files().items():
         if path != files.get(side):
@@ -104,3 +113,55 @@ def _other_settings(run: RunDir, section: str) -> UsageError:
     return UsageError(
         f"train.start_from={run.path}: its {section} settings differ from this run's; copy them from {run.config_path}"
     )
+
+
+def check_vectors(config: ModelConfig) -> None:
+    """Check what can be known from the files' first lines.
+
+    Raises:
+        UsageError: vectors of another size than the embedding.
+        UserError: a file that is missing or does not hold vectors.
+    """
+    for side, path in config.embedding.files().items():
+        if (size := vector_size(path)) != config.embedding_size:
+            raise UsageError(
+                f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size is "
+                f"{config.embedding_size}; set model.embedding_size={size}"
+            )
+
+
+@torch.no_grad()
+def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
+    """Put the vectors into the embeddings of a new model. Returns lines for the log: the coverage of each vocabulary.
+
+    Raises:
+        UserError: a damaged file, or one that has no token of the vocabulary.
+    """
+    model, coverage = updater.model, []
+    for side, path in config.embedding.files().items():
+        vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
+        tokens = vocab.tokens[len(SPECIALS) :]
+        word_vectors = read_word_vectors(path, tokens, config.embedding_size)
+        if not len(word_vectors.indices):
+            raise UserError(
+                f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "
+                "language and tokenization, or set data.tokenizer.name=spacy for vectors of words"
+            )
+        weight = embedding_of(model, side).weight
+        rows = torch.from_numpy(word_vectors.indices + len(SPECIALS)).to(weight.device)
+        weight[rows] = torch.from_numpy(word_vectors.vectors).to(weight)
+        number = len(word_vectors.indices)
+        coverage.append(
+            f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
+            f"{word_vectors.num_by_case} of them found only in a different case"
+        )
+    if updater.average and coverage:
+        updater.average.restart()
+    return coverage
+
+
+def set_table(output: Output, pairs: PairStore) -> list[str]:
+    """Estimate t(target | source) by IBM model 1 from the training pairs; lines for the log."""
+    if not output.needs_table:
+        return []
+    return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

@@ -152,8 +152,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
-    from seq2seq_attn.train.pretrained import check_pretrained
-    from seq2seq_attn.train.word_vectors import check_vectors
+    from seq2seq_attn.train.pretrained import check_pretrained, check_vectors
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)

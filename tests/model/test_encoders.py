@@ -161,11 +161,6 @@ def test_layers_above_combine_both_directions(cell, residual):
         torch.testing.assert_close(encoded.final_BM[row], upper.hidden(state)[0])
 
 
-def test_layers_above_need_a_layer_above():
-    with pytest.raises(UsageError, match=r"layers_above='forward': there is no layer above the first; set model\.enc"):
-        build("bidirectional", num_layers=1, layers_above="forward")
-
-
 def test_self_attention_reads_words_as_large_as_positions():
     torch.manual_seed(1)
     config = ModelConfig.model_validate(

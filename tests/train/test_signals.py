@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from seq2seq_attn.train.signals import catch_signals
+from seq2seq_attn.train.session import catch_signals
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.translation_table import set_table
+from seq2seq_attn.train.pretrained import set_table
 from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 

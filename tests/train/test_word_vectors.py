@@ -120,7 +120,6 @@ def test_a_file_that_is_no_use_leaves_no_run(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"freeze": True}, "freeze=true: there are no vectors to keep"),
         (
             {"freeze": True, "target_vectors": "x", "tie": "target"},
             "tie_embeddings=target would freeze the output layer",

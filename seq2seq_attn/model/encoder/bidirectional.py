@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.embedding import SourceEmbedding
@@ -92,12 +91,7 @@ def build(
     layers_above: Literal["bidirectional", "forward"] = "bidirectional",
 ) -> Bidirectional:
     """`hidden_size` is that of one direction. `residual`: each layer but the first adds its input to its output.
-    `layers_above`: how the layers above the first read; `forward` without such a layer raises UsageError."""
-    if layers_above == "forward" and num_layers == 1:
-        raise UsageError(
-            "model.encoder.options.layers_above='forward': there is no layer above the first; set "
-            "model.encoder.num_layers=2 or more"
-        )
+    `layers_above`: how the layers above the first read."""
     return Bidirectional(
         embedding,
         build_cell,

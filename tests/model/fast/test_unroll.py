@@ -196,9 +196,10 @@ def test_single_precision_is_close(make_model, batch):
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 def test_bf16_is_close(make_model, batch, ratio):
     model = make_model(dtype=torch.float32)
-    exact, exact_gradients = loss_and_gradients(model, batch, ratio)
+    seed = 4  # with 3, rounding decides which token is fed back
+    exact, exact_gradients = loss_and_gradients(model, batch, ratio, seed)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        torch.manual_seed(3)
+        torch.manual_seed(seed)
         model.zero_grad()
         low = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
     low.loss_sum.backward()
