@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
@@ -30,6 +32,24 @@ class CaptionsConfig(Section):
     min_length: PositiveInt = 4
     max_length: PositiveInt = 30
     seed: Seed = 1
+
+
+class LimitConfig(Section):
+    """How many pairs of each split are used, the first ones; None: all. `test` applies to each test set. A number in
+    place of the section limits every split."""
+
+    train: PositiveInt | None = None
+    valid: PositiveInt | None = None
+    test: PositiveInt | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_number(cls, value: Any) -> Any:
+        return dict.fromkeys(cls.model_fields, value) if value is None or isinstance(value, int | str) else value
+
+    def for_split(self, split: str) -> int | None:
+        """The limit of a split, by its name."""
+        return {"train": self.train, "valid": self.valid}.get(split, self.test)
 
 
 class TokenizerConfig(Section):
@@ -83,6 +103,7 @@ class DataConfig(Section):
     extra_in_vocab: bool = False
     """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
     otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
+    limit: LimitConfig = LimitConfig()
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
     concatenate: dict[PositiveInt, Weight] = {}

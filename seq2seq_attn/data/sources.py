@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
 from seq2seq_attn.data.surface import POSITIONS
@@ -15,7 +17,7 @@ from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged, sha256_of, sha256_of_values, write_lines
 from seq2seq_attn.text import multi30k
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.corpus import iter_raw_lines, read_lines
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.parallel_files import SeveralFiles, Table, TwoFiles
 from seq2seq_attn.text.tokenizers.base import VECTORS
@@ -37,6 +39,30 @@ class RawCorpus:
     """the Pharaoh file for `data.links`, one line per training pair of `files`; exists once `files` was called"""
     notes: list[str] = field(default_factory=list)
     """one line per change that `files` made to the text; empty before"""
+
+    def limited(self, limit: LimitConfig, directory: Path) -> RawCorpus:
+        """The first pairs of each split, with their links. Files of a split with a limit are copied to `directory`."""
+
+        def head(path: Path, split: str, kind: str) -> Path:
+            return _head(path, limit.for_split(split), directory / f"{split}.{kind}")
+
+        files = {
+            split: (head(source, split, "source"), head(target, split, "target"))
+            for split, (source, target) in self.files().items()
+        }
+        links = {split: head(path, split, "gold") for split, path in self.links.items()}
+        train_links = None if self.train_links is None else head(self.train_links, "train", "links")
+        return replace(self, files=lambda: files, links=links, train_links=train_links)
+
+
+def _head(path: Path, num_lines: int | None, copy: Path) -> Path:
+    """A file with the first lines of another; without a number, the file itself."""
+    if num_lines is None:
+        return path
+    copy.parent.mkdir(exist_ok=True)
+    with copy.open("wb") as stream:
+        stream.writelines(line + b"\n" for line in islice(iter_raw_lines(path), num_lines))
+    return copy
 
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:

@@ -21,7 +21,7 @@ from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_checked_json, write_checked_json
+from seq2seq_attn.files import read_checked_json, write_checked_json, write_lines
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -452,6 +452,55 @@ def test_bars_only_on_request(make_config, capsys):
     assert out == ""
     assert "tokenizing: 100%" in err
     assert "24/24" in err
+
+
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [
+        (2, {"train": 2, "valid": 2, "more": 1}),
+        ({"train": 3}, {"train": 3, "valid": 3, "more": 1}),
+        ({"valid": 1, "test": 1}, {"train": 3, "valid": 1, "more": 1}),
+        (1_000, {"train": 3, "valid": 3, "more": 1}),
+    ],
+)
+def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
+    whole, limited = prepare_corpus(make_config()), prepare_corpus(make_config(limit=limit))
+    assert {split: len(limited.pairs(split)) for split in limited.splits} == sizes
+    for split, size in sizes.items():
+        assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
+    assert limited.directory != whole.directory
+    assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
+
+
+def test_a_limit_decides_the_vocabulary(make_config):
+    limited = prepare_corpus(make_config(limit={"train": 1}))
+    assert "Katze" not in limited.source_vocab
+    assert "Hund" in limited.source_vocab
+
+
+def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, tmp_path):
+    pairs = [(f"Wort{number} und", f"word{number} and") for number in range(60)]
+    for index, language in enumerate(("de", "en")):
+        write_lines(tmp_path / f"own.{language}", [pair[index] for pair in pairs])
+    write_lines(tmp_path / "own.links", [f"0-{number % 2}" for number in range(60)])
+    own = {"train": str(tmp_path / "own"), "valid": None, "test": {}, "links": str(tmp_path / "own.links")}
+    whole, limited = prepare_corpus(make_config(**own)), prepare_corpus(make_config(**own, limit=3))
+    for split in ("train", "valid"):
+        assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
+    linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
+    assert linked[0] == linked[1] != []
+
+
+def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
+    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
+    prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
+    assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
+
+
+@pytest.mark.parametrize("limit", [0, -1, "all", True, {"tests": 3}])
+def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
+    with pytest.raises(UsageError, match=r"data\.limit"):
+        make_config(limit=limit)
 
 
 def test_captions_bring_their_gold_links(make_config):
