@@ -11,27 +11,14 @@ from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     FilePath,
     LanguageCode,
-    NumCaptions,
     NumProcesses,
     PositiveInt,
     Probability,
     RatioOfLengths,
-    Seed,
     TextName,
     VocabSize,
     Weight,
 )
-
-
-class CaptionsConfig(Section):
-    """The embedded corpus (`captions/`): numbers of pairs, lengths in source tokens, the seed."""
-
-    num_train: NumCaptions = 20_000
-    num_valid: NumCaptions = 500
-    num_test: NumCaptions = 1_500
-    min_length: PositiveInt = 4
-    max_length: PositiveInt = 30
-    seed: Seed = 1
 
 
 class LimitConfig(Section):
@@ -94,6 +81,8 @@ class DataConfig(Section):
     target_language: str = "en"
     data_dir: FilePath = Path("data")
     source_dir: FilePath | None = None
+    """Folder with the files of the corpus: the published ones of Multi30k instead of a download, or other captions with
+    gold links instead of the embedded ones."""
     train: TextName | list[TextName] | None = None
     valid: TextName | list[TextName] | None = None
     test: dict[str, TextName | list[TextName]] = {}
@@ -118,7 +107,6 @@ class DataConfig(Section):
     line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
-    captions: CaptionsConfig = CaptionsConfig()
     num_processes: NumProcesses | None = None
     """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
     does not depend on it."""

@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.captions import generator
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import prepare
 from seq2seq_attn.data.pipeline import chunks
 from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
-from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_checked_json, write_checked_json, write_lines
+from seq2seq_attn.text import captions
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -395,7 +394,7 @@ def test_what_a_configuration_must_say(make_config, tmp_path):
         prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
     with pytest.raises(UserError, match=r"nothing\.de: no such file"):
         prepare_corpus(make_config(train=str(tmp_path / "nothing")))
-    with pytest.raises(UsageError, match=r"captions .fr. -> .en.: the embedded corpus is German to English"):
+    with pytest.raises(UsageError, match=r"captions .fr. -> .en."):
         prepare_corpus(make_config(corpus="captions", source_language="fr"))
 
 
@@ -504,8 +503,7 @@ def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
 
 
 def test_captions_bring_their_gold_links(make_config):
-    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
-    config = make_config(corpus="captions", captions=sizes, max_length=12)
+    config = make_config(corpus="captions", limit={"train": 40, "valid": 5, "test": 7}, max_length=12)
     prepared = prepare_corpus(config)
     assert prepared.splits == ["train", "valid", "test"]
     assert len(prepared.pairs("valid")) == 5
@@ -522,7 +520,7 @@ def test_captions_bring_their_gold_links(make_config):
 
 @pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
 def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source):
-    settings = {"corpus": "captions", "captions": {"num_train": 40, "num_valid": 5, "num_test": 7}}
+    settings = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}}
     there = prepare_corpus(make_config(**settings))
     back = prepare_corpus(make_config(**settings, **source, target_language="de"))
     for split in ("valid", "test"):
@@ -531,15 +529,17 @@ def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source)
         assert [sorted(link.split("-") for link in line.split()) for line in back.links(split)] == pairs
 
 
-def test_another_process_that_writes_the_captions_leaves_the_links_of_the_other_direction(make_config, monkeypatch):
-    sizes = {"num_train": 8, "num_valid": 2, "num_test": 3}
-    languages = {"source_language": "en", "target_language": "de"}
-    raw = find_raw_corpus(make_config(corpus="captions", captions=sizes, **languages).data)
-    raw.files()
-    before = {split: path.read_text() for split, path in raw.links.items()}
-    monkeypatch.setattr(generator, "write_corpus", lambda *_, **__: None)  # the other one wrote just before
-    raw.files()
-    assert {split: path.read_text() for split, path in raw.links.items()} == before
+def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
+    for split in captions.SPLITS:
+        for kind, line in {"de": "Ein Hund schläft.", "en": "A dog sleeps.", "links": "0-0 1-1 2-2"}.items():
+            write_lines(tmp_path / "other" / f"{split}.{kind}", [line])
+    config = make_config(corpus="captions", source_dir=str(tmp_path / "other"))
+    prepared = prepare_corpus(config)
+    assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
+    assert prepared.links("test") == ["0-0 1-1 2-2"]
+    (tmp_path / "other" / "valid.links").unlink()
+    with pytest.raises(UserError, match=r"other/valid\.links: no such file"):
+        prepare_corpus(config)
 
 
 def test_multi30k(multi30k_dir, tmp_path):
