@@ -130,7 +130,6 @@ LEVERS = [
     Lever("lexical output", overlays=("output/lexical",)),
     Lever("lexicon output", overlays=("output/lexicon",)),
     Lever("one embedding for both sides", ("data.vocab.joint=true", "model.tie_embeddings=all")),
-    Lever("concatenated pairs", ("data.concatenate={1: 0.8, 2: 0.2}",)),
     Lever("French and Czech sources", ("data.extra_in_vocab=true",), pairs=extra_pairs.OTHERS),
     Lever("one vocabulary for both sides", ("data.vocab.joint=true",)),
     Lever("one epoch of both directions", ("data.vocab.joint=true", "train.max_epochs=1"), pairs=("reversed",)),

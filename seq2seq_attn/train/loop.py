@@ -339,7 +339,6 @@ class Trainer:
             config.train.batch,
             seed=config.seed,
             epoch=epoch,
-            concatenate=config.data.concatenate,
             group=self._group,
             prepare=self._updater.prepare,
         )
