@@ -61,15 +61,6 @@ class PairStore:
     def __len__(self) -> int:
         return len(self._source)
 
-    @property
-    def sides(self) -> tuple[IdStore, IdStore]:
-        """The open ids of both sides."""
-        return self._source, self._target
-
-    def with_sides(self, source: IdStore, target: IdStore) -> PairStore:
-        """The same pairs in other tokens, without links."""
-        return PairStore(source, target, None, self._spellings, self._vectors)
-
     def source(self, index: int) -> IdArray:
         """int32 ids of a source sentence, unknown tokens as UNK."""
         ids = self._source[index]
