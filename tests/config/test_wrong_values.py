@@ -94,7 +94,7 @@ def test_no_is_norwegian() -> None:
         {"name": "null"},
         {"name": "a\nb\u2028c"},
         {"model": {"attention": {"options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}}}},
-        {"data": {"concatenate": {2: 0.25}, "test": {"1": "a"}}},
+        {"data": {"limit": {"train": 3}, "test": {"1": "a"}}},
     ],
 )
 def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path_factory) -> None:
