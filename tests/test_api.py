@@ -57,17 +57,9 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
         seq2seq_attn.load()
 
 
-def test_a_translation_is_one_short_line(translation: seq2seq_attn.Translation, root: Path) -> None:
-    text = translation.text if len(translation.text) <= 60 else f"{translation.text[:60]}..."
-    shape = "{} x {}".format(*translation.attention.shape)
-    expected = f"Translation({text!r}, log_prob={translation.log_prob:.2f}, attention: {shape})"
-    assert repr(translation) == expected
-    assert repr(translation.attention_map()) == "AttentionMap({} target x {} source tokens)".format(
-        *translation.attention.shape
-    )
-    translator = seq2seq_attn.load(root / "runs" / "fixed")
-    [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).endswith("attention: fixed)")
+def test_a_translation_is_one_short_line(root: Path) -> None:
+    [long] = seq2seq_attn.load(root / "runs" / "none").score(["Ein Hund"], ["a dog\n" * 200])
+    assert repr(long).startswith("Translation('a dog a dog ")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
 

@@ -68,24 +68,6 @@ def test_each_source_counts(trained: Path) -> None:
     assert len(scores) == len(lines)
 
 
-@pytest.mark.parametrize("output", ["copy", "copynet"])
-def test_a_prefix_is_copied_from_any_source(trained: Path, output: str) -> None:
-    name = trained / output
-    assert (
-        run(["train", "--run-dir", str(name), *options(trained, "train.max_updates=2", f"model.output.name={output}")])
-        == 0
-    )
-    translator = load(name)
-    lines = ["Hund Q\tchien X", "Hund\tX chien Q", "X\tQ"]
-    found = translator.translate(lines, prefix="XdQ", unk="forbid", max_length_ratio=3.0)
-    forced = translator.score(lines, [one.text for one in found])
-    finished = [pair for pair in zip(found, forced, strict=True) if pair[0].is_finished]
-    assert finished
-    for one, expected in finished:
-        assert one.tokens == expected.tokens
-        assert one.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
-
-
 def test_a_line_of_blank_sources_is_blank(trained: Path) -> None:
     assert [t.text for t in load(trained / "run").translate(["", "\t", " \t "])] == ["", "", ""]
 

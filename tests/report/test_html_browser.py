@@ -10,15 +10,13 @@ from itertools import pairwise
 
 import pytest
 
-from seq2seq_attn.report.html import TranslatedLine, html_maps
-from tests.report.browsing import CONTRAST, By, Keys, Select, every, focused, one, show
-from tests.report.html_reports import make_report, trained_map
+from tests.report.browsing import By, Keys, Select, every, focused, one, show
+from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
 pytestmark = pytest.mark.browser
 
 NUM_SENTENCES = 60
-LONG = " ".join(["Donaudampfschiff", "die", "Straße", "über"] * 15)
 
 
 @pytest.fixture(scope="module")
@@ -169,48 +167,6 @@ def test_a_map_by_keyboard(browser, report):
     focused(browser).send_keys(Keys.ESCAPE)
     assert not is_open(browser)
     assert focused(browser) == button
-
-
-def trained_pair(source, target):
-    import numpy as np
-
-    return trained_map(source, target, np.random.default_rng(3))
-
-
-def show_map(browser, tmp_path, source, target, **how):
-    path = tmp_path / "map.html"
-    path.write_text(html_maps([TranslatedLine(1, target, trained_pair(source, target))] * 3), encoding="utf-8")
-    show(browser, path.as_uri(), **how)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_contrast(browser, report, tmp_path, scheme):
-    show(browser, report[0], scheme=scheme)
-    page = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert page == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme]
-    every(browser, ".map-button")[0].click()
-    assert browser.execute_script(CONTRAST) == []
-    browser.save_screenshot(str(tmp_path / f"{scheme}.png"))
-
-
-@pytest.mark.parametrize("width", [360, 768])
-def test_narrow_screens_do_not_scroll_sideways(browser, report, tmp_path, width):
-    show(browser, report[0], width=width, height=740)
-    for scroll in ("0", "document.getElementById('sentences').offsetTop", "document.body.scrollHeight"):
-        browser.execute_script(f"scrollTo(0, {scroll})")
-        browser.save_screenshot(str(tmp_path / f"{width}-{scroll[:3]}.png"))
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    assert [width for width in map(chart_width, every(browser, "svg.chart")) if not 250 < width < 768] == []
-    browser.execute_script("document.getElementById('sentences').scrollIntoView()")
-    every(browser, ".map-button")[0].click()
-    assert browser.execute_script("const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth")
-    browser.save_screenshot(str(tmp_path / f"{width}-map.png"))
-    show_map(browser, tmp_path, LONG, LONG, width=width, height=740)
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def chart_width(chart):
-    return float(chart.get_attribute("width"))
 
 
 def test_every_control_has_a_name_and_every_heading_its_place(browser, report):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
+from seq2seq_attn.report.pages import Page, terminal_page
 from seq2seq_attn.report.tables import (
     Table,
     comparison_table,
@@ -62,17 +62,3 @@ def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
     assert table.rows[-1][2].startswith(f"{three_systems.scores['bleu'][2].bootstrap.difference:+.1f}  ")
     page = terminal_page(make_page(three_systems))
     assert "BLEU by length, against additive" in page
-
-
-def test_pages_hold_scores_notes_and_signatures(two_systems):
-    text, markdown = terminal_page(make_page(two_systems)), markdown_page(make_page(two_systems), ["plot.png"])
-    for page in (text, markdown):
-        assert "made-up" in page
-        assert "100 resamples, seed 12345; length in source tokens of spacy.blank:de:3.8" in page
-        assert "BLEU: nrefs:1|case:mixed" in page
-        assert "fewer than 50 sentence pairs" in page
-        assert "a note" in page
-    assert "![plot.png](plot.png)" in markdown
-    assert "### TER by length" in markdown
-    assert "commit 123" in markdown
-    assert "chrF2 by length" not in text

@@ -103,25 +103,6 @@ def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("has_vectors", [False, True])
-def test_word_vectors_that_would_not_be_read_are_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, has_vectors: bool
-) -> None:
-    for name in ("first.vec", "other.vec"):
-        (tmp_path / name).write_text(f"a {' '.join(['0.25'] * 17)}\n", encoding="utf-8")
-    named = [f"model.embedding.target_vectors={tmp_path / 'first.vec'}"] if has_vectors else []
-    before = train(toy_config(*named, "train.max_updates=1"), run_dir=tmp_path / "before")
-    settings = [f"model.embedding.target_vectors={tmp_path / 'other.vec'}", f"train.start_from={before.path}"]
-    expected = "first.vec" if has_vectors else "null"
-    message = rf"target_vectors=.*other\.vec: not read, .* of train\.start_from=.*before; set .*_vectors=.*{expected}$"
-    with pytest.raises(UsageError, match=message):
-        train(toy_config(*settings, f"data.data_dir={tmp_path / 'empty'}"), run_dir=tmp_path / "run")
-    assert not (tmp_path / "empty").exists()
-    if has_vectors:
-        (tmp_path / "first.vec").unlink()
-        train(toy_config(*named, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "again")
-
-
 def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
     write_toy_corpus(tmp_path / "corpus")
     for language in ("de", "en"):

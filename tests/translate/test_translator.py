@@ -377,26 +377,6 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
 # ---- what is refused ----
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"beam_size": 0}, "beam_size=0: expected at least 1"),
-        ({"beam_size": 100_000}, "beam_size=100000: expected at most 1,000"),
-        ({"beam_size": "five"}, "beam_size='five': expected a whole number"),
-        ({"batch_size": -1}, "batch_size=-1: expected at least 1"),
-        ({"length_penalty": math.nan}, "length_penalty=nan: expected a finite number"),
-        ({"length_penalty": math.inf}, "length_penalty=inf: expected a finite number"),
-        ({"length_penalty": -11}, "length_penalty=-11: expected at least -10"),
-        ({"max_length_ratio": 0}, "max_length_ratio=0: expected greater than 0"),
-        ({"max_length_ratio": 2000}, "max_length_ratio=2000: expected at most 1000"),
-        ({"unk": "drop"}, "unk='drop': expected 'keep', 'copy' or 'forbid'"),
-    ],
-)
-def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        translator.translate(["x"], **choices)
-
-
 def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
     with pytest.raises(TypeError, match=r"write translate\(\[text\]\)"):
         translator.translate("Ein Hund")
