@@ -15,7 +15,7 @@ from seq2seq_attn.commands import api
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.snippet import MAX_CELLS, html_map
+from seq2seq_attn.translate.snippet import html_map
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -42,10 +42,6 @@ def test_the_front_door_has_documented_names(name: str) -> None:
     assert getattr(seq2seq_attn, name).__doc__
 
 
-def test_completion_offers_nothing_but_the_documented_names() -> None:
-    assert {name for name in dir(seq2seq_attn) if not name.startswith("__")} == set(NAMES)
-
-
 def test_names_are_listed_without_importing_torch() -> None:
     code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -61,17 +57,9 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
         seq2seq_attn.load()
 
 
-def test_a_translation_is_one_short_line(translation: seq2seq_attn.Translation, root: Path) -> None:
-    text = translation.text if len(translation.text) <= 60 else f"{translation.text[:60]}..."
-    shape = "{} x {}".format(*translation.attention.shape)
-    expected = f"Translation({text!r}, log_prob={translation.log_prob:.2f}, attention: {shape})"
-    assert repr(translation) == expected
-    assert repr(translation.attention_map()) == "AttentionMap({} target x {} source tokens)".format(
-        *translation.attention.shape
-    )
-    translator = seq2seq_attn.load(root / "runs" / "fixed")
-    [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).endswith("attention: none)")
+def test_a_translation_is_one_short_line(root: Path) -> None:
+    [long] = seq2seq_attn.load(root / "runs" / "fixed").score(["Ein Hund"], ["a dog\n" * 200])
+    assert repr(long).startswith("Translation('a dog a dog ")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
 
@@ -132,14 +120,6 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
 
 
-def test_a_map_too_large_for_a_table_says_so() -> None:
-    size = int(MAX_CELLS**0.5) + 1
-    tokens = ["x"] * size
-    assert html_map(np.zeros((size, size)), tokens, tokens) == (
-        f"<p>{size} x {size} weights are too many for a table; use plot().</p>"
-    )
-
-
 def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
     translator = seq2seq_attn.load(root / "runs" / "additive")
     with pytest.raises(TypeError, match=r"use translate_n_best\(texts, n_best=2\)"):
@@ -186,12 +166,12 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
         "data.corpus": "files",
         "data.train": [Path("a.de"), Path("a.en")],
         "data.data_dir": Path("x"),
-        "data.concatenate": {2: 1},
+        "data.limit": {"train": 3},
     }
     seq2seq_attn.train_model("quickstart", settings)
     [config] = trained
     assert (config.seed, config.data.train, config.data.data_dir) == (7, ["a.de", "a.en"], Path("x"))
-    assert config.data.concatenate == {2: 1.0}
+    assert config.data.limit.train == 3
     optimizer = config.train.optimizer
     assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (None, 0.5, (0.5, 0.25))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.files import atomic_path, check_writable, link_target, named_path, naming, write_text
+from seq2seq_attn.files import atomic_path, check_writable, link_target, named_path, write_text
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -41,11 +41,6 @@ def test_a_long_name_can_be_written(tmp_path: Path) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new"
-
-
-def test_an_error_that_is_not_of_the_system_keeps_its_message(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"^timed out$"), naming(tmp_path):
-        raise OSError("timed out")
 
 
 def test_a_link_is_replaced(tmp_path: Path) -> None:

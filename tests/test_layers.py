@@ -67,7 +67,7 @@ assert not heavy, heavy
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["train", "--help"], ["translate", "-h"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", HELP.format(arguments=arguments)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -82,9 +82,8 @@ assert "torch" not in sys.modules
 """
 
 
-@pytest.mark.parametrize("arguments", [["translate", "--run", "no/run", "x"], ["evaluate", "no/run"]])
-def test_a_mistyped_run_is_refused_before_torch_is_loaded(arguments: list[str]) -> None:
-    code = NO_RUN.format(arguments=arguments)
+def test_a_mistyped_run_is_refused_before_torch_is_loaded() -> None:
+    code = NO_RUN.format(arguments=["translate", "--run", "no/run", "x"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("error: no/run: not a run directory")

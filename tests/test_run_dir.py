@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.weights import FORMAT_VERSION
@@ -61,28 +60,6 @@ def test_the_best_model_comes_back_tied_parameters_too(run: RunDir) -> None:
     assert torch.equal(loaded["b"], shared)
     assert run.best_metadata()["update"] == "7"
     assert run.best_metadata()["format_version"] == str(FORMAT_VERSION)
-
-
-def test_saving_the_best_model_again_replaces_it_and_leaves_nothing_else(run: RunDir) -> None:
-    run.save_best({"a": torch.zeros(2)}, {})
-    run.save_best({"a": torch.ones(2)}, {})
-    assert torch.equal(run.load_best()["a"], torch.ones(2))
-    assert [path.name for path in run.path.iterdir()] == ["model.safetensors"]
-
-
-def test_no_model_says_why(run: RunDir, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no model.safetensors \(not a run directory\)"):
-        run.load_best()
-    run.save_config(toy_config())
-    with pytest.raises(UserError, match="training has saved no model yet"):
-        run.load_best()
-
-
-def test_a_cut_off_model_is_refused(run: RunDir) -> None:
-    run.save_best({"a": torch.zeros(1000)}, {})
-    run.model_path.write_bytes(run.model_path.read_bytes()[:-100])
-    with pytest.raises(UserError, match=r"model.safetensors: not a safetensors file, or damaged"):
-        run.load_best()
 
 
 def test_a_pickle_is_never_loaded(run: RunDir) -> None:
@@ -177,14 +154,6 @@ def test_no_finished_run_says_what_to_do(tmp_path: Path) -> None:
     RunDir.create(tmp_path / "runs/begun").save_best({"a": torch.zeros(1)}, {})
     with pytest.raises(UserError, match=re.escape("begun has a model but has not finished: name it to use it")):
         newest_run(tmp_path / "runs")
-
-
-def test_a_damaged_mark_counts_as_unfinished(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    run = make_toy_run(tmp_path / "run")
-    assert run.is_finished()
-    (run.path / "finished.json").write_text("{")
-    assert not run.is_finished()
-    assert "counts as unfinished" in caplog.text
 
 
 def test_the_environment_is_on_record(run: RunDir) -> None:

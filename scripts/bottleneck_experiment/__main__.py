@@ -12,6 +12,7 @@ from scripts.bottleneck_experiment.findings import BASELINE
 from scripts.bottleneck_experiment.pages import FOLDER, num_updates
 from scripts.bottleneck_experiment.plan import (
     CAPTIONS_ARMS,
+    CAPTIONS_INPUTS,
     MULTI30K_ARMS,
     RUNS,
     Arm,
@@ -23,6 +24,7 @@ from scripts.bottleneck_experiment.plan import (
 )
 from scripts.harness.records import Record, choose, exit_code
 from scripts.harness.runs import train_all
+from scripts.laboratory.captions.corpora import CORPORA
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
@@ -38,6 +40,8 @@ def main() -> None:
     options = parse()
     all_arms = CAPTIONS_ARMS if options.corpus == "captions" else MULTI30K_ARMS
     arms = choose({arm.name: arm for arm in all_arms}, options.arms, "--arms")
+    if options.corpus == "captions":
+        write_text()
     if options.parameters:
         print_parameters(options.corpus, arms)
         return
@@ -59,6 +63,14 @@ def parse() -> argparse.Namespace:
     only.add_argument("--train-only", action="store_true")
     only.add_argument("--report-only", action="store_true", help="of all runs that are finished")
     return parser.parse_args()
+
+
+def write_text() -> None:
+    """Write the captions that the configurations name, unless they are there."""
+    for name in CAPTIONS_INPUTS:
+        directory = load_config([f"bottleneck/{name}"]).data.source_dir
+        if directory is not None and not directory.exists():
+            CORPORA[f"bottleneck-{name}"](directory)
 
 
 def train(options: argparse.Namespace, arms: Sequence[Arm]) -> None:

@@ -39,7 +39,7 @@ OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 SHOWN_EPOCHS = (1, 3)
 WIDTH = 120
 """columns, where the output is no terminal"""
-LOGGED = ("captions", "commands.train_runs")
+LOGGED = ("commands.train_runs",)
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention

@@ -116,8 +116,6 @@ LEVERS = [
     *(Lever(name, settings) for name, settings in _SEEDS.items()),
     *_VOCABULARIES,
     Lever("BPE", ("data.tokenizer.model_type=bpe",)),
-    Lever("BPE-dropout", ("data.tokenizer.model_type=bpe", "data.subword_sampling=0.1")),
-    Lever("subword sampling", ("data.subword_sampling=0.3",)),
     Lever("the rate falls at the end", ("train.schedule.name=trapezoid", "train.schedule.cooldown=0.3")),
     Lever("layer normalization", overlays=("cell/layer_norm_gru",)),
     Lever("two layers", _layers()),
@@ -126,7 +124,6 @@ LEVERS = [
     Lever("lexical output", overlays=("output/lexical",)),
     Lever("lexicon output", overlays=("output/lexicon",)),
     Lever("one embedding for both sides", ("data.vocab.joint=true", "model.tie_embeddings=all")),
-    Lever("concatenated pairs", ("data.concatenate={1: 0.8, 2: 0.2}",)),
     Lever("French and Czech sources", ("data.extra_in_vocab=true",), pairs=extra_pairs.OTHERS),
     Lever("one vocabulary for both sides", ("data.vocab.joint=true",)),
     Lever("one epoch of both directions", ("data.vocab.joint=true", "train.max_epochs=1"), pairs=("reversed",)),
@@ -201,7 +198,8 @@ def render(record: Record) -> list[str]:
         f"{score['num_pairs']:,} validation pairs, beam {record['beam_size']}, `{score['signature']}`; the gain is "
         f"over a run of {BASELINE} on the same machine, whose BLEU is in the next column, with p by "
         f"{PAIRED_BOOTSTRAP}. Six epochs are too few to judge regularizers or larger models. For a run that starts "
-        "from another, updates and minutes count its own training only. `scripts/first_look`.",
+        "from another, updates and minutes count its own training only. Commit 20d66b9 has `data.subword_sampling` and "
+        "`data.concatenate`. `scripts/first_look`.",
         "",
     ]
     ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": math.inf})["gain"])

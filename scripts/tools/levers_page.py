@@ -35,7 +35,8 @@ def render(records: Mapping[str, Record]) -> list[str]:
         "the 29,000 pairs alone; track B also on captions of Multi30k's task 2: do not compare it with track A. SD is "
         "the standard deviation over seeds. The gain is over the mean of n runs of another row, with p by "
         f"{PAIRED_BOOTSTRAP}; in brackets the BLEU of these runs. Seeds are listed if only some of this row's were "
-        "compared. Subword sampling keeps all subwords in the vocabulary, so it has more parameters. Minutes are wall "
+        "compared. Subword sampling keeps all subwords in the vocabulary, so it has more parameters; commit 20d66b9 "
+        "has it (`data.subword_sampling`). Minutes are wall "
         "time, the mean over seeds, earlier stages included, on one thread if the settings say nothing else, and on "
         "machines that did other work too; compare those of one precision only.",
         "",

@@ -1,4 +1,4 @@
-"""A source of vectors: English captions from "pictures" of scenes, a vector per object (`scenes_corpus.py`).
+"""A source of vectors: English captions from "pictures" of scenes, a vector per object (`laboratory/captions/`).
 
 Trains the config `quickstart` on three sources: the picture; the German caption with its nouns blanked out; both. BLEU
 is that of the test set, with the paired bootstrap test of both against the German alone. The attention is that of
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from scripts.harness.records import RECORDS, ROOT, Record, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.laboratory.captions.scenes import SPLITS, write_corpus
 from scripts.tools.other_records import scenes_block
-from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.files import read_json, write_json

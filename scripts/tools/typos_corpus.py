@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from seq2seq_attn.captions.lexicon import load_lexicon
+from scripts.laboratory.captions.lexicon import load_lexicon
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import multi30k

@@ -19,56 +19,34 @@ from typing import Any
 
 from scripts.harness.records import RECORDS, Record, add_record_option, add_set_option, describe, exit_code
 from scripts.harness.runs import train_one
+from scripts.laboratory.captions.corpora import surnames_of, write_unseen_names
 from scripts.tools.other_records import names_block
 from seq2seq_attn import load
-from seq2seq_attn.captions.generator import write_corpus
 from seq2seq_attn.config import load_config
-from seq2seq_attn.files import write_json, write_lines
+from seq2seq_attn.files import write_json
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import read_pairs
+from seq2seq_attn.text.corpus import read_lines, read_pairs
 
 RECORD = RECORDS / "unseen-names.json"
-LANGUAGES = ("de", "en")
-NAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
-ONE_IN, NUM_TEST, MIN_FREQUENCY = 4, 6_000, 20
+MIN_FREQUENCY = 20
 SYSTEMS = (("softmax", "keep"), ("softmax", "copy"), ("copy", "keep"))
 """the output of a run, and what is done with <unk> in its translations"""
 
 Pairs = list[tuple[str, str]]
 
 
-def read(directory: Path, split: str) -> Pairs:
-    """The sentence pairs of a split."""
-    return list(zip(*read_pairs(*(directory / f"{split}.{language}" for language in LANGUAGES)), strict=True))
-
-
 def names_of(pair: tuple[str, str], held_out: set[str]) -> Counter[str]:
     """How often the target has each held-out name."""
-    return Counter(name for name in NAME.findall(pair[1]) if name in held_out)
-
-
-def make_corpus(directory: Path, overrides: Sequence[str]) -> tuple[set[str], Pairs]:
-    """Write the training and validation pairs without the held-out names; these, and the test pairs with one."""
-    captions = load_config(["quickstart"], overrides).data.captions.model_dump() | {"num_test": NUM_TEST}
-    write_corpus(directory / "all", **captions)
-    splits = {split: read(directory / "all", split) for split in ("train", "valid", "test")}
-    names = sorted({name for pairs in splits.values() for pair in pairs for name in NAME.findall(pair[1])})
-    held_out = set(names[::ONE_IN])
-    for split in ("train", "valid"):
-        kept = [pair for pair in splits[split] if not any(name in " ".join(pair) for name in held_out)]
-        for index, language in enumerate(LANGUAGES):
-            write_lines(directory / f"{split}.{language}", (pair[index] for pair in kept))
-    return held_out, [pair for pair in splits["test"] if names_of(pair, held_out)]
+    return Counter(name for name in surnames_of(pair[1]) if name in held_out)
 
 
 def train_run(directory: Path, output: str, overrides: Sequence[str]) -> RunDir:
     """A run of the config `quickstart` with that output."""
     own = [
         f"name=unseen-names-{output}",
-        "data.corpus=files",
         f"data.data_dir={directory}",
-        *(f"data.{split}={directory / split}" for split in ("train", "valid")),
+        f"data.source_dir={directory}",
         f"data.vocab.min_frequency={MIN_FREQUENCY}",
         "train.device=cpu",
     ]
@@ -102,7 +80,9 @@ def main() -> None:
     add_set_option(parser)
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
-    held_out, test = make_corpus(options.dir, options.set)
+    write_unseen_names(options.dir)
+    held_out = set(read_lines(options.dir / "held-out.txt"))
+    test = list(zip(*read_pairs(options.dir / "test.de", options.dir / "test.en"), strict=True))
     rows = []
     for output, unk in SYSTEMS:
         run = train_run(options.dir, output, options.set)

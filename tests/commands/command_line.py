@@ -14,10 +14,13 @@ def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.split("\n")[:-1]
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """The exit code of a command that fails, and its last message."""
+def assert_fails(capsys: pytest.CaptureFixture[str], *arguments: str, code: int, message: str) -> None:
+    """The command leaves with the exit code and one line of error that holds the message; stdout stays empty."""
     capsys.readouterr()
-    code = run(arguments)
+    assert run(arguments) == code
     out, err = capsys.readouterr()
     assert out == ""
-    return code, err.splitlines()[-1]
+    assert "Traceback" not in err
+    lines = err.splitlines()
+    assert [line for line in lines if line.startswith("error: ")] == lines[-1:]
+    assert message in lines[-1]

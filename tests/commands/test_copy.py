@@ -1,4 +1,4 @@
-"""The output `copy` through the command: trained, resumed, translating a word that neither vocabulary has."""
+"""The output `copy` through the commands: trained, translating a word that neither vocabulary has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.run_dir import RunDir
 from tests.train.conftest import SOURCE, TARGET, toy_settings
 
 
@@ -26,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def train(folder: Path, name: str, updates: int, *options: str) -> None:
+def train(folder: Path) -> None:
     settings = [
         *toy_settings(folder),
         "data.tokenizer.name=spacy",
@@ -34,28 +33,24 @@ def train(folder: Path, name: str, updates: int, *options: str) -> None:
         "train.optimizer.learning_rate=0.02",
         *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout")),
         "train.max_epochs=null",
-        f"train.max_updates={updates}",
+        "train.max_updates=80",
     ]
     arguments = [argument for setting in settings for argument in ("--set", setting)]
-    assert run(["train", "-c", "base", "-c", "output/copy", *arguments, "--run-dir", name, *options]) == 0
+    assert run(["train", "-c", "base", "-c", "output/copy", *arguments, "--run-dir", "run"]) == 0
 
 
-def test_train_resume_and_translate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train(folder, "whole", 80)
-    train(folder, "halves", 40)
-    train(folder, "halves", 80, "--resume")
-    whole, halves = (RunDir(folder / name).load_best() for name in ("whole", "halves"))
-    assert [key for key in whole if not whole[key].equal(halves[key])] == []
+def test_train_translate_score_and_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(folder)
     capsys.readouterr()
-    assert run(["translate", "--run", "whole", "Hund Zabra", "Katze Qux"]) == 0
+    assert run(["translate", "--run", "run", "Hund Zabra", "Katze Qux"]) == 0
     assert capsys.readouterr().out.splitlines() == ["dog Zabra", "cat Qux"]
     for name, target, unknown in (
         ("copied", "dog Zabra", ""),
         ("other", "dog Qux", "1 of 3 target tokens are unknown"),
     ):
         (folder / f"{name}.tsv").write_text(f"Hund Zabra\t{target}\n")
-        assert run(["score", "--run", "whole", f"{name}.tsv"]) == 0
+        assert run(["score", "--run", "run", f"{name}.tsv"]) == 0
         assert unknown in (said := capsys.readouterr().err)
         assert ("unknown" in said) == bool(unknown)
-    assert run(["evaluate", "whole", "--json", "scores.json"]) == 0
+    assert run(["evaluate", "run", "--json", "scores.json"]) == 0
     assert json.loads((folder / "scores.json").read_text(encoding="utf-8"))

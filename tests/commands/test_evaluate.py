@@ -11,19 +11,15 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.commands.evaluate import _arms, evaluate
-from seq2seq_attn.config import load_config
+from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
-from seq2seq_attn.files import sha256_of
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.loop import train
 from seq2seq_attn.translate.translator import Translator, load
 from tests.evaluation_requests import make_request, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
-from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
@@ -47,12 +43,6 @@ def test_another_precision_has_a_report_of_its_own(workshop):
     run_evaluate(workshop, "none", splits=["short"], precision="bf16")
     assert (workshop / "none/report.short.json").read_bytes() == before
     assert json.loads((workshop / "none/report.short.bf16.json").read_text(encoding="utf-8"))["sets"]
-
-
-def test_a_corpus_that_several_runs_share_is_looked_up_once(workshop, caplog):
-    with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
-        run_evaluate(workshop, "additive", "none", splits=["short"])
-    assert caplog.text.count("prepared before, reused") == 1
 
 
 def test_what_the_run_directory_gets(workshop):
@@ -85,15 +75,6 @@ def test_two_runs_side_by_side(workshop, tmp_path):
     run_evaluate(workshop, "additive", "none", splits=["short"])
     assert (workshop / "additive/report.comparison.short.json").exists()
     assert (workshop / "additive/retention-by-length.comparison.short.png").exists()
-
-
-def test_what_is_known_of_the_model_is_numbers(workshop, tmp_path):
-    run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
-    about = {"update": "40", "perplexity": "204.1", "bleu": "inf", "chrf": "9.5", "commit": "12"}
-    run.save_best(run.load_best(), about)
-    model = run_evaluate(tmp_path, "run", splits=["short"]).data["runs"][0]["model"]
-    numbers = {"update": 40, "perplexity": 204.1, "chrf": 9.5}
-    assert {key: model[key] for key in about} == {**about, **numbers}
 
 
 def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
@@ -156,18 +137,6 @@ def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, 
         assert (message in caplog.text) == is_told
 
 
-def test_a_run_whose_training_goes_on_is_told(workshop, tmp_path, caplog):
-    copy = tmp_path / "copy"
-    shutil.copytree(workshop / "additive", copy)
-    (copy / "finished.json").unlink()
-    for has_state, is_told in [(False, False), (True, True)]:
-        if has_state:
-            (copy / "last").mkdir()
-        caplog.clear()
-        run_evaluate(tmp_path, "copy", splits=["short"], json=tmp_path / "report.json")
-        assert (f"{copy}: its training has not finished; its best model so far is evaluated" in caplog.text) == is_told
-
-
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = run_evaluate(workshop, "additive", "none", **options)
@@ -181,15 +150,6 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
     assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
     assert again.data["sets"] == report.data["sets"]
-
-
-def test_saved_translations_by_another_model_are_told(workshop, tmp_path, caplog):
-    shutil.copytree(workshop / "additive", tmp_path / "run")
-    run_evaluate(tmp_path, "run", splits=["short"])
-    note = tmp_path / "run/hyps/short.json"
-    note.write_text(note.read_text(encoding="utf-8").replace(sha256_of(RunDir(tmp_path / "run").model_path), "0" * 64))
-    run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
-    assert f"{note.with_suffix('.txt')}: not reused: not made by this model" in caplog.text
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
@@ -208,14 +168,6 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
     expected = load(workshop / "additive", "cpu").with_max_source_length(90).translate(joined.source)
     written = (workshop / "additive/hyps/short.x3.txt").read_text(encoding="utf-8")
     assert written == "".join(f"{found.text}\n" for found in expected)
-
-
-def test_each_number_of_concatenated_pairs_has_buckets_of_its_own(workshop):
-    report = run_evaluate(workshop, "additive", splits=["long"], concatenate=[1, 2])
-    single, double = report.data["length"]["edges_by_num_concatenated"]
-    assert (single["num_concatenated"], double["num_concatenated"]) == (1, 2)
-    assert min(double["edges"]) > min(single["edges"])
-    assert report.data["length"]["edges"] == single["edges"]
 
 
 def test_runs_of_one_arm_are_grouped(workshop):
@@ -268,8 +220,8 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
 
 
 def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
-    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
-    config = toy_config(corpus="captions", data_dir=str(tmp_path), captions=captions, tokenizer="spacy")
+    sizes = {"train": 30, "valid": 4, "test": 12}
+    config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
     report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)
@@ -367,41 +319,3 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     assert again.data["runs"][0]["is_reused"]
     assert again.data["sets"] == report.data["sets"]
     assert "the length limit cut" in again.summary
-
-
-def test_counts_of_pooled_sets_add_up(workshop, tmp_path):
-    make_cut_run(workshop, tmp_path / "cut")
-    short, long, pooled = run_evaluate(tmp_path, "cut").data["sets"]
-    counts = [one["translations"][0]["num_cut"] for one in (short, long, pooled)]
-    assert 0 < counts[0] + counts[1] == counts[2]
-
-
-def test_a_pool_that_holds_more_than_test_sets_does_not_say_so(workshop, tmp_path):
-    report = run_evaluate(workshop, "additive", splits=["valid", "short"], json=tmp_path / "r.json", concatenate=[1, 2])
-    assert [scores.name for scores in report.sets][-2:] == ["all sets", "all sets.x2"]
-
-
-def test_the_short_form_is_short_and_ends_with_the_conclusion(workshop):
-    report = run_evaluate(workshop, "additive")
-    assert len(report.summary.splitlines()) <= 25
-    assert report.data["conclusion"] in " ".join(report.summary.split())
-    assert "BLEU: nrefs:1|case:mixed" in report.summary
-    assert "BLEU by length, all test sets" in report.summary
-    assert "chrF2" not in report.summary
-    for scores in report.sets:
-        interval = scores.scores["bleu"][0].interval
-        assert f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]" in report.summary
-
-
-def test_runs_of_different_training_text_are_no_seeds_of_one_arm(tmp_path):
-    write_toy_corpus(tmp_path / "corpus")
-    settings = [*toy_settings(tmp_path / "corpus"), "train.max_updates=1"]
-    runs = []
-    for seed, num_lines in ((1, 100), (2, 100), (3, 60)):
-        for language in ("de", "en"):
-            path = tmp_path / f"corpus/train.{language}"
-            path.write_text("".join(path.read_text().splitlines(keepends=True)[:num_lines]))
-        config = load_config(overrides=[*settings, f"data.data_dir={tmp_path}/data", f"seed={seed}"])
-        runs.append(train(config, run_dir=tmp_path / f"s{seed}"))
-    arms = _arms(runs, ["s1", "s2", "s3"], [run.config() for run in runs], ["s1", "s2", "s3"])
-    assert [arm.seeds for arm in arms] == [(1, 2), (3,)]

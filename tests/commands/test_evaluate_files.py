@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.run_dir import RunDir
@@ -22,10 +21,11 @@ def everything_in(folder):
 def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
     runs = [workshop / "additive", workshop / "none"]
     before = [everything_in(run) for run in runs]
-    named = {"json": tmp_path / "r.json", "page": tmp_path / "r.html"}
+    kinds = {"json": "json", "page": "html", "csv": "csv", "latex": "tex"}
+    named = {option: tmp_path / f"r.{kind}" for option, kind in kinds.items()}
     run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
     assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
-        *("r.json", "r.html"),
+        *(f"r.{kind}" for kind in kinds.values()),
         *(f"r.hyps/{run}/short.beam1.{kind}" for run in ("additive", "none") for kind in ("txt", "json")),
     }
     (tmp_path / "alone").mkdir()
@@ -43,15 +43,6 @@ def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, pl
         name = f"{kind}-by-length.compared.{plots}"
         assert (tmp_path / name).read_bytes().startswith(magic)
         assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
-
-
-def test_tables_for_spreadsheets_and_papers(workshop, tmp_path):
-    before = everything_in(workshop / "additive")
-    run_evaluate(workshop, "additive", splits=["short"], csv=tmp_path / "s.csv", latex=tmp_path / "t.tex")
-    assert (tmp_path / "s.csv").read_text(encoding="utf-8").startswith("test_set,num_concatenated,length")
-    assert "\\toprule" in (tmp_path / "t.tex").read_text(encoding="utf-8")
-    assert len(everything_in(tmp_path)) == 2
-    assert everything_in(workshop / "additive") == before
 
 
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
@@ -119,19 +110,6 @@ def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(wor
     assert (workshop / "additive" / name).exists()
 
 
-def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_path, monkeypatch, caplog):
-    with pytest.raises(UserError, match=r"cannot be written \(Is a directory\)"):
-        run_evaluate(workshop, "additive", splits=["short"], json=tmp_path)
-
-    def refuse(path, text):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_lines", refuse)
-    report = run_evaluate(workshop, "additive", splits=["short"], json=tmp_path / "r.json")
-    assert report.sets[0].num_pairs == 5
-    assert "r.hyps/additive/short.txt: not saved (Permission denied)" in caplog.text
-
-
 def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     run_evaluate(workshop, "none", splits=["short"])
     path = workshop / "none/hyps/short.txt"
@@ -161,17 +139,9 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
         assert report.data["runs"][0]["is_reused"] is is_reused, value
 
 
-def test_a_penalty_switched_off_is_in_the_name(workshop, tmp_path):
-    config = RunDir(workshop / "additive").config()
-    config.search.coverage_penalty = 0.2
-    make_toy_run(tmp_path / "run", config)
-    run_evaluate(tmp_path, "run", splits=["short"], coverage_penalty=0.0, no_repeat_ngram=0)
-    assert {path.name for path in (tmp_path / "run/hyps").glob("*.txt")} == {"short.coverage0.txt"}
-
-
 def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
-    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
-    config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")
+    sizes = {"train": 30, "valid": 4, "test": 12}
+    config = toy_config(corpus="captions", data_dir="data", limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "project/runs/run", config)
     monkeypatch.chdir(tmp_path / "project")
     prepare_corpus(config)
@@ -180,22 +150,3 @@ def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path
     report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
     assert report.sets[0].num_pairs == 12
     assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}
-
-
-def test_tabs_in_a_single_source_are_told(workshop, tmp_path, caplog):
-    (tmp_path / "in.tsv").write_text("Hund\tdog\n" * 4, encoding="utf-8")
-    named = {"json": tmp_path / "r.json", "concatenate": [2]}
-    run_evaluate(workshop, "additive", source=tmp_path / "in.tsv", reference=tmp_path / "in.tsv", **named)
-    assert f"--source and --reference: both name {tmp_path / 'in.tsv'}; " in caplog.text
-    assert f"{tmp_path / 'in.tsv'}: 4 lines hold tabs, which count as spaces; this run reads one source" in caplog.text
-
-
-def test_runs_of_other_languages_on_one_file_are_told(workshop, tmp_path, caplog):
-    config = RunDir(workshop / "additive").config()
-    config.data.target_language = "fr"
-    make_toy_run(tmp_path / "french", config)
-    named = {"source": workshop / "short.de", "reference": workshop / "short.en", "json": tmp_path / "r.json"}
-    for other, is_told in [("none", False), (tmp_path / "french", True)]:
-        caplog.clear()
-        run_evaluate(workshop, "additive", other, **named)
-        assert ("--source: the runs translate different languages: de to en, de to fr" in caplog.text) == is_told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import sys
@@ -12,7 +11,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.commands import notices
-from seq2seq_attn.commands.notices import Progress, count_lines
+from seq2seq_attn.commands.notices import Progress
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate
@@ -135,13 +134,6 @@ def test_a_line_of_json_has_what_a_translation_has(run: RunDir, tmp_path: Path) 
         assert [one["text"] for one in found["n_best"]] == [translation.text for translation in best]
 
 
-def test_without_attention_there_are_no_links(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(attention="fixed"))
-    translate(["Hund"], run=run.path, output=tmp_path / "out", format="json")
-    found = json.loads((tmp_path / "out").read_text())
-    assert (found["links"], "n_best" in found) == (None, False)
-
-
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_a_coprocess_gets_line_1_before_it_sends_line_2(
     run: RunDir, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], format: str
@@ -177,41 +169,3 @@ def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, ca
         "930 of 4,000 lines translated, 30 per second",
         "1,550 of 4,000 lines translated, 25 per second",
     ]
-
-
-def test_a_slow_translation_has_a_rate(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    times = iter([0.0, 40.0, 4_000.0])
-    monkeypatch.setattr(notices.time, "monotonic", lambda: next(times))
-    with Progress(None, "log") as progress:
-        progress.add(10)
-        progress.add(10)
-    assert caplog.messages == ["10 lines translated, 0.2 per second", "20 lines translated, 200 seconds per line"]
-
-
-def test_a_bar_appears_on_stderr_for_a_file_that_takes_a_while(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Progress(40, "bar") as progress:
-        progress.add(40)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(notices, "BAR_AFTER_S", 0.0)
-    with Progress(40, "bar") as progress:
-        progress.add(40)
-    error = capsys.readouterr().err
-    assert "40/40" in error
-    assert "line/s" in error
-
-
-@pytest.mark.parametrize(("content", "num_lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
-def test_lines_of_a_file_are_counted(tmp_path: Path, content: str, num_lines: int) -> None:
-    (tmp_path / "in").write_text(content)
-    assert count_lines(tmp_path / "in") == num_lines
-    assert count_lines(tmp_path) is None
-
-
-def test_lines_of_a_damaged_file_are_not_counted(tmp_path: Path) -> None:
-    damaged = bytearray(gzip.compress(b"".join(b"%d\n" % number for number in range(50_000))))
-    damaged[1_000:1_100] = b"\xff" * 100
-    (tmp_path / "in.gz").write_bytes(damaged)
-    assert count_lines(tmp_path / "in.gz") is None

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
@@ -79,17 +78,6 @@ def test_json_holds_tokens_and_links(capsys: pytest.CaptureFixture[str], root: P
         assert (found["unknown"], found["unknown_target"]) == ([], [])
     without, _ = score(capsys, "pairs.tsv", "--format", "json", run="fixed")
     assert json.loads(without[0])["links"] is None
-
-
-def test_out_of_memory_says_what_to_lower(
-    capsys: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr("seq2seq_attn.commands.score.force_decode", fail)
-    assert run_command(["score", "--run", "additive", "--device", "cpu", *FILES]) == 1
-    assert "error: out of memory with --batch-size 16; try --batch-size 8\n" in capsys.readouterr().err
 
 
 def test_what_cannot_be_scored_as_it_is_is_counted(capsys: pytest.CaptureFixture[str], root: Path) -> None:
@@ -184,11 +172,3 @@ def test_wrong_usage(
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(message, err.splitlines()[-1]), err
-
-
-def test_tabs_in_a_single_source_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "in.tsv").write_text("Ein\tHund\n" * 5)
-    _, err = score(capsys, "--source", str(tmp_path / "in.tsv"), "--target", "target")
-    assert f"{tmp_path / 'in.tsv'}: 5 lines hold tabs, which count as spaces; this run reads one source" in err
-    _, err = score(capsys, "pairs.tsv")
-    assert "tabs" not in err

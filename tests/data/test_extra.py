@@ -2,7 +2,6 @@
 
 import gzip
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
@@ -160,8 +159,8 @@ def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write, tmp
 
 
 def test_captions_keep_their_gold_links_for_evaluation(make_config, write):
-    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
-    made_of = {"corpus": "captions", "captions": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
+    sizes = {"train": 40, "valid": 5, "test": 7}
+    made_of = {"corpus": "captions", "limit": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
     prepared = prepare_corpus(make_config([write("extra", EXTRA)], **made_of))
     assert len(prepared.pairs("train")) == 42
     assert prepared.links("train") is None
@@ -189,33 +188,6 @@ def test_several_sources(make_config, tmp_path):
     tokenizer = {"name": "characters"}
     config = make_config([named["more"]], source_languages=["de", "fr"], tokenizer=tokenizer, **data)
     assert pairs_of(prepare_corpus(config)) == [("1 de\t1 fr", "1 en"), ("neu\tneu fr", "neu en")]
-
-
-@pytest.mark.parametrize("sources", [["vectors"], ["de", "vectors"]])
-def test_a_picture_of_a_test_set_is_known_under_any_spelling(make_config, tmp_path, monkeypatch, sources):
-    monkeypatch.chdir(tmp_path)
-    for name in ("train", "dev", "new"):
-        np.save(f"{name}.npy", np.ones((2, 3)))
-    np.savez("vec.npz", dev=np.ones((2, 3)), new=np.ones((2, 3)))
-    (tmp_path / "link.npy").symlink_to("dev.npy")
-    lines = {
-        "train": ["train.npy"],
-        "valid": ["dev.npy", "vec.npz:dev"],
-        "test": ["dev.npy"],
-        "more": ["./dev.npy", str(tmp_path / "dev.npy"), "link.npy", " ./vec.npz:dev", "./vec.npz:new", "de/v.npy"],
-    }
-    (tmp_path / "de").mkdir()
-    np.save("de/v.npy", np.ones((2, 3)))
-    for name, files in lines.items():
-        (tmp_path / f"p-{name}.vectors").write_text("".join(f"{file}\n" for file in files))
-        for language in ("de", "en"):
-            (tmp_path / f"p-{name}.{language}").write_text(
-                "".join(f"{name} {language} {index}\n" for index in range(len(files)))
-            )
-    data = {"train": "p-train", "valid": "p-valid", "test": {"test": "p-test"}, "tokenizer": {"name": "characters"}}
-    languages = {"source_language": "vectors"} if len(sources) == 1 else {"source_languages": sources}
-    prepared = prepare_corpus(make_config(["p-more"], **languages, **data))
-    assert [target for _, target in pairs_of(prepared)] == ["train en 0", "more en 4", "more en 5"]
 
 
 def test_what_is_refused(make_config, write, tmp_path):

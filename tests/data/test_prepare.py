@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import random
 import re
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from seq2seq_attn.captions import generator
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import prepare
 from seq2seq_attn.data.pipeline import chunks
 from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
-from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_checked_json, write_checked_json
+from seq2seq_attn.files import write_lines
+from seq2seq_attn.text import captions
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -184,11 +181,6 @@ def test_made_again_when_the_text_changed(make_config, tmp_path):
     assert second.text("valid")[0] == ["neu", "", "Text"]
 
 
-def damage_remove(directory):
-    (directory / "train.source.ids.npy").unlink()
-    return "train.source.ids.npy: missing"
-
-
 def damage_cut(directory):
     path = directory / "valid.target.txt"
     path.write_bytes(path.read_bytes()[:-1])
@@ -206,13 +198,7 @@ def damage_empty(directory):
     return "meta.json: no such file"
 
 
-def damage_swapped(directory):
-    path = directory / "meta.json"
-    write_checked_json(path, {**read_checked_json(path), "hash": "0"})
-    return "holds another corpus than its name says"
-
-
-@pytest.mark.parametrize("damage", [damage_remove, damage_cut, damage_meta, damage_empty, damage_swapped])
+@pytest.mark.parametrize("damage", [damage_cut, damage_meta, damage_empty])
 def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage, caplog):
     first = prepare_corpus(make_config())
     whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
@@ -244,32 +230,6 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     os.utime(killed, (time.time() - 90_000,) * 2)
     prepare_corpus(make_config(max_length=6))
     assert not killed.exists()
-
-
-def test_a_temporary_folder_of_another_process_may_vanish(make_config, tmp_path, monkeypatch):
-    parent = tmp_path / "data" / "prepared"
-    parent.mkdir(parents=True)
-    gone = parent / ".files-123456789abc.xyz.tmp"
-    real = Path.glob
-
-    def with_one_more(path, pattern):
-        yield from real(path, pattern)
-        if path == parent:
-            yield gone
-
-    monkeypatch.setattr(Path, "glob", with_one_more)
-    assert prepare_corpus(make_config()).directory.is_dir()
-
-
-def test_a_prepared_folder_has_the_mode_that_the_user_wants(make_config):
-    former = os.umask(0o077)
-    try:
-        directory = prepare_corpus(make_config()).directory
-    finally:
-        os.umask(former)
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (directory, *directory.iterdir())}
-    assert modes.pop(directory.name) == 0o700
-    assert set(modes.values()) == {0o600}
 
 
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
@@ -323,40 +283,6 @@ def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name
     assert prepared_bytes(**settings, num_processes=2) == expected
 
 
-def test_the_bytes_are_those_of_numpy_and_of_the_lines(prepared_bytes):
-    files = prepared_bytes()
-    assert files["train.source.txt"].decode() == "".join(f"{source}\n" for source, _ in TRAIN[:3])
-    written = io.BytesIO()
-    np.save(written, np.cumsum([0, 4, 4, 4]))
-    assert files["train.source.offsets.npy"] == written.getvalue()
-    written = io.BytesIO()
-    np.save(written, np.load(io.BytesIO(files["train.source.ids.npy"])))
-    assert files["train.source.ids.npy"] == written.getvalue()
-
-
-def test_processes_are_no_part_of_the_corpus(make_config, caplog):
-    first = prepare_corpus(make_config(num_processes=1))
-    caplog.set_level("INFO")
-    assert prepare_corpus(make_config(num_processes=7)).directory == first.directory
-    assert "reused" in caplog.messages[0]
-
-
-def test_a_big_corpus_is_shared_among_the_cpus(make_config, monkeypatch):
-    asked = []
-
-    def map_here(function, items, *, num_processes):
-        asked.append(num_processes)
-        return ((item, function(item)) for item in items)
-
-    monkeypatch.setattr(prepare, "map_in_order", map_here)
-    monkeypatch.setattr(prepare, "num_available_cpus", lambda: 5)
-    prepare_corpus(make_config())
-    monkeypatch.setattr(prepare, "SMALL_CORPUS", 12)
-    prepare_corpus(make_config(max_length=6))
-    prepare_corpus(make_config(max_length=7, num_processes=3))
-    assert asked == [1, 5, 3]
-
-
 def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):
     rng = random.Random(1)
     lines = ["".join(rng.choice("abcdef ") for _ in range(12)) for _ in range(400)]
@@ -378,26 +304,6 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
     assert learnt[2][0] == learnt[2][1] == [line for line in lines if line in set(learnt[2][0])]
     assert learnt[2] == learnt[3]
     assert learnt[2][0] != lines[: len(learnt[2][0])]
-
-
-def test_what_a_configuration_must_say(make_config, tmp_path):
-    with pytest.raises(UsageError, match=r"data\.train is not set: with data\.corpus=files, name your text by --train"):
-        prepare_corpus(make_config(train=None))
-    with pytest.raises(UsageError, match=r"data\.test\.train: this name is taken"):
-        prepare_corpus(make_config(test={"train": str(tmp_path / "more")}))
-    with pytest.raises(UsageError, match=r"data\.test: 'a/b' is not a valid name"):
-        prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
-    with pytest.raises(UserError, match=r"nothing\.de: no such file"):
-        prepare_corpus(make_config(train=str(tmp_path / "nothing")))
-    with pytest.raises(UsageError, match=r"captions .fr. -> .en.: the embedded corpus is German to English"):
-        prepare_corpus(make_config(corpus="captions", source_language="fr"))
-
-
-def test_different_line_counts(make_config, tmp_path):
-    (tmp_path / "train.de").write_text("eins\nzwei\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"train\.de has 2 lines and .*train\.en\.gz has 8"):
-        prepare_corpus(make_config())
-    assert not list((tmp_path / "data").rglob("*.npy"))
 
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
@@ -438,19 +344,57 @@ def test_nothing_left_to_train_on(make_config, tmp_path):
         make_config(max_length_ratio=0.9)
 
 
-def test_bars_only_on_request(make_config, capsys):
-    prepare_corpus(make_config())
-    assert capsys.readouterr() == ("", "")
-    prepare_corpus(make_config(max_length=6), show_progress=True)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "tokenizing: 100%" in err
-    assert "24/24" in err
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [
+        (2, {"train": 2, "valid": 2, "more": 1}),
+        ({"train": 3}, {"train": 3, "valid": 3, "more": 1}),
+        ({"valid": 1, "test": 1}, {"train": 3, "valid": 1, "more": 1}),
+        (1_000, {"train": 3, "valid": 3, "more": 1}),
+    ],
+)
+def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
+    whole, limited = prepare_corpus(make_config()), prepare_corpus(make_config(limit=limit))
+    assert {split: len(limited.pairs(split)) for split in limited.splits} == sizes
+    for split, size in sizes.items():
+        assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
+    assert limited.directory != whole.directory
+    assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
+
+
+def test_a_limit_decides_the_vocabulary(make_config):
+    limited = prepare_corpus(make_config(limit={"train": 1}))
+    assert "Katze" not in limited.source_vocab
+    assert "Hund" in limited.source_vocab
+
+
+def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, tmp_path):
+    pairs = [(f"Wort{number} und", f"word{number} and") for number in range(60)]
+    for index, language in enumerate(("de", "en")):
+        write_lines(tmp_path / f"own.{language}", [pair[index] for pair in pairs])
+    write_lines(tmp_path / "own.links", [f"0-{number % 2}" for number in range(60)])
+    own = {"train": str(tmp_path / "own"), "valid": None, "test": {}, "links": str(tmp_path / "own.links")}
+    whole, limited = prepare_corpus(make_config(**own)), prepare_corpus(make_config(**own, limit=3))
+    for split in ("train", "valid"):
+        assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
+    linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
+    assert linked[0] == linked[1] != []
+
+
+def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
+    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
+    prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
+    assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
+
+
+@pytest.mark.parametrize("limit", [0, -1, "all", True, {"tests": 3}])
+def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
+    with pytest.raises(UsageError, match=r"data\.limit"):
+        make_config(limit=limit)
 
 
 def test_captions_bring_their_gold_links(make_config):
-    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
-    config = make_config(corpus="captions", captions=sizes, max_length=12)
+    config = make_config(corpus="captions", limit={"train": 40, "valid": 5, "test": 7}, max_length=12)
     prepared = prepare_corpus(config)
     assert prepared.splits == ["train", "valid", "test"]
     assert len(prepared.pairs("valid")) == 5
@@ -467,7 +411,7 @@ def test_captions_bring_their_gold_links(make_config):
 
 @pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
 def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source):
-    settings = {"corpus": "captions", "captions": {"num_train": 40, "num_valid": 5, "num_test": 7}}
+    settings = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}}
     there = prepare_corpus(make_config(**settings))
     back = prepare_corpus(make_config(**settings, **source, target_language="de"))
     for split in ("valid", "test"):
@@ -476,15 +420,17 @@ def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source)
         assert [sorted(link.split("-") for link in line.split()) for line in back.links(split)] == pairs
 
 
-def test_another_process_that_writes_the_captions_leaves_the_links_of_the_other_direction(make_config, monkeypatch):
-    sizes = {"num_train": 8, "num_valid": 2, "num_test": 3}
-    languages = {"source_language": "en", "target_language": "de"}
-    raw = find_raw_corpus(make_config(corpus="captions", captions=sizes, **languages).data)
-    raw.files()
-    before = {split: path.read_text() for split, path in raw.links.items()}
-    monkeypatch.setattr(generator, "write_corpus", lambda *_, **__: None)  # the other one wrote just before
-    raw.files()
-    assert {split: path.read_text() for split, path in raw.links.items()} == before
+def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
+    for split in captions.SPLITS:
+        for kind, line in {"de": "Ein Hund schläft.", "en": "A dog sleeps.", "links": "0-0 1-1 2-2"}.items():
+            write_lines(tmp_path / "other" / f"{split}.{kind}", [line])
+    config = make_config(corpus="captions", source_dir=str(tmp_path / "other"))
+    prepared = prepare_corpus(config)
+    assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
+    assert prepared.links("test") == ["0-0 1-1 2-2"]
+    (tmp_path / "other" / "valid.links").unlink()
+    with pytest.raises(UserError, match=r"other/valid\.links: no such file"):
+        prepare_corpus(config)
 
 
 def test_multi30k(multi30k_dir, tmp_path):

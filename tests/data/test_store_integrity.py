@@ -45,25 +45,6 @@ def test_a_flipped_bit_is_refused(store: Path, name: str) -> None:
         PreparedCorpus(store)
 
 
-def test_damage_to_the_notes_is_refused(store: Path) -> None:
-    text = (store / "meta.json").read_text()
-    (store / "meta.json").write_text(text.replace('"source_language": "de"', '"source_language": "dx"'))
-    with pytest.raises(UserError, match=r"meta.json: damaged .*; prepare the data again"):
-        PreparedCorpus(store)
-
-
-def test_a_damaged_store_is_prepared_again_with_a_notice(config: Config, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    path = prepare_corpus(config).directory / "train.source.ids.npy"
-    whole = path.read_bytes()
-    flip(path, 200)
-    prepare_corpus(config)
-    assert path.read_bytes() == whole
-    assert any(
-        "train.source.ids.npy: damaged" in notice and "preparing the data again" in notice for notice in caplog.messages
-    )
-
-
 def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(
     config: Config, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from scripts.laboratory.captions.scenes import SIZE, draw_examples, picture_of, write_corpus
 from scripts.tools import scenes
 from scripts.tools.other_records import scenes_block
-from scripts.tools.scenes_corpus import SIZE, draw_examples, picture_of, write_corpus
 from seq2seq_attn.errors import UsageError
 
 TINY = [

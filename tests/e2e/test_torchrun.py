@@ -111,6 +111,7 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
     assert events(stopped, "validation") == events(whole, "validation")
 
 
+@pytest.mark.slow
 def test_one_of_them_complains(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").write_text("not a run")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = ["tests/search/test_ensemble.py", "tests/model/test_decoders.py"]
-REST = ["tests/contract", "tests/model", "tests/golden", "tests/translate", "tests/train/test_update.py"]
+PATHS = ["tests/search", "tests/contract", "tests/model", "tests/golden", "tests/translate"]
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +28,9 @@ def copy(tmp_path_factory):
     return to
 
 
-def passes(copy, paths):
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *paths]
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
-
-
-def test_search_and_decoders_do_without_it(copy):
-    passes(copy, QUICK)
-
-
-@pytest.mark.slow
 def test_all_that_models_do_works_without_it(copy):
-    passes(copy, [*REST, "-k", "not int8"])  # products in int8 are a quick version alone
+    # products in int8 are a quick version alone
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not int8"]
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    done = subprocess.run([*command, *PATHS], cwd=copy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -12,11 +12,10 @@ import pytest
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.test_sets import find_sets
-from seq2seq_attn.files import read_checked_json, write_checked_json
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -95,11 +94,6 @@ def test_what_the_user_has_prepared_elsewhere_is_read(here: Path, tmp_path: Path
     assert len(sets_of(config)[0].source) == 20
 
 
-def test_the_embedded_corpus_has_a_limit() -> None:
-    with pytest.raises(UsageError, match=r"data.captions.num_train"):
-        load_config((), ["data.captions.num_train=1000000000"])
-
-
 def evaluated(path: Path) -> EvaluatedRun:
     run = RunDir(path)
     decoding = Decoding(device="cpu", reuse_hypotheses=True)
@@ -127,28 +121,3 @@ def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
     again = evaluated(run.path)
     assert again.translate(one) == lines
     assert not again.describe()["is_reused"]
-
-
-def test_translations_with_another_length_limit_are_not_reused(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run")
-    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
-    evaluated(run.path).translate(one)
-    config = run.config()
-    config.data.max_length = 3
-    run.save_config(config)
-    again = evaluated(run.path)
-    again.translate(one)
-    assert not again.describe()["is_reused"]
-
-
-def test_translations_without_counts_are_not_reused(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run")
-    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
-    lines = evaluated(run.path).translate(one)
-    note_path = run.hyps_dir / "test.json"
-    note = read_checked_json(note_path)
-    write_checked_json(note_path, {key: note[key] for key in note if key != "num_cut"})
-    again = evaluated(run.path)
-    assert again.translate(one) == lines
-    assert not again.describe()["is_reused"]
-    assert len(again.counts) == 1

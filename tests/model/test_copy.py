@@ -123,8 +123,3 @@ def test_scheduled_sampling_feeds_copies_back_as_unk(make_model, batch):
     loss = batch_loss(model, batch._replace(source=source), teacher_forcing_ratio=0.0)
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)
-
-
-def test_the_target_embedding_may_be_the_output_weight(make_model):
-    model = make_model(output={"name": "copy"}, tie_embeddings="target")
-    assert model.output.projection.weight is model.embedding.weight

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.errors import UsageError
@@ -20,7 +19,6 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
-from seq2seq_attn.train.check import check_config
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}
@@ -287,35 +285,10 @@ def test_copynet_finds_source_words_in_search(make_model, attention):
     assert found[1] == {31}
 
 
-@pytest.mark.parametrize("name", ["marginal", "lexical", "copynet", "lexicon"])
+@pytest.mark.parametrize("name", ["copy", "copynet", "lexical", "lexicon", "marginal"])
 def test_the_target_embedding_may_be_the_output_weight(make_model, name):
     model = make_model(output={"name": name}, tie_embeddings="target")
     assert model.output.projection.weight is model.embedding.weight
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            ["model.output.name=marginal", "model.attention.name=fixed"],
-            "'marginal': reads attention weights over source",
-        ),
-        (["model.output.name=lexical", "model.attention.name=slots"], "'lexical': reads attention weights over source"),
-        (
-            ["model.output.name=marginal", "model.attention.name=self_history"],
-            "'marginal': reads a source value of 192 numbers in place of the context, .* context has 352",
-        ),
-        (
-            ["model.output.name=lexicon", "model.attention.name=initial"],
-            "'lexicon': reads attention weights over source",
-        ),
-        (["model.output.name=lexicon", "model.output.options.variant=add"], r"model\.output\.options\.variant='add'"),
-        (["model.output.name=marginal", "model.output.options.top_k=0"], r"model\.output\.options\.top_k=0"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_data_is_prepared(settings, message):
-    with pytest.raises(UsageError, match=message):
-        check_config(load_config(["quickstart"], settings))
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import SourceBatch, collate, collate_source
+from seq2seq_attn.data.batch import SourceBatch, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.model.variants import packaged_variants
@@ -49,23 +49,6 @@ def test_padding_ids_are_never_read(make_model, batch, name):
     assert torch.equal(loss, other_loss)
     for key, gradient in gradients.items():
         assert torch.equal(gradient, other_gradients[key]), key
-
-
-@pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_a_batch_is_its_sentences(make_model, name):
-    model = make_model(name).eval()
-    source, target = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []]
-    together = batch_loss(model, collate(source, target, range(3)))
-    alone = [batch_loss(model, collate([s], [t], [0])) for s, t in zip(source, target, strict=True)]
-    torch.testing.assert_close(together.loss_sum, sum(loss.loss_sum for loss in alone))
-
-
-def test_every_parameter_gets_a_gradient(make_model, batch):
-    for name in packaged_variants("attention"):
-        model = make_model(name)
-        batch_loss(model, batch, label_smoothing=0.1).loss_sum.backward()
-        for key, parameter in model.named_parameters():
-            assert parameter.grad is not None, (name, key)
 
 
 def test_search_steps_score_like_training(make_model, batch):
@@ -149,14 +132,3 @@ def test_tied_embeddings_share_and_say_what_they_need():
         )
     with pytest.raises(UsageError, match=r"data\.vocab\.joint=true"):
         build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=29, num_target_ids=30)
-
-
-def test_errors_name_the_nearest_variant():
-    with pytest.raises(UsageError, match="did you mean 'additive'"):
-        build_model(ModelConfig(attention={"name": "aditive"}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match="not an option of 'dot'"):
-        build_model(ModelConfig(attention={"name": "dot", "options": {"size": 3}}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match=r"set model\.hidden_size=null"):
-        build_model(ModelConfig(hidden_size=100, attention={"name": "dot"}), num_source_ids=9, num_target_ids=9)
-    with pytest.raises(UsageError, match="variants are bidirectional, convolutional"):
-        build_model(ModelConfig(encoder={"name": "lstm"}), num_source_ids=9, num_target_ids=9)

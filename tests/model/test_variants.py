@@ -70,15 +70,6 @@ def test_a_message_names_the_key_of_the_configuration(axis, key):
         find_build(axis, "nowhere")
 
 
-def test_a_type_that_is_imported_for_type_checkers_only_is_named(folder):
-    build = "def build(*, query_size, memory_size, normalizer, width: Size = 3):\n    pass\n"
-    imports = "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
-    write(folder, "typed", f"{imports}    from seq2seq_attn.config import Size\n{build}")
-    import_variants("typed")
-    with pytest.raises(UsageError, match=r"width: its type Size is not known at run time; import it outside of TYPE_C"):
-        attention("typed", width=4)
-
-
 def test_a_module_may_hold_several_variants(folder):
     write(folder, "several", DOT + "from seq2seq_attn.model.attention.bilinear import Bilinear\n")
     import_variants(["several"])
@@ -110,14 +101,6 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
         build_objectives({"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
     with pytest.raises(UsageError, match=r"mine:Bag': takes none of query_size, memory_size, normalizer"):
         attention("mine:Bag")
-
-
-@pytest.mark.parametrize("name", ["", ":", "x; rm -rf *", "\x1b[2Jcosine", "../cosine", "a\nb:build", "a..b"])
-def test_a_name_that_no_module_can_have_is_not_asked_for(name):
-    with pytest.raises(UsageError, match="no such variant; ") as found:
-        attention(name)
-    assert "--import" not in str(found.value)
-    assert str(found.value).isprintable()
 
 
 def test_an_objective_of_a_module_is_one_too(folder):

@@ -28,6 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_umask_decides_who_may_read_it(path: Path) -> None:
+    """Safetensors writes files that only their owner may read."""
     other = path.with_name("other")
     other.touch()
     assert path.stat().st_mode == other.stat().st_mode
@@ -42,15 +43,11 @@ def test_tensors_and_metadata_come_back(path: Path) -> None:
     assert torch.equal(tensors["b"], torch.arange(6.0).reshape(2, 3))
 
 
-def test_equal_models_are_equal_files_in_every_process(path: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys, torch; from pathlib import Path; from seq2seq_attn.model.weights import write_weights\n"
-        "tensors = {'a': torch.zeros(5), 'b': torch.arange(6.0).reshape(2, 3)}\n"
-        f"write_weights(Path(sys.argv[1]), tensors, {dict(reversed(ABOUT.items()))}, {FILES})"
-    )
-    for number in range(2):  # entries of a hash map would be in another order in about every second process
-        other = tmp_path / f"{number}.safetensors"
-        subprocess.run([sys.executable, "-c", code, str(other)], check=True)
+def test_equal_models_are_equal_files(path: Path, tmp_path: Path) -> None:
+    tensors = {"a": torch.zeros(5), "b": torch.arange(6.0).reshape(2, 3)}
+    other = tmp_path / "other.safetensors"
+    for _ in range(8):  # entries of a hash map would be in another order about every second time
+        write_weights(other, tensors, dict(reversed(ABOUT.items())), FILES)
         assert other.read_bytes() == path.read_bytes()
 
 
@@ -63,13 +60,6 @@ def test_every_flipped_bit_is_refused(path: Path) -> None:
         with pytest.raises(UserError, match=r"model\.safetensors: ") as caught:
             read_info(path)
         assert "\n" not in str(caught.value)
-
-
-def test_zeros_in_place_of_numbers_are_refused(path: Path) -> None:
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-44] + bytes(44))
-    with pytest.raises(UserError, match=r"damaged \(its contents do not match its SHA-256\)"):
-        read_info(path)
 
 
 @pytest.mark.parametrize("values", [[], {}, {"about": 5}, {"about": {}}, {"about": {}, "files": []}])
@@ -102,15 +92,6 @@ def test_values_that_are_no_weights_are_refused(tmp_path: Path, dtype: torch.dty
 def test_another_model_than_expected_is_refused(path: Path, expected: dict[str, tuple[int]], message: str) -> None:
     with pytest.raises(UserError, match=message):
         read_tensors(path, {name: torch.empty(shape, device="meta") for name, shape in expected.items()})
-
-
-def test_a_file_that_may_not_be_read_is_not_called_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(UserError, match=r"model.safetensors: cannot be read \(Permission denied\)"):
-        read_info(path)
 
 
 @pytest.mark.parametrize("name", packaged_config_names())

@@ -10,7 +10,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.evaluation.arms import Arm, find_arms, named_arms
 from seq2seq_attn.evaluation.scores import SetScores, score_set
 from seq2seq_attn.metrics.by_length import make_buckets
-from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
+from seq2seq_attn.report.pages import terminal_page
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.report.tables import comparison_table, length_table, score_table, seeds_table
 from tests.metrics.corpora import make_hypotheses
@@ -53,12 +53,6 @@ def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
     assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
 
 
-def test_how_a_run_was_computed_makes_no_arm():
-    machine = ("data.num_processes=4", "search.batch_size=7", "train.cuda_graphs=true")
-    [arm] = find_arms(["a-s1", "a-s2"], [config("seed=1"), config("seed=2", *machine)])
-    assert arm.seeds == (1, 2)
-
-
 def test_runs_of_different_training_text_are_no_arm():
     configs = [config(f"seed={seed}") for seed in (1, 2, 3)]
     arms = find_arms(["a-s1", "a-s2", "a-s3"], configs, ["one", "other", "one"])
@@ -96,12 +90,6 @@ def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
         for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
     ]
     assert [arm.name for arm in find_arms(names, settings)] == expected
-
-
-def test_arms_that_no_short_name_tells_apart_have_their_first_runs_names():
-    sizes = [f"model.{key}=8" for key in ("embedding_size", "hidden_size", "readout_size", "encoder.hidden_size")]
-    settings = [config("seed=1"), config("seed=2"), config("seed=1", *sizes)]
-    assert [arm.name for arm in find_arms(["monday", "tuesday", "friday"], settings)] == ["monday", "friday"]
 
 
 def test_arms_can_be_named_by_hand():
@@ -157,26 +145,6 @@ def test_tables_of_arms(grouped):
     assert table.rows[-1][1].endswith(
         f"{none.retention.value:.2f} [{none.retention.low:.2f}, {none.retention.high:.2f}]"
     )
-
-
-def test_pages_show_arms_in_place_of_runs_and_the_file_both(grouped):
-    text, markdown = terminal_page(make_page(grouped)), markdown_page(make_page(grouped))
-    assert "BLEU by length, means over seeds" in text
-    assert "none-s2" not in text
-    assert "difference, p, kept: against additive, by" in text
-    assert "arms: runs that differ in their seed alone" in text
-    assert "none-s2" in markdown
-    assert "### chrF2 by length, against additive, means over seeds" in markdown
-
-
-def test_two_arms_are_compared_side_by_side(grouped):
-    systems = dict(list(SYSTEMS.items())[:5])
-    two = score_set("made-up", systems, REFERENCES, [], measures=("bleu",), resampling=QUICK, arms=named_arms(ARMS[:5]))
-    assert list(length_table(two).header)[-3:] == ["difference", "p", "kept"]
-    summary = terminal_summary(make_page(two))
-    assert "difference, p, kept: against additive; kept = share of its score" in summary
-    assert "± and sd: standard deviation over seeds" in summary
-    assert "(about 0.05 in a two-sided test) and the scores of the seeds do not overlap" in summary
 
 
 def test_runs_by_themselves_are_arms_of_one_seed(grouped):

@@ -12,9 +12,8 @@ from dataclasses import replace
 import pytest
 
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
-from seq2seq_attn.report.exports import COLUMNS, csv_text, escape_latex, latex_text
+from seq2seq_attn.report.exports import COLUMNS, csv_text, escape_latex
 from seq2seq_attn.report.pages import latex_page
-from seq2seq_attn.report.tables import Table
 from tests.report.conftest import score_systems
 from tests.report.test_arms import grouped  # noqa: F401
 from tests.report.test_tables import make_page
@@ -83,14 +82,6 @@ def test_every_row_has_the_columns_of_its_table(two_systems, grouped):  # noqa: 
             lines = [line for line in body.splitlines() if line != r"\midrule"]
             assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(columns)}
             assert all(line.endswith(r" \\") for line in lines)
-
-
-def test_a_table_by_hand():
-    assert latex_text([("BLEU & co", Table(["run", "n"], [["[a]", "1"]]))]) == (
-        "% needs \\usepackage{booktabs}\n\\begin{table}[htbp]\n\\centering\n\\caption{BLEU \\& co}\n"
-        "\\begin{tabular}{lr}\n\\toprule\nrun & n \\\\\n\\midrule\n{[a]} & 1 \\\\\n\\bottomrule\n\\end{tabular}\n"
-        "\\end{table}\n"
-    )
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)")

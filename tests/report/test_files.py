@@ -11,7 +11,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.texts import RunTexts
 from seq2seq_attn.report.build import Report, Settings, build_report
-from seq2seq_attn.report.files import ReportFiles, plot_path
+from seq2seq_attn.report.files import ReportFiles
 from tests.report.html_reports import QUICK
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
@@ -34,30 +34,6 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> No
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
 
 
-@pytest.mark.parametrize(
-    ("report", "plot"),
-    [
-        ("report.json", "bleu-by-length.png"),
-        ("report.valid.json", "bleu-by-length.valid.png"),
-        ("reports.json", "bleu-by-length.reports.png"),
-        ("report2.md", "bleu-by-length.report2.png"),
-    ],
-)
-def test_a_plot_bears_the_name_of_its_report(report: str, plot: str) -> None:
-    assert plot_path(Path(report), "bleu") == Path(plot)
-
-
-def test_the_conclusion_is_about_the_fewest_and_the_most_concatenated_pairs() -> None:
-    sets = [
-        EvaluationSet(f"x{number}", REFERENCES * 40, REFERENCES * 40, num_concatenated=number) for number in (2, 4, 1)
-    ]
-    texts = [one.references for one in sets]
-    report = build_report(sets, {"a": texts, "b": texts}, [{"name": "a"}, {"name": "b"}], settings=Settings("5", QUICK))
-    assert report.page.conclusion.startswith("x1: ")
-    assert " x4: " in report.page.conclusion
-    assert "x2: " not in report.page.conclusion
-
-
 @pytest.mark.parametrize(("is_of_run", "is_link"), [(False, True), (True, False)])
 def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path: Path, is_of_run: bool, is_link: bool) -> None:
     # a run may be a stranger's, with links out of it
@@ -74,31 +50,6 @@ def test_no_part_replaces_an_input(tmp_path: Path, part: str) -> None:
     for name in ("input", "link"):
         with pytest.raises(UsageError, match=f"^--{part}: .*{name} is an input file; choose another output"):
             ReportFiles(**{part: tmp_path / name}).check([tmp_path / "input"])
-
-
-def test_a_page_is_markdown_or_html(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in \.md \(Markdown\) or \.html"):
-        ReportFiles(page=tmp_path / "r.pdf").check()
-
-
-@pytest.mark.parametrize(
-    ("references", "where"),
-    [
-        (["A dog.", "Yes."], "ref"),
-        (["A dog.", "Yes.", "A dog runs fast over the meadow."], "ref, reference tokens up to 4"),
-        (["A dog.", *["Yes."] * 20, "A dog runs fast over the meadow."], "ref"),
-        (["A dog runs."] * 2, None),
-    ],
-)
-def test_references_too_short_for_bleu_are_told(tmp_path: Path, references: list[str], where: str | None) -> None:
-    report = write(ReportFiles(page=tmp_path / "r.md"), references)
-    told = (
-        f"fewer than a tenth of the references have four tokens in {where}: BLEU counts little else there, and is 0 if "
-        "none has; see --metric exact or --metric chrf"
-    )
-    for text in (report.summary, report.text, (tmp_path / "r.md").read_text(encoding="utf-8")):
-        assert (told in text) == (where is not None)
-        assert ("fewer than a tenth" in text) == (where is not None)
 
 
 def test_a_run_without_maps_makes_a_page_that_stands_alone(tmp_path: Path) -> None:

@@ -48,13 +48,6 @@ def test_a_packed_map_is_the_map_in_255ths(shape):
     np.testing.assert_array_equal(floored, np.where(packed.levels_TS() < 20, 0, packed.levels_TS()))
 
 
-def test_packing_by_hand():
-    weights_TS = np.array([[0.0, 0.0, 1.0], [0.001, 0.4, 0.6]])
-    packed = pack_map(AttentionMap(["a", "b", "c"], ["x", "y"], weights_TS))
-    assert packed.packed == bytes([0, 2, 255, 0, 1, 102, 153])
-    assert pack_map(AttentionMap(["a"], ["x"], np.zeros((1, 1)))).packed == bytes([0, 1])
-
-
 def test_the_report_inside_is_report_json(two_runs):
     page, report = two_runs
     inside = payload(page)
@@ -111,11 +104,6 @@ def test_hostile_text_stays_inside_its_element(two_runs):
     assert "&lt;/script&gt;" in title
 
 
-def test_names_like_the_templates_marks_are_names():
-    page, _ = make_report(10, ("@DATA@", "@SCRIPT@"))
-    assert [run["name"] for run in payload(page)["runs"]] == ["@DATA@", "@SCRIPT@"]
-
-
 def test_nothing_is_fetched(two_runs):
     for page in (two_runs[0], html_maps([TranslatedLine(1, "A dog.", pack_map(make_map(3, 3)))])):
         without_data = re.sub("<title>.*?</title>", "", DATA.sub("", page), flags=re.DOTALL)
@@ -131,12 +119,6 @@ def test_nothing_is_fetched(two_runs):
 def test_numbers_that_json_lacks_and_half_characters():
     assert json.loads(embedded_json({"a": [float("nan"), float("inf"), 1.5]})) == {"a": [None, None, 1.5]}
     assert json.loads(embedded_json("\udc80")) == "?"
-
-
-@pytest.mark.parametrize("names", [("additive",), ("additive", "none", "initial")])
-def test_one_run_and_three(names):
-    page, _ = make_report(30, names)
-    assert len(payload(page)["sentences"]["hypotheses"]) == len(names)
 
 
 def test_a_thousand_sentences_of_two_runs_stay_under_three_megabytes():

@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import pytest
 
-from seq2seq_attn.report.html import TranslatedLine, html_maps
-from tests.report.browsing import CONTRAST, By, Keys, Select, every, focused, one, show
-from tests.report.html_reports import make_report, trained_map
+from tests.report.browsing import By, Keys, Select, every, focused, one, show
+from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
+pytestmark = pytest.mark.browser
+
 NUM_SENTENCES = 60
-LONG = " ".join(["Donaudampfschiff", "die", "Straße", "über"] * 15)
 
 
 @pytest.fixture(scope="module")
@@ -67,30 +67,6 @@ def test_scores_are_those_of_the_report(browser, report, tmp_path):
         ]
         assert against[4] == f"{kept['value']:.2f}{kept['low']:.2f} – {kept['high']:.2f}"
     browser.save_screenshot(str(tmp_path / "scores.png"))
-
-
-def test_length_table_and_curves(browser, report, tmp_path):
-    address, made, _ = report
-    show(browser, address)
-    buckets = made.data["sets"][-1]["buckets"]
-    for name in ("chrf", "bleu"):
-        Select(one(browser, "#measure")).select_by_value(name)
-        rows = every(browser, "#length-table tbody tr")
-        assert len(rows) == len(buckets) + 1
-        for row, bucket in zip(rows, buckets, strict=False):
-            [measure] = [measure for measure in bucket["measures"] if measure["name"] == name]
-            assert row.find_element(By.TAG_NAME, "th").text == bucket["label"] + "*" * bucket["is_thin"]
-            cells = [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
-            scores = [f"{r['score']:.1f}{r['low']:.1f} – {r['high']:.1f}" for r in measure["runs"]]
-            assert cells[:3] == [f"{bucket['num_pairs']:,}", *scores]
-    first, second = every(browser, "#length svg.chart")
-    assert len(first.find_elements(By.CSS_SELECTOR, ".band")) == 2
-    assert len(first.find_elements(By.CSS_SELECTOR, "g .marker")) == 2 * len(buckets)
-    assert len(second.find_elements(By.CSS_SELECTOR, ".rule")) == 1
-    told = first.find_element(By.CSS_SELECTOR, "g title").get_attribute("textContent")
-    bleu = buckets[0]["measures"][0]["runs"][0]
-    assert told.endswith(f"{bleu['score']:.1f} [{bleu['low']:.1f}, {bleu['high']:.1f}]")
-    browser.save_screenshot(str(tmp_path / "length.png"))
 
 
 def test_markup_in_a_sentence_is_text(browser, report):
@@ -193,79 +169,6 @@ def test_a_map_by_keyboard(browser, report):
     assert focused(browser) == button
 
 
-def test_the_pixels_are_the_weights(browser, tmp_path):
-    show_map(browser, tmp_path, "a b c", "x y")
-    levels, shades = browser.execute_script(
-        """
-        const data = JSON.parse(document.getElementById('data').textContent).lines[0].map;
-        const canvas = document.querySelector('.map-grid canvas');
-        const size = canvas.width / 4, pen = canvas.getContext('2d');
-        const pixel = (t, s) => pen.getImageData((s + 0.4) * size, (t + 0.4) * size, 1, 1).data[0];
-        return [data[2], Array.from({ length: 12 }, (_, i) => pixel(Math.floor(i / 4), i % 4))];
-        """
-    )
-    assert len(levels) > 0
-    weights = trained_pair("a b c", "x y").levels_TS().ravel().tolist()
-    expected = [round(244 + weight / 255 * (10 - 244)) for weight in weights]  # linear, as in pictures
-    assert shades == pytest.approx(expected, abs=1)
-
-
-def trained_pair(source, target):
-    import numpy as np
-
-    return trained_map(source, target, np.random.default_rng(3))
-
-
-def show_map(browser, tmp_path, source, target, **how):
-    path = tmp_path / "map.html"
-    path.write_text(html_maps([TranslatedLine(1, target, trained_pair(source, target))] * 3), encoding="utf-8")
-    show(browser, path.as_uri(), **how)
-
-
-def test_a_page_of_maps_at_sixty_tokens(browser, tmp_path):
-    show_map(browser, tmp_path, LONG, LONG)
-    labels = every(browser, "article:first-of-type .map-top span, article:first-of-type .map-left span")
-    assert len(labels) == 122
-    for label in labels:
-        text = label.find_element(By.TAG_NAME, "bdi")
-        assert min(label.size.values()) >= 15
-        assert max(text.size["width"], text.size["height"]) < 140
-    assert (
-        browser.execute_script("return parseFloat(getComputedStyle(document.querySelector('.map-top')).fontSize)") >= 12
-    )
-    browser.save_screenshot(str(tmp_path / "sixty.png"))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_contrast(browser, report, tmp_path, scheme):
-    show(browser, report[0], scheme=scheme)
-    page = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert page == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme]
-    every(browser, ".map-button")[0].click()
-    assert browser.execute_script(CONTRAST) == []
-    browser.save_screenshot(str(tmp_path / f"{scheme}.png"))
-
-
-@pytest.mark.parametrize("width", [360, 768])
-def test_narrow_screens_do_not_scroll_sideways(browser, report, tmp_path, width):
-    show(browser, report[0], width=width, height=740)
-    for scroll in ("0", "document.getElementById('sentences').offsetTop", "document.body.scrollHeight"):
-        browser.execute_script(f"scrollTo(0, {scroll})")
-        browser.save_screenshot(str(tmp_path / f"{width}-{scroll[:3]}.png"))
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    assert [width for width in map(chart_width, every(browser, "svg.chart")) if not 250 < width < 768] == []
-    browser.execute_script("document.getElementById('sentences').scrollIntoView()")
-    every(browser, ".map-button")[0].click()
-    assert browser.execute_script("const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth")
-    browser.save_screenshot(str(tmp_path / f"{width}-map.png"))
-    show_map(browser, tmp_path, LONG, LONG, width=width, height=740)
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def chart_width(chart):
-    return float(chart.get_attribute("width"))
-
-
 def test_every_control_has_a_name_and_every_heading_its_place(browser, report):
     show(browser, report[0])
     controls = [control for control in every(browser, "button, select, input") if control.is_displayed()]
@@ -281,12 +184,3 @@ def test_every_control_has_a_name_and_every_heading_its_place(browser, report):
     regions = every(browser, "[role=region]")
     assert regions
     assert all(region.accessible_name for region in regions)
-
-
-def test_configurations_show_what_differs(browser, report):
-    show(browser, report[0])
-    shown = [row.get_attribute("data-key") for row in every(browser, "#config-table tbody tr") if row.is_displayed()]
-    assert shown == ["name", "model.attention.name"]
-    one(browser, "#only-differences").click()
-    shown = [row.get_attribute("data-key") for row in every(browser, "#config-table tbody tr") if row.is_displayed()]
-    assert shown == ["seed", "name", "model.attention.name", "model.hidden_size"]

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, Keys, Select, every, focused, one, show
+from tests.report.browsing import CONTRAST, ActionChains, By, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
+
+pytestmark = pytest.mark.browser
 
 ARMS = ("additive", "additive", "none", "none")
 RUNS = ("additive-s1", "additive-s2", "none-s1", "none-s2")
@@ -93,47 +95,6 @@ def test_a_point_by_mouse_lists_its_neighbors_in_every_run(browser, two_sets, tm
     browser.save_screenshot(str(tmp_path / "vectors.png"))
 
 
-def test_neighbors_by_keyboard(browser, two_sets):
-    address, _, inside = two_sets
-    show(browser, address)
-    browser.execute_script("document.querySelector('svg.space').focus()")
-    dots = figure(browser, 0).find_elements(By.CSS_SELECTOR, ".dot")
-    first = float(dots[0].get_attribute("cx"))
-    focused(browser).send_keys(Keys.ARROW_RIGHT)
-    cursor = one(browser, ".ring.cursor")
-    assert float(cursor.get_attribute("cx")) > first
-    told = figure(browser, 0).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent")
-    place = inside["sentences"]["source"].index(told)
-    assert place != 0
-    focused(browser).send_keys(Keys.ENTER)
-    assert listed(browser, 0) == expected_list(inside, 0, place)
-    focused(browser).send_keys(Keys.TAB)  # into the list
-    near = inside["vectors"]["runs"][0]["nearest"][place][0]
-    focused(browser).send_keys(Keys.ENTER)
-    assert listed(browser, 1) == expected_list(inside, 1, near)
-    assert focused(browser).get_attribute("class") == "chart space"
-
-
-def test_another_set_dims_the_points_of_this_one(browser, two_sets):
-    address, _, inside = two_sets
-    show(browser, address)
-    Select(one(browser, "#set")).select_by_index(1)
-    dots = figure(browser, 0).find_elements(By.CSS_SELECTOR, ".dot")
-    assert ["off" in dot.get_attribute("class") for dot in dots] == [True] * 60 + [False] * 60
-    assert listed(browser, 0) == expected_list(inside, 0, 60)
-    key = [item.text for item in every(browser, "#length-key li")]
-    assert key == ["length in source tokens", "≤ 8", "9–11", "12–14", "15–17", "18–20", "≥ 21"]
-
-
-def test_axes_say_what_they_show(browser, two_sets):
-    address, _, inside = two_sets
-    show(browser, address)
-    for run, packed in enumerate(inside["vectors"]["runs"]):
-        titles = [text.text for text in figure(browser, run).find_elements(By.CSS_SELECTOR, "svg.space text")][-2:]
-        for title, order, share in zip(titles, ("first", "second"), packed["shares"], strict=True):
-            assert title == f"{order} component, {100 * share:.{1 if share < 0.1 else 0}f} % of the variance"
-
-
 def test_a_sentence_that_looks_like_markup_is_text_here_too(browser, two_sets):
     show(browser, two_sets[0])
     click_on(browser, 0, 2)
@@ -141,26 +102,6 @@ def test_a_sentence_that_looks_like_markup_is_text_here_too(browser, two_sets):
         figure(browser, 0).find_element(By.CSS_SELECTOR, ".space-readout bdi").get_attribute("textContent") == HOSTILE
     )
     assert every(browser, "#vectors script, #vectors img") == []
-
-
-def test_attention_by_length_and_against_gold(browser, two_sets, tmp_path):
-    address, report, _ = two_sets
-    show(browser, address)
-    values = report["sets"][-1]
-    rows = [cells(row) for row in every(browser, "#attention-table tbody tr")]
-    assert len(rows) == 2 * (len(values["buckets"]) + 1)
-    last = values["attention"]["runs"]
-    assert rows[-2][:4] == ["all", "120", "additive", f"{last[0]['entropy']:.2f}"]
-    shares = [f"{100 * last[0][key]:.1f} %" for key in ("dropped", "repeated", "missing", "excess")]
-    assert rows[-2][4:] == shares
-    assert rows[-1] == ["none", "–", "–", "–", *(f"{100 * last[1][key]:.1f} %" for key in ("missing", "excess"))]
-    rows = [cells(row)[-5:] for row in every(browser, "#gold-table tbody tr")]  # `none` has no attention to analyze
-    fields = ("error_rate", "precision", "recall", "mass")
-    assert rows == [
-        [shift, *(f"{100 * score[field]:.1f} %" for field in fields)]
-        for shift, score in zip(("−1", "none", "+1"), last[0]["gold"], strict=True)
-    ]
-    one(browser, "#attention").screenshot(str(tmp_path / "attention.png"))
 
 
 def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):

@@ -7,9 +7,11 @@ from collections import Counter
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, Select, WebDriverWait, every, one, show
+from tests.report.browsing import ActionChains, By, WebDriverWait, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import payload
+
+pytestmark = pytest.mark.browser
 
 RUNS = ("additive", "a-run-with-a-name-of-many-words-and-numbers-2026")
 
@@ -41,14 +43,6 @@ def words(text):
 
 def lacked(text, other):
     return sorted((Counter(words(text)) - Counter(words(other))).elements())
-
-
-def text_left(node):
-    """Where the text of a node begins, not its box."""
-    return node.parent.execute_script(
-        "const r = document.createRange(); r.selectNodeContents(arguments[0]); return r.getBoundingClientRect().left",
-        node,
-    )
 
 
 def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
@@ -112,103 +106,6 @@ def test_words_that_reference_and_hypotheses_do_not_share(browser, report):
         for mark in every(browser, "del.some")
     }
     assert "words that the reference lacks" in one(browser, "#marks-legend").text
-
-
-def test_unknown_source_words_in_list_and_map(browser, report, tmp_path):
-    address, _, inside = report
-    show(browser, address)
-    source = inside["sentences"]["source"][2].split()
-    marks = within(row(browser, 2), ".unknown")
-    assert texts(marks) == [source[0], source[2]]
-    assert {mark.get_attribute("title") for mark in marks} == {"unknown to every run"}
-    assert {mark.value_of_css_property("font-style") for mark in marks} == {"italic"}
-    assert within(row(browser, 3), ".unknown") == []
-    assert "Italic in the source: words that a run does not know" in one(browser, "#marks-legend").text
-    within(row(browser, 2), ".map-button")[0].click()
-    for view in every(browser, "dialog .map"):
-        assert texts(within(view, ".map-top .unknown")) == [source[0], source[2]]
-        assert "italic: unknown to this run" in within(view, ".map-foot")[0].text
-    browser.save_screenshot(str(tmp_path / "unknown.png"))
-
-
-def test_cut_translations_and_unknown_tokens_are_counted(browser, report):
-    show(browser, report[0])
-    notes = [note.text for note in every(browser, "#scores .note")]
-    assert notes[:3] == [
-        "additive does not know 1 source token.",
-        f"{RUNS[1]}: the length limit cut 3 of 60 translations; --max-length-ratio raises it.",
-        f"{RUNS[1]} does not know 1 source token.",
-    ]
-
-
-def test_a_sentence_of_both_runs_side_by_side(browser, report):
-    address, *_ = report
-    show(browser, address, width=1400)
-    within(row(browser, 0), ".map-button")[0].click()
-    first, second = every(browser, "dialog .map canvas[tabindex]")
-    assert abs(first.location["y"] - second.location["y"]) < 40
-    assert first.location["x"] + first.size["width"] < second.location["x"]
-    assert [label.text for label in every(browser, "dialog figcaption")] == list(RUNS)
-    show(browser, address, width=390)
-    within(row(browser, 0), ".map-button")[0].click()
-    assert len(every(browser, "dialog .map")) == 1
-
-
-def test_a_filter_without_a_match_says_so_and_columns_stay(browser, report, tmp_path):
-    address, *_ = report
-    show(browser, address)
-    before = [head.rect["x"] for head in every(browser, "#sentence-head th")]
-    one(browser, "#filter-text").send_keys("meadow")
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-    one(browser, "#filter-text").send_keys("no such words")
-    [empty] = every(browser, "#sentence-rows tr")
-    assert empty.text.startswith("No sentence matches these filters.")
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-    browser.save_screenshot(str(tmp_path / "empty.png"))
-    one(browser, "#clear-filters").click()
-    assert one(browser, "#sentence-count").text == "60 of 60 sentences"
-    assert one(browser, "#filter-text").get_attribute("value") == ""
-    Select(one(browser, "#filter-bucket")).select_by_index(1)
-    assert [head.rect["x"] for head in every(browser, "#sentence-head th")] == before
-
-
-def test_a_long_name_is_cut_and_told(browser, report):
-    show(browser, report[0])
-    labels = within(row(browser, 0), "dt .run")
-    assert [label.get_attribute("title") for label in labels] == list(RUNS)
-    assert max(label.size["height"] for label in labels) < 32
-    lines = within(row(browser, 0), "dd")
-    assert len({round(text_left(line)) for line in lines}) == 1
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_learning_curves(browser, report, tmp_path, scheme):
-    address, _, inside = report
-    show(browser, address, scheme=scheme)
-    bleu, perplexity = every(browser, "#curves svg.chart")
-    for chart, place in ((bleu, 1), (perplexity, 2)):
-        assert len(within(chart, "polyline")) == 2
-        for run, values in zip(within(chart, "polyline"), inside["runs"], strict=True):
-            points = [list(map(float, point.split(","))) for point in run.get_attribute("points").split()]
-            assert len(points) == len(values["validations"])
-            heights = [height for _, height in points]
-            assert heights == sorted(heights, reverse=place == 1)  # BLEU rises, perplexity falls
-    told = texts(within(bleu, "g title"))
-    assert told[0] == f"additive, update 100: {inside['runs'][0]['validations'][0][1]:.1f}"
-    assert "logarithmic" in perplexity.text
-    for chart in (bleu, perplexity):  # no label leaves the picture
-        edges = chart.rect["x"], chart.rect["x"] + chart.rect["width"]
-        labels = [label.rect for label in within(chart, "text")]
-        assert all(edges[0] <= label["x"] <= edges[1] - label["width"] for label in labels)
-    assert browser.execute_script(CONTRAST) == []
-    one(browser, "#curves").screenshot(str(tmp_path / f"curves-{scheme}.png"))
-
-
-def test_no_curves_without_validations(browser, tmp_path):
-    page, _ = make_report(10, ("additive",))
-    (tmp_path / "report.html").write_text(page, encoding="utf-8")
-    show(browser, (tmp_path / "report.html").as_uri())
-    assert every(browser, "#curves") == []
 
 
 def test_tables_on_a_phone(browser, report, tmp_path):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.report.pages import Page, markdown_page, terminal_page
+from seq2seq_attn.report.pages import Page, terminal_page
 from seq2seq_attn.report.tables import (
     Table,
     comparison_table,
-    display_width,
-    format_difference,
-    format_p,
     length_table,
     score_table,
 )
@@ -34,12 +31,6 @@ def test_columns_are_aligned():
     assert table.to_text() == "word         n\n------  ------\na            1\nlonger  12,345"
     assert table.to_markdown() == "| word | n |\n| :-- | --: |\n| a | 1 |\n| longer | 12,345 |"
     assert "a\\|b" in Table(["a|b"], []).to_markdown()
-
-
-def test_width_counts_terminal_columns():
-    assert display_width("Straße") == 6
-    assert display_width("日本") == 4
-    assert display_width("e\u0301") == 1
 
 
 def test_one_run_has_no_comparison(one_system):
@@ -71,29 +62,3 @@ def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
     assert table.rows[-1][2].startswith(f"{three_systems.scores['bleu'][2].bootstrap.difference:+.1f}  ")
     page = terminal_page(make_page(three_systems))
     assert "BLEU by length, against additive" in page
-
-
-def test_small_p_values():
-    assert format_p(0.0004) == "<0.001"
-    assert format_p(0.001) == "0.001"
-    assert format_p(0.0456) == "0.046"
-
-
-def test_a_difference_that_rounds_to_zero_has_no_sign():
-    assert [format_difference(value) for value in (-0.04, 0.04, 0.0, -0.05001, 1.25)] == [
-        *("0.0", "0.0", "0.0", "-0.1", "+1.2")
-    ]
-
-
-def test_pages_hold_scores_notes_and_signatures(two_systems):
-    text, markdown = terminal_page(make_page(two_systems)), markdown_page(make_page(two_systems), ["plot.png"])
-    for page in (text, markdown):
-        assert "made-up" in page
-        assert "100 resamples, seed 12345; length in source tokens of spacy.blank:de:3.8" in page
-        assert "BLEU: nrefs:1|case:mixed" in page
-        assert "fewer than 50 sentence pairs" in page
-        assert "a note" in page
-    assert "![plot.png](plot.png)" in markdown
-    assert "### TER by length" in markdown
-    assert "commit 123" in markdown
-    assert "chrF2 by length" not in text

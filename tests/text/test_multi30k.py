@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import http.server
 import re
@@ -76,10 +75,6 @@ def busy(handler: Handler):
     handler.send_error(503)
 
 
-def cut_short(handler: Handler):
-    send(handler, b"half", length=1000)
-
-
 def hang_up(handler: Handler):
     handler.close_connection = True
 
@@ -104,13 +99,13 @@ def test_download(tmp_path, server):
     assert sorted(server.requests) == sorted(FILES)  # once each
 
 
-@pytest.mark.parametrize("fault", [busy, cut_short, hang_up])
+@pytest.mark.parametrize("fault", [busy, hang_up])
 def test_a_passing_fault_is_tried_again(tmp_path, server, fault):
     server.misbehave = [fault, fault, fault]
     assert_complete(get(tmp_path, server))
 
 
-@pytest.mark.parametrize("fault", [busy, cut_short, hang_up])
+@pytest.mark.parametrize("fault", [busy, hang_up])
 def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, server, fault):
     server.misbehave = [fault] * 4
     with pytest.raises(
@@ -122,35 +117,11 @@ def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, ser
     assert_complete(get(tmp_path, server))
 
 
-def test_a_full_disk_is_not_tried_again(tmp_path, server, monkeypatch):
-    def fill(url, temporary):
-        server.requests.append(url)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(multi30k, "_get", fill)
-    with pytest.raises(UserError, match=r"train\.de\.gz: cannot be written \(No space left on device\)$"):
-        get(tmp_path, server)
-    assert len(server.requests) == 1
-
-
 def test_a_dead_link_is_not_tried_again(tmp_path, server):
     server.misbehave = [lambda handler: handler.send_error(404)]
     with pytest.raises(UserError, match="the server answered 404 Not Found"):
         get(tmp_path, server)
     assert len(server.requests) == 1
-
-
-def test_no_server_at_all(tmp_path):
-    with pytest.raises(UserError, match=r"cannot be downloaded \(.*refused"):
-        fetch(tmp_path, base_url="http://127.0.0.1:1/raw", backoff_s=0.0, num_tries=2)
-
-
-def test_waits_grow(tmp_path, server, monkeypatch):
-    waits = []
-    monkeypatch.setattr(multi30k.time, "sleep", waits.append)
-    server.misbehave = [busy] * 3
-    fetch(tmp_path, base_url=server.url)
-    assert waits == [1.0, 2.0, 4.0]
 
 
 def test_a_wrong_checksum_is_not_kept(tmp_path, server):
@@ -187,14 +158,6 @@ def test_source_dir_needs_no_network(tmp_path, source_dir):
 def test_source_dir_from_the_environment(tmp_path, source_dir, monkeypatch):
     monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(source_dir))
     assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
-
-
-def test_a_folder_of_the_environment_that_is_gone_is_told(tmp_path, server, monkeypatch, caplog):
-    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(tmp_path / "gone"))
-    for expected in ([f"SEQ2SEQ_MULTI30K_DIR={tmp_path / 'gone'}: no such folder; downloading"], []):
-        caplog.clear()
-        assert_complete(get(tmp_path, server))
-        assert caplog.messages == expected
 
 
 def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):

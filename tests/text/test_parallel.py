@@ -85,17 +85,13 @@ def test_a_line_end_in_json_ends_no_line() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab; expected source, tab, target"),
-        (
-            "a.tsv",
-            "a\tb\nc\td\tby me\n",
-            r"line 2: 3 columns, but two .*; remove the stray tab in .c\\td\\tby me",
-        ),
-        ("a.tsv.gz", "c\td\tby me\n", r"line 1: 3 columns, .* for example zcat a.tsv.gz \| cut -f2,3 > two.tsv"),
-        ("a.jsonl", '{"en": "a"}\n', "line 1: no text for 'fr'; its keys with text are en: name two"),
-        ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "line 2: not a JSON object; expected one per line"),
-        ("a.jsonl", "[" * 100_000, "line 1: not a JSON object"),
-        ("a.jsonl", '["a", "b"]\n', "line 1: expected an object such as"),
+        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab"),
+        ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns"),
+        ("a.tsv.gz", "c\td\tby me\n", "a.tsv.gz, line 1: 3 columns"),
+        ("a.jsonl", '{"en": "a"}\n', "a.jsonl, line 1: no text for 'fr'"),
+        ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "a.jsonl, line 2: not a JSON object"),
+        ("a.jsonl", "[" * 100_000, "a.jsonl, line 1: not a JSON object"),
+        ("a.jsonl", '["a", "b"]\n', "a.jsonl, line 1: expected an object"),
     ],
 )
 def test_lines_that_are_no_pair(name: str, text: str, message: str) -> None:
@@ -110,17 +106,17 @@ def test_names_that_are_nearly_right() -> None:
     write("tables/b.tsv", "x\ty\n")
     write("half.en", "x\n")
     for spec, message in (
-        ("corpus/train.en", "corpus/train.en: one side only; drop the '.en' to name both: corpus/train"),
-        ("corpus/train.fr.gz", "drop the '.fr.gz' to name both: corpus/train"),
-        ("corpus", "corpus: a folder; name the files in it by a prefix .*, for example corpus/train"),
-        ("tables", "tables: a folder; .*, for example tables/b.tsv"),
-        ("half", r"half.fr: no such file, and no half.fr.gz, but half.en exists; there are files for en"),
+        ("corpus/train.en", "corpus/train.en: one side only"),
+        ("corpus/train.fr.gz", "corpus/train.fr.gz"),
+        ("corpus", "corpus: a folder.* corpus/train"),
+        ("tables", "tables: a folder.* tables/b.tsv"),
+        ("half", "half.fr: no such file.* half.en exists"),
         ("corpus/train.txt", "corpus/train.txt: expected a prefix"),
         ("c.tsv", "c.tsv: no such file"),
-        ("gone", "gone.en: no such file, and no gone.en.gz; a prefix is followed by .en"),
+        ("gone", "gone.en: no such file"),
         (["corpus/train.en", "gone.fr"], "gone.fr: no such file"),
         (["corpus", "corpus/train.fr"], "corpus: a folder, not a file"),
-        (["corpus/train.en", "corpus/train.en"], "the same file as source and target"),
+        (["corpus/train.en", "corpus/train.en"], "the same file"),
         (["a", "b", "c"], "expected a prefix or two files"),
     ):
         with pytest.raises(UserError, match=message):
@@ -154,11 +150,6 @@ def test_languages_that_are_not_clear_are_asked_for() -> None:
     ):
         with pytest.raises(UserError, match=message):
             find_languages(spec, *given)
-
-
-def test_too_many_files_are_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="not 3 files"):
-        find_text(["a", "b", "c"], "en", "fr")
 
 
 def test_a_pipe_is_called_a_pipe() -> None:

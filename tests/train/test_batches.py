@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.id_store import IdStore
-from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.batches import EpochBatches, built_ahead
 
@@ -59,16 +55,6 @@ def test_epochs_differ_and_repeat() -> None:
     assert indices(epoch(1).updates(0)) == indices(epoch(1).updates(0))
 
 
-def test_the_pairs_of_a_batch_of_concatenated_pairs(tmp_path: Path) -> None:
-    IdStore.write(tmp_path / "ids", np.arange(4, 84), np.full(40, 2))
-    pairs = PairStore(IdStore(tmp_path / "ids"), IdStore(tmp_path / "ids"))
-    updates = EpochBatches(pairs, BatchConfig(size=5), seed=1, epoch=0, concatenate={2: 1.0}).updates(0)
-    for update in updates:
-        tokens = {int(token) for token in update.batches[0].source.ids_BS.flatten() if token > 3}
-        assert {(token - 4) // 2 for token in tokens} == set(update.indices[0])
-        assert len(update.indices[0]) == 2 * len(update.batches[0].source.ids_BS)
-
-
 def test_building_ahead_keeps_order_and_stays_within_its_limit() -> None:
     built: list[int] = []
 
@@ -93,10 +79,3 @@ def test_building_ahead_runs_in_one_other_thread_and_passes_errors_on() -> None:
     assert {next(results) for _ in range(3)} == {"batches_0"}
     with pytest.raises(ValueError, match="pair 3 is broken"):
         next(results)
-
-
-def test_building_ahead_draws_no_random_numbers() -> None:
-    torch.manual_seed(1)
-    before = torch.get_rng_state()
-    list(epoch().updates(0))
-    assert torch.equal(torch.get_rng_state(), before)

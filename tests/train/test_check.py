@@ -11,13 +11,24 @@ from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
+from tests.commands.command_line import assert_fails
 
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
-BASES = [name for name in packaged_config_names() if not name.startswith(AXES)]
+OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "slots")]
 WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "uniform")]
-OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
+
+
+def variants_of(name: str) -> tuple[str, ...]:
+    """The variants of a packaged configuration, without its sizes and options."""
+    model = load_config([name]).model
+    encoder, decoder = model.encoder, model.decoder
+    names = (encoder.name, encoder.cell, decoder.name, decoder.cell, model.attention.normalizer, model.output.name)
+    return (*names, model.tie_embeddings)
+
+
+BASES = {variants_of(name): name for name in packaged_config_names() if not name.startswith(AXES)}
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +45,7 @@ def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", BASES.values())
 def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str, tmp_path: Path) -> None:
     for language in ("de", "en"):
         (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
@@ -51,16 +62,8 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
         with pytest.raises(UsageError, match=r"attention weights over source positions.*, or add -c output/softmax$"):
             check_config(config)
         check_config(load_config([base, overlay, "output/softmax"], own))
-    elif config.data.concatenate and overlay == "tokenizer/characters":
-        with pytest.raises(UsageError, match="sentences in characters would be joined without a space"):
-            check_config(config)
     else:
         check_config(config)
-
-
-def test_every_shipped_option_of_a_variant_is_within_its_limits() -> None:
-    options = ["model.attention.name=slots", "model.attention.options={num_slots: 8, attention_size: 16}"]
-    check_config(load_config(["quickstart"], options))
 
 
 @pytest.mark.parametrize("value", ["-1", "0", "1.5", "1e9", "true", ".nan", ".inf", "abc", "[8]", "1" + "0" * 22])
@@ -72,102 +75,42 @@ def test_an_option_of_another_type_is_refused(name: str, value: str) -> None:
 
 
 WRONG = [
-    (["model.attention.name=aditive"], "no such variant; did you mean 'additive'?"),
+    (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
-    (
-        ["model.output.name=pointer", "model.attention.name=slots", "model.tie_embeddings=none"],
-        "'pointer': reads attention weights over source positions",
-    ),
-    (
-        ["model.output.name=pointer", "model.attention.name=uniform", "model.tie_embeddings=none"],
-        "'pointer': has no parameters, and model.attention.name='uniform' always gives the same weights",
-    ),
-    (
-        ["model.output.name=copy", "model.attention.name=fixed"],
-        "'copy': reads attention weights over source positions",
-    ),
-    (["model.output.name=copy", "model.attention.name=initial"], "model.attention.name='initial' has none"),
-    (["model.attention.options.heads=3"], "model.attention.options.heads: not an option of 'additive'"),
-    (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "expected at least 1"),
-    (["model.attention.name=dot"], "set model.hidden_size=null"),
-    (["model.tie_embeddings=all"], "set data.vocab.joint=true"),
-    (["model.tie_embeddings=target", "model.readout_size=7"], "model.tie_embeddings needs model.readout_size=96"),
+    (["model.attention.options.heads=3"], "model.attention.options.heads"),
+    (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0: expected at least 1"),
+    (["model.attention.name=dot"], "model.hidden_size"),
+    (["model.tie_embeddings=all"], "data.vocab.joint=true"),
+    (["model.tie_embeddings=target", "model.readout_size=7"], "model.readout_size=96"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
-    (
-        ["model.encoder.cell=lstm"],
-        "model.encoder.cell='lstm': model.encoder.name='bigru' has the cell 'gru'; set model.encoder.name=bidirec",
-    ),
-    (
-        ["model.encoder.name=convolutional", "model.encoder.cell=lstm"],
-        "model.encoder.cell='lstm': model.encoder.name='convolutional' has no cell; set model.encoder.cell=gru",
-    ),
-    (
-        ["model.encoder.name=reversed_gru", "model.encoder.cell=layer_norm_gru"],
-        "model.encoder.name='reversed_gru' has the cell 'gru'; set model.encoder.name=reversed",
-    ),
-    *(
-        (
-            [f"model.attention.name={name}", "model.attention.normalizer=sparsemax"],
-            f"model.attention.normalizer='sparsemax': model.attention.name='{name}' takes no normalizer; set",
-        )
-        for name in ("fixed", "initial", "monotonic")
-    ),
-    (
-        ["train.cuda_graphs=true", "train.precision=fp16"],
-        "train.cuda_graphs=true: not supported with train.precision=fp16; set",
-    ),
-    (
-        ["train.cuda_graphs=true", "train.objectives={coverage: {}}"],
-        "train.cuda_graphs=true: not supported with train.objectives",
-    ),
-    (
-        [
-            *("model.attention.name=hard", "model.attention.options.estimator=reinforce"),
-            "train.objectives.reinforce.weight=0",
-        ],
-        "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add",
-    ),
-    (["train.device=gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
-    (["train.device=cuda:99"], "device 'cuda:99': this machine has"),
-    (["train.max_epochs=null"], "train.schedule.name='cosine': needs to know when training ends"),
-    (["train.objectives={gided: {}}"], "train.objectives.gided: no such variant; did you mean 'guided'?"),
-    (["train.objectives={guided: {wait: 1}}"], "unknown configuration key 'train.objectives.guided.wait'"),
+    (["model.encoder.cell=lstm"], "model.encoder.cell='lstm'"),
+    (["model.encoder.name=convolutional", "model.encoder.cell=lstm"], "model.encoder.cell='lstm'"),
+    (["model.encoder.name=reversed_gru", "model.encoder.cell=layer_norm_gru"], "model.encoder.name=reversed"),
+    (["model.attention.name=monotonic", "model.attention.normalizer=sparsemax"], "model.attention.normalizer"),
+    (["model.attention.name=hard", "model.attention.options.estimator=reinforce"], "model.attention.options.estimator"),
+    (["train.cuda_graphs=true", "train.precision=fp16"], "train.precision=fp16"),
+    (["train.cuda_graphs=true", "train.objectives={coverage: {}}"], "train.objectives"),
+    (["train.device=gpu"], "device 'gpu'"),
+    (["train.device=cuda:99"], "device 'cuda:99'"),
+    (["train.max_epochs=null"], "train.schedule.name='cosine'"),
+    (["train.objectives={gided: {}}"], "did you mean 'guided'?"),
+    (["train.objectives={guided: {wait: 1}}"], "train.objectives.guided.wait"),
     (["train.objectives.guided.weight=-1"], "train.objectives.guided.weight=-1: expected at least 0"),
-    (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a: not an option of"),
-    (
-        ["train.objectives={fertility: {options: {fertility: -1}}}"],
-        "train.objectives.fertility.options.fertility=-1: expected at least 0",
-    ),
-    (["train.objectives=guided"], "train.objectives='guided': write train.objectives: {NAME: {weight: 1}}"),
-    (["train.objectives.guided=3"], "train.objectives.guided=3: write train.objectives: {NAME: {weight: 1}}"),
-    (
-        ["train.objectives={guided: {}}"],
-        "train.objectives.guided needs word alignments of the training pairs: set",
-    ),
-    (
-        ["train.objectives={entropy: {}}", "model.attention.name=fixed"],
-        "train.objectives.entropy needs attention over source positions, which model.attention.name=fixed does not",
-    ),
-    (
-        ["search.coverage_penalty=0.2", "model.attention.name=fixed"],
-        "search.coverage_penalty=0.2: needs attention over source positions, which model.attention.name=fixed does not",
-    ),
-    (
-        ["model.output.name=marginal", "model.attention.name=hard"],
-        "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all weight to",
-    ),
-    (["data.corpus=multi30k", "data.links=gold"], "data.links=gold: data.corpus=multi30k has no gold links"),
-    (["data.source_language=fr"], "the embedded corpus is German to English"),
-    (["data.captions.max_length=3"], "captions max_length=3"),
-    (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja': Multi30k has"),
+    (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a"),
+    (["train.objectives.guided=3"], "train.objectives.guided=3"),
+    (["train.objectives={guided: {}}"], "data.links"),
+    (["train.objectives={entropy: {}}", "model.attention.name=fixed"], "model.attention.name=fixed"),
+    (["search.coverage_penalty=0.2", "model.attention.name=fixed"], "search.coverage_penalty=0.2"),
+    (["data.corpus=multi30k", "data.links=gold"], "data.links=gold"),
+    (["data.source_language=fr"], "captions 'fr' -> 'en'"),
+    (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja'"),
     (["data.corpus=files"], "data.train is not set"),
-    (["data.train=a"], "data.train='a': not read with data.corpus=captions; set data.corpus=files, or use --train"),
-    (["data.valid=[a, b]"], "data.valid=['a', 'b']: not read with data.corpus=captions; set data.corpus=files, or"),
-    (["data.corpus=multi30k", "data.test.mine=a"], "data.test={'mine': 'a'}: not read with data.corpus=multi30k"),
-    ([*FILES, "data.test={train: a}"], "data.test.train: this name is taken"),
-    ([*FILES, "data.test={../x: a}"], "is not a valid name"),
-    ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']: expected a prefix or two files"),
-    ([*FILES, "data.source_language=klingon"], "language 'klingon': spaCy cannot tokenize it"),
+    (["data.train=a"], "data.train='a'"),
+    (["data.corpus=multi30k", "data.test.mine=a"], "data.test={'mine': 'a'}"),
+    ([*FILES, "data.test={train: a}"], "data.test.train"),
+    ([*FILES, "data.test={../x: a}"], "'../x'"),
+    ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']"),
+    ([*FILES, "data.source_language=klingon"], "language 'klingon'"),
 ]
 
 
@@ -175,17 +118,17 @@ def test_the_cell_that_an_encoders_name_implies_may_be_set_too() -> None:
     check_config(load_config(["quickstart"], ["model.encoder.name=bilstm", "model.encoder.cell=lstm"]))
 
 
-@pytest.mark.parametrize(("settings", "message"), WRONG)
+@pytest.mark.parametrize(("settings", "message"), WRONG, ids=str)
+def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_config(load_config(["quickstart"], settings))
+    assert message in str(refused.value)
+
+
 @pytest.mark.parametrize("options", [[], ["--dump-config"]])
-def test_train_and_dump_config_refuse_the_same(
-    capsys: pytest.CaptureFixture[str], settings: list[str], message: str, options: list[str]
-) -> None:
-    arguments = [argument for setting in settings for argument in ("--set", setting)]
-    code = run(["train", "-c", "quickstart", *arguments, *options])
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, ""), err
-    assert message in err
-    assert err.count("\n") == 1
+def test_train_and_dump_config_refuse_the_same(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
+    assert_fails(capsys, *arguments, code=2, message="train.schedule.name='cosine'")
     assert not list(Path().iterdir())
 
 
@@ -243,31 +186,26 @@ def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_confi
 
 
 @pytest.fixture
-def two_runs(tmp_path: Path) -> list[str]:
+def two_runs(tmp_path: Path) -> None:
     for name, config in (("a", "multi30k"), ("b", "quickstart")):
         RunDir(tmp_path / name).path.mkdir()
         RunDir(tmp_path / name).save_config(load_config([config]))
-    return ["a", "b"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["a", "b"], "b and a have different test sets"),
-        (["a", "--split", "tset"], "--split 'tset': this corpus has train, valid, test_2016_flickr"),
-        (["a", "--by-length", "12,9"], "--by-length '12,9': expected rising first lengths"),
-        (["a", "--by-length", "quantiles:999999999"], "at most 100 buckets"),
-        (["a", "--device", "gpu"], "device 'gpu': expected auto, cpu, cuda or cuda:N"),
-        (["a", "--precision", "fp8"], "precision 'fp8': expected auto, fp32, bf16, int8"),
+        (["a", "b"], "different test sets"),
+        (["a", "--split", "tset"], "--split 'tset'"),
+        (["a", "--by-length", "12,9"], "--by-length '12,9'"),
+        (["a", "--by-length", "quantiles:999999999"], "at most 100"),
+        (["a", "--device", "gpu"], "device 'gpu'"),
+        (["a", "--precision", "fp8"], "precision 'fp8'"),
     ],
 )
+@pytest.mark.usefixtures("two_runs")
 def test_evaluate_checks_its_options_before_data_is_prepared(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    two_runs: list[str],
-    options: list[str],
-    message: str,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
 ) -> None:
     monkeypatch.setattr("seq2seq_attn.evaluation.test_sets.prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
-    assert run(["evaluate", *options]) == 2
-    assert message in capsys.readouterr().err
+    assert_fails(capsys, "evaluate", *options, code=2, message=message)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -91,19 +90,6 @@ def test_a_death_while_saving_leaves_a_whole_state(
     assert len(list(last.iterdir())) == 2
 
 
-def test_a_death_before_the_old_state_goes_leaves_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint.save_state(tmp_path, {"a": torch.zeros(2)}, {"number": 0})
-
-    def die(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.shutil, "rmtree", die)
-        with pytest.raises(KeyboardInterrupt):
-            checkpoint.save_state(tmp_path, {"a": torch.ones(2)}, {"number": 1})
-    assert checkpoint.read_values(tmp_path) == {"number": 1}
-
-
 @pytest.mark.parametrize("name", ["tensors.safetensors", "values.json"])
 def test_damage_is_refused(tmp_path: Path, name: str) -> None:
     checkpoint.save_state(tmp_path, {"a": torch.zeros(100)}, {"number": 0})
@@ -181,33 +167,6 @@ def test_a_state_of_another_model_is_refused() -> None:
 # ---- damage and foreign folders ----
 
 
-def test_every_flipped_bit_of_the_pointer_is_refused(tmp_path: Path) -> None:
-    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {"number": 5})
-    pointer = tmp_path / "CURRENT.json"
-    whole = pointer.read_bytes()
-    for bit in range(len(whole) * 8):
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
-        pointer.write_bytes(damaged)
-        try:
-            assert checkpoint.read_values(tmp_path) == {"number": 5}
-        except UserError:
-            continue
-
-
-def test_a_pointer_with_another_checksum_is_refused(tmp_path: Path) -> None:
-    checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {"number": 5})
-    pointer = tmp_path / "CURRENT.json"
-    pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "sha256": "0" * 64}))
-    with pytest.raises(UserError, match=r"CURRENT\.json"):
-        checkpoint.read_values(tmp_path)
-
-
-def test_a_lack_of_memory_is_not_taken_for_another_model(tmp_path: Path) -> None:
-    with pytest.raises(torch.OutOfMemoryError, match=r"^full$"), checkpoint.refusing_foreign(tmp_path):
-        raise torch.OutOfMemoryError("full")
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -221,18 +180,9 @@ def test_a_lack_of_memory_is_not_taken_for_another_model(tmp_path: Path) -> None
 def test_a_pointer_to_no_state_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     checkpoint.save_state(tmp_path, {"a": torch.zeros(1)}, {})
     pointer = tmp_path / "CURRENT.json"
-    old = json.loads(pointer.read_text())
-    del old["sha256"]
-    files.write_checked_json(pointer, {**old, **change})
+    files.write_checked_json(pointer, {**files.read_checked_json(pointer), **change})
     with pytest.raises(UserError, match=r"CURRENT.json: damaged \(names no state of this run\)|values.json: damaged"):
         checkpoint.load_state(tmp_path)
-
-
-def test_a_folder_of_an_odd_name_does_not_stop_a_save(tmp_path: Path) -> None:
-    for name in ("state-²", "state-", "state-x"):
-        (tmp_path / name).mkdir()
-    checkpoint.save_state(tmp_path, {}, {"number": 1})
-    assert checkpoint.read_values(tmp_path) == {"number": 1}
 
 
 def test_only_old_states_are_removed(tmp_path: Path) -> None:

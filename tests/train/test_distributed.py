@@ -93,12 +93,6 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyP
         Group(1, 2).broadcast(fail)
 
 
-def test_each_rank_has_a_seed_of_its_own() -> None:
-    seeds = {Group(rank, 4).rank_seed(seed) for rank in range(4) for seed in range(3)}
-    assert len(seeds) == 12
-    assert Group(1, 4).rank_seed(1) == Group(1, 2).rank_seed(1)
-
-
 def test_every_rank_gets_its_own_generators_back() -> None:
     states, drawn = [], []
     for seed in range(3):

@@ -67,16 +67,6 @@ def test_shapes_and_ratios_are_recorded_apart() -> None:
     assert graphed.num_graphs == 4
 
 
-def test_beyond_the_limit_passes_are_run_as_they_are() -> None:
-    graphed = Replaying(run, CPU, max_graphs=1)
-    for _ in range(3):
-        for length in (2, 3):
-            batch = make_batch(5, length)
-            assert torch.equal(graphed(batch, 2, 1.0), run(batch, torch.tensor(2.0), 1.0))
-    assert graphed.num_graphs == 1
-    assert graphed.num_replays == 2
-
-
 def test_an_updater_that_replays_makes_the_same_updates() -> None:
     sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7", "train.precision=fp32")
     config = load_config((), [*sizes, *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))])

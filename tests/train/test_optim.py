@@ -76,13 +76,6 @@ def test_plateau_shrinks_after_its_patience() -> None:
     assert factors == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25]
 
 
-def test_plateau_ignores_other_schedules() -> None:
-    plateau = Plateau()
-    for _ in range(10):
-        plateau.record(False, ScheduleConfig(name="constant"))
-    assert plateau.factor == 1.0
-
-
 @pytest.mark.parametrize("name", ["adam", "adamw"])
 def test_decay_spares_vectors(name: str) -> None:
     model = nn.Linear(3, 5)
@@ -138,15 +131,6 @@ def test_average_starts_fast_and_swaps_bit_for_bit() -> None:
     with average.swapped_in():
         torch.testing.assert_close(model.weight.detach(), expected)
     assert torch.equal(model.weight, before)
-
-
-def test_average_reaches_its_decay() -> None:
-    model = nn.Linear(1, 1, bias=False)
-    average = WeightAverage(model, decay=0.5)
-    nn.init.zeros_(model.weight)
-    average.load_state_dict({"weight": torch.ones(1, 1)})
-    average.update(1000)
-    assert average.state_dict()["weight"].item() == 0.5
 
 
 def test_an_objective_acts_in_its_part_of_the_training():

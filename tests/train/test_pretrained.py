@@ -6,7 +6,6 @@ import logging
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -71,24 +70,6 @@ def test_both_models_of_an_agreement_start_from_the_other_run(
     assert f"{before.path}: has no target-to-source model; that of this run starts from random weights" in caplog.text
 
 
-def test_vectors_of_another_size_are_refused(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    write_toy_corpus(tmp_path)
-    configs = []
-    for size in (5, 7):
-        np.save(tmp_path / f"{size}.npy", np.ones((3, size), dtype=np.float32))
-        for split in ("train", "valid", "test"):
-            english = (tmp_path / f"{split}.en").read_text(encoding="utf-8")
-            (tmp_path / f"{split}-{size}.en").write_text(english, encoding="utf-8")
-            paths = f"{tmp_path / f'{size}.npy'}\n" * english.count("\n")
-            (tmp_path / f"{split}-{size}.vectors").write_text(paths, encoding="utf-8")
-        texts = [f"data.{split}={tmp_path / f'{split}-{size}'}" for split in ("train", "valid")]
-        texts.append(f"data.test={{test: {tmp_path / f'test-{size}'}}}")
-        configs.append(["data.source_language=vectors", *texts, "train.max_updates=1"])
-    before = train(toy_config(*configs[0]), run_dir=tmp_path / "before")
-    with pytest.raises(UsageError, match=r"before: its vectors differ in size from this corpus's"):
-        train(toy_config(*configs[1], f"train.start_from={before.path}"), run_dir=tmp_path / "run")
-
-
 def test_a_resumed_and_moved_run_needs_the_other_no_more(
     toy_config: ConfigMaker, tmp_path: Path, before: RunDir
 ) -> None:
@@ -100,12 +81,6 @@ def test_a_resumed_and_moved_run_needs_the_other_no_more(
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
     states = [checkpoint.load_state(run.last_dir)[0] for run in (whole, resumed)]
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
-
-
-def test_a_resume_cannot_change_the_start(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
-    run = train(toy_config("train.max_updates=2"), run_dir=tmp_path / "run")
-    with pytest.raises(UsageError, match=r"train\.start_from=.*which a resume cannot change"):
-        train(toy_config(f"train.start_from={before.path}"), run_dir=run.path, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -126,41 +101,6 @@ def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
         train(toy_config(*settings), run_dir=tmp_path / "run")
     assert not empty.exists()
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("has_vectors", [False, True])
-def test_word_vectors_that_would_not_be_read_are_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, has_vectors: bool
-) -> None:
-    for name in ("first.vec", "other.vec"):
-        (tmp_path / name).write_text(f"a {' '.join(['0.25'] * 17)}\n", encoding="utf-8")
-    named = [f"model.embedding.target_vectors={tmp_path / 'first.vec'}"] if has_vectors else []
-    before = train(toy_config(*named, "train.max_updates=1"), run_dir=tmp_path / "before")
-    settings = [f"model.embedding.target_vectors={tmp_path / 'other.vec'}", f"train.start_from={before.path}"]
-    expected = "first.vec" if has_vectors else "null"
-    message = rf"target_vectors=.*other\.vec: not read, .* of train\.start_from=.*before; set .*_vectors=.*{expected}$"
-    with pytest.raises(UsageError, match=message):
-        train(toy_config(*settings, f"data.data_dir={tmp_path / 'empty'}"), run_dir=tmp_path / "run")
-    assert not (tmp_path / "empty").exists()
-    if has_vectors:
-        (tmp_path / "first.vec").unlink()
-        train(toy_config(*named, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "again")
-
-
-def test_a_change_of_the_model_that_its_weights_allow_is_announced(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
-    start = [f"train.start_from={before.path}", "train.max_updates=1", "model.dropout.encoder=0.5"]
-    run = train(toy_config(*start), run_dir=tmp_path / "same")
-    assert "was trained with" not in " ".join(warnings(caplog))
-    caplog.clear()
-    settings = ["model.attention.normalizer=sparsemax", f"train.start_from={run.path}"]
-    train(toy_config(*start, *settings), run_dir=tmp_path / "other")
-    assert warnings(caplog)[0] == f"model.attention.normalizer='sparsemax': {run.path} was trained with 'softmax'"
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
 def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:

@@ -11,12 +11,8 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.config import load_config
-from seq2seq_attn.train.reporter import TrainReporter
-from seq2seq_attn.train.runlog import Progress, RunLog
-from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.state import TrainState
-from seq2seq_attn.train.validate import Sample, Validation
+from seq2seq_attn.train.runlog import RunLog
+from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap
 
 log = logging.getLogger("seq2seq_attn.some.module")
@@ -133,58 +129,3 @@ def test_the_log_level_is_put_back(tmp_path: Path) -> None:
     with RunLog(tmp_path):
         assert package.isEnabledFor(logging.INFO)
     assert (package.level, list(package.handlers)) == before
-
-
-def test_there_is_no_bar_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = Progress(update=0, total_updates=10, end_s=None)
-    bar.step(update=1, epoch=0, loss=1.0, tokens_per_s=5.0)
-    bar.close()
-    assert not bar.is_shown
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(("total_updates", "end_s"), [(10, None), (10, 5.0), (None, 5.0), (None, None)])
-def test_the_bar_shows_loss_speed_and_time_left(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    total_updates: int | None,
-    end_s: float | None,
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    bar = Progress(update=4, total_updates=total_updates, end_s=end_s)
-    bar._bar.mininterval = 0
-    bar.step(update=5, epoch=0, loss=1.25, tokens_per_s=1234.5)
-    bar._bar.refresh()
-    bar.close()
-    shown = capsys.readouterr().err
-    assert "epoch 1" in shown
-    assert "loss=1.250 tokens/s=1,234" in shown
-    assert "5/10 updates, loss" in shown or total_updates is None
-    assert ("left=00:0" in shown) is bool(total_updates or end_s)
-
-
-def test_the_bar_is_closed_before_the_last_word(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    bar = Progress(update=0, total_updates=10, end_s=None)
-    was_shown = []
-    caplog.handler.addFilter(lambda record: was_shown.append(bar.is_shown) or True)
-    caplog.set_level(logging.INFO)
-    config = load_config()
-    schedules = Schedules(config.train, updates_per_epoch=1)
-    reporter = TrainReporter(None, bar, config, num_types=10)
-    reporter.ended(TrainState(update=10), "train.max_updates=10 reached", schedules)
-    assert caplog.messages == ["finished after 0.0 min: train.max_updates=10 reached; best validation bleu: none"]
-    assert was_shown == [False]
-
-
-def test_sample_sentences_fit_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    bar = Progress(update=0, total_updates=10, end_s=None)
-    samples = [Sample("wer " * 99, "who " * 99, "milk " * 99)] * 3
-    found = Validation(perplexity=3.0, bleu=1.0, signature="", num_pairs=3, num_cut=0, samples=samples)
-    TrainReporter(None, bar, load_config(), num_types=10).validated(TrainState(), found, is_best=True, seconds=1.0)
-    assert [message[:14] for message in caplog.messages[1:]] == ["  source      ", "  reference   ", "  hypothesis  "]
-    assert all(len(message) <= 120 for message in caplog.messages)
-    assert all(message.endswith("…") for message in caplog.messages[1:])

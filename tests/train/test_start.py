@@ -88,13 +88,6 @@ def test_a_resume_drops_the_objectives_of_a_run_where_it_is_told_to() -> None:
     assert kept.train.objectives["coverage"].weight == 0.5
 
 
-def test_a_run_is_resumed_whatever_its_name() -> None:
-    name = "\N{SLIGHTLY SMILING FACE} \"Straße\": 'x'"
-    run = RunDir.create(Path("runs/a"))
-    run.save_config(load_config(["multi30k"]).model_copy(update={"name": name}))
-    assert load_settings([], [], run_dir=run.path, resume=True)[0].name == name
-
-
 def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
     path = begin("a")
     (path / "model.safetensors").touch()
@@ -156,21 +149,9 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
     assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, path)
 
 
-def test_a_resumed_run_keeps_its_name() -> None:
-    path = begin("a")
-    RunDir(path).save_config(Config(name="mine"))
-    config, _ = load_settings(["tokenizer/characters"], [], run_dir=path, resume=True)
-    assert (config.name, config.data.tokenizer.name) == ("mine", "characters")
-
-
 def test_a_run_is_named_by_what_was_varied() -> None:
     config, _ = load_settings(["quickstart", "attention/bilinear"], [], run_dir=None, resume=False)
     assert create_run_dir(config).name == f"{date.today().isoformat()}-quickstart+bilinear-s1"
-
-
-def test_settings_without_a_name_are_those_of_multi30k() -> None:
-    config, run_dir = load_settings([], [], run_dir=None, resume=False)
-    assert (config.name, run_dir) == ("multi30k", None)
 
 
 def test_a_resume_of_nothing_begins_only_if_told_what() -> None:

@@ -55,21 +55,3 @@ def test_inverse_sigmoid_is_the_papers_curve() -> None:
 
     for i in (2000, 5000, 7000, 9000, 12_000):
         assert ours(i) == pytest.approx(paper(i), abs=2e-3)
-
-
-@pytest.mark.parametrize("num_updates", [2, 10, 1000])
-def test_inverse_sigmoid_falls_after_the_middle_as_it_did_before(num_updates: int) -> None:
-    middle = num_updates // 2
-    assert ratio(middle, "inverse_sigmoid", 1.0, 0.2, num_updates) == pytest.approx(0.6)
-    for distance in range(middle):
-        ends = [ratio(middle + d, "inverse_sigmoid", 1.0, 0.2, num_updates) for d in (-distance, distance)]
-        assert sum(ends) == pytest.approx(1.2)
-
-
-@pytest.mark.parametrize("schedule", ["constant", *sorted(SHAPES)])
-def test_one_update_is_enough(schedule: str) -> None:
-    assert 0.0 <= ratio(1, schedule, 1.0, 0.0, num_updates=1) <= 1.0
-
-
-def test_may_rise_too() -> None:
-    assert ratio(500, "linear", start=0.0, end=1.0) == pytest.approx(0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,11 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import Parts, train
-from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater, UpdateResult
 from tests.train.conftest import ConfigMaker
 
@@ -31,17 +28,6 @@ def test_scheduled_sampling_follows_its_schedule(toy_config: ConfigMaker, tmp_pa
     schedule = "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}"
     train(toy_config(schedule, "train.max_updates=6"), run_dir=tmp_path / "run", parts=Parts(build_updater=Noting))
     assert ratios == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
-
-
-def test_an_error_after_a_resume_names_the_update_that_was_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    def broken(*args: Any, **options: Any) -> Any:
-        loss = batch_loss(*args, **options)
-        return loss._replace(loss_sum=loss.loss_sum * math.nan)
-
-    run = train(toy_config("train.max_updates=3"), run_dir=tmp_path / "run")
-    parts = Parts(build_updater=partial(Updater, loss=broken))
-    with pytest.raises(UserError, match=r"holds the last good state \(update 3\)"):
-        train(toy_config("train.max_bad_updates=1"), run_dir=run.path, resume=True, parts=parts)
 
 
 def test_a_resume_with_another_precision_threads_or_processes_says_so(

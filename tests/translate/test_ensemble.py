@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,11 +105,7 @@ def smaller(config: Config) -> None:
 
 @pytest.mark.parametrize(
     ("change", "difference"),
-    [
-        (lowercasing, "the source tokenizer (lowercase, model)"),
-        (by_words, "the source tokenizer (name, language, model)"),
-        (smaller, "the source tokenizer (model)"),
-    ],
+    [(lowercasing, "lowercase"), (by_words, "language"), (smaller, "model")],
 )
 def test_other_tokenizers_are_refused(
     runs: Path, tmp_path: Path, change: Callable[[Config], None], difference: str
@@ -118,14 +113,8 @@ def test_other_tokenizers_are_refused(
     config = toy_config()
     change(config)
     make_toy_run(tmp_path / "other", config)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=rf"the source tokenizer \(.*{difference}"):
         load([runs / "a", tmp_path / "other"])
-    found = re.sub(r"\((.*)\)", lambda match: f"({', '.join(sorted(match[1].split(', ')))})", str(caught.value))
-    expected = re.sub(r"\((.*)\)", lambda match: f"({', '.join(sorted(match[1].split(', ')))})", difference)
-    assert found == (
-        f"{runs / 'a'} and {tmp_path / 'other'} differ in {expected}; an ensemble needs runs trained on the same "
-        "prepared data"
-    )
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -135,11 +124,9 @@ def test_other_vocabularies_are_refused(tmp_path: Path, side: str) -> None:
     tokens = Vocab.load(tmp_path / "a" / f"{side}.vocab").tokens
     Vocab([*tokens, "more"]).save(tmp_path / "longer" / f"{side}.vocab")
     Vocab([*tokens[:-2], tokens[-1], tokens[-2]]).save(tmp_path / "swapped" / f"{side}.vocab")
-    with pytest.raises(UsageError, match=rf"the {side} vocabulary \({len(tokens)} and {len(tokens) + 1} entries\)"):
-        load([tmp_path / "a", tmp_path / "longer"])
-    difference = f"the {side} vocabulary (id {len(tokens) - 2}: {tokens[-2]!r} and {tokens[-1]!r})"
-    with pytest.raises(UsageError, match=re.escape(difference)):
-        load([tmp_path / "a", tmp_path / "swapped"])
+    for other in ("longer", "swapped"):
+        with pytest.raises(UsageError, match=f"the {side} vocabulary"):
+            load([tmp_path / "a", tmp_path / other])
 
 
 def test_no_run_and_the_same_run_twice_are_refused(runs: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 from seq2seq_attn.translate.heat_maps import plot_attention
@@ -74,21 +73,10 @@ def test_a_map_of_hundreds_of_tokens_stays_a_picture_of_bounded_size(tmp_path):
     assert height < width / 10
 
 
-def test_no_map_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="no attention to draw"):
-        plot_attention(tmp_path / "q.png", [])
-
-
 def test_tokens_are_never_formulas_and_missing_glyphs_do_not_stop(tmp_path):
     tokens = ["$x_1$", "$\\frac{$", "日本", "🐕", "_^", "<eos>"]
     plot_attention(tmp_path / "p.png", [AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))], ["$\\frac{$"])
     size_of(tmp_path / "p.png")
-
-
-@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_vector_formats(tmp_path, suffix, magic):
-    plot_attention(tmp_path / f"p.{suffix}", [make_map(3, 4)])
-    assert (tmp_path / f"p.{suffix}").read_bytes().startswith(magic)
 
 
 def test_unknown_source_tokens_are_marked(tmp_path, figures):  # noqa: F811

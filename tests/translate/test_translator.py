@@ -15,7 +15,6 @@ from seq2seq_attn import load
 from seq2seq_attn.config import OptimizerConfig, SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
@@ -217,11 +216,6 @@ def test_other_precisions_do_not_depend_on_the_batch_either(run_path: Path, prec
     assert scores != [t.log_prob for t in load(run_path, device="cpu").translate(SOURCE, beam_size=beam_size)]
 
 
-def test_auto_is_fp32(run_path: Path) -> None:
-    found = [load(run_path, precision=precision).translate(SOURCE) for precision in ("auto", "fp32")]
-    assert [t.log_prob for t in found[0]] == [t.log_prob for t in found[1]]
-
-
 def test_a_precision_that_is_not_there_is_refused() -> None:
     assert translation_precision("auto", torch.device("cuda")) == "fp32"
     with pytest.raises(UsageError, match="precision 'fp8': expected auto, fp32, bf16, int8"):
@@ -383,31 +377,6 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
 # ---- what is refused ----
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"beam_size": 0}, "beam_size=0: expected at least 1"),
-        ({"beam_size": 100_000}, "beam_size=100000: expected at most 1,000"),
-        ({"beam_size": "five"}, "beam_size='five': expected a whole number"),
-        ({"batch_size": -1}, "batch_size=-1: expected at least 1"),
-        ({"length_penalty": math.nan}, "length_penalty=nan: expected a finite number"),
-        ({"length_penalty": math.inf}, "length_penalty=inf: expected a finite number"),
-        ({"length_penalty": -11}, "length_penalty=-11: expected at least -10"),
-        ({"max_length_ratio": 0}, "max_length_ratio=0: expected greater than 0"),
-        ({"max_length_ratio": 2000}, "max_length_ratio=2000: expected at most 1000"),
-        ({"unk": "drop"}, "unk='drop': expected 'keep', 'copy' or 'forbid'"),
-    ],
-)
-def test_wrong_choices_are_named(translator: Translator, choices: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        translator.translate(["x"], **choices)
-
-
-def test_n_best_is_at_most_the_beam(translator: Translator) -> None:
-    with pytest.raises(UsageError, match="n_best=4: more than beam_size=3; set a larger beam_size"):
-        translator.translate_n_best(["x"], n_best=4)
-
-
 def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
     with pytest.raises(TypeError, match=r"write translate\(\[text\]\)"):
         translator.translate("Ein Hund")
@@ -447,18 +416,6 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -
         load(run.path)
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu:0", "cuda:", "cuda:-1"])
-def test_an_unknown_device_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="expected auto, cpu, cuda or cuda:N"):
-        resolve_device(name)
-
-
-def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"device 'cuda:99': this machine has \d+ usable CUDA GPUs"):
-        resolve_device("cuda:99")
-    assert resolve_device("cpu") == torch.device("cpu")
-
-
 # ---- loading ----
 
 
@@ -479,10 +436,3 @@ def test_translating_imports_nothing_heavy(run_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_model_loaded_in_inference_mode_translates(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run")
-    expected = [found.text for found in load(run.path).translate(["Ein Hund."])]
-    with torch.inference_mode():
-        assert [found.text for found in load(run.path).translate(["Ein Hund."])] == expected

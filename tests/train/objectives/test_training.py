@@ -120,16 +120,6 @@ def test_before_its_start_an_objective_changes_nothing(toy_config: ConfigMaker, 
     assert len(means(changed)) == len(losses) == 6
 
 
-def test_a_best_model_without_a_late_objective_is_told(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    for start, is_told in ((0.99, True), (0.0, False)):  # of 20 updates, so in none or in all
-        late = f"train.objectives={{coverage: {{start: {start}}}}}"
-        run = train(toy_config(late), run_dir=tmp_path / f"run{start}")
-        text = (run.path / "train.log").read_text(encoding="utf-8")
-        assert (
-            "the best model was saved before train.objectives.coverage.start, so the objective did not" in text
-        ) == is_told
-
-
 @pytest.mark.parametrize(("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])])
 def test_an_objective_is_late_until_its_first_update(num_updates: int, late: list[str]) -> None:
     objectives = "{coverage: {start: 0.5}, entropy: {weight: 0, start: 0.5}, fertility: {end: 0.5}}"
