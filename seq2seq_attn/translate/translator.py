@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
@@ -34,7 +33,7 @@ from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.sample import sample_search
-from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.search.steps import step_model, weights_version
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
@@ -59,18 +58,6 @@ from seq2seq_attn.translate.translation import (
 )
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
-
-_num_optimizer_steps = 0
-
-
-def _count_optimizer_step(*_: object) -> None:
-    global _num_optimizer_steps
-    _num_optimizer_steps += 1
-
-
-# fused optimizers, which training uses, change weights without raising their version
-register_optimizer_step_post_hook(_count_optimizer_step)
-
 
 class _Segment(NamedTuple):
     """The part of a line that is translated at once."""
@@ -247,12 +234,10 @@ class Translator:
         `Parameter.data` goes unnoticed, as it does in autograd."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
-        # tensors made in inference mode have no version, and cannot be changed in place
-        versions = [(p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.model.parameters()]
-        versions.append((_num_optimizer_steps, 0))
-        if self._prepared is None or self._prepared[0] != versions:
+        version = weights_version(self.model)
+        if self._prepared is None or self._prepared[0] != version:
             with torch.inference_mode():
-                self._prepared = versions, step_model(self.model, self._precision)
+                self._prepared = version, step_model(self.model, self._precision)
         return self._prepared[1]
 
     def _translate_batch(
