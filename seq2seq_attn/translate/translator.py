@@ -26,8 +26,10 @@ from seq2seq_attn.data.surface import POSITIONS, Ids, spell_source, surface_of_t
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.threads import Watch, choose_threads
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
@@ -45,6 +47,7 @@ from seq2seq_attn.translate.batching import (
     eval_mode,
     list_of_lines,
     unknown_positions,
+    watched,
 )
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
@@ -58,6 +61,7 @@ from seq2seq_attn.translate.translation import (
 )
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
+
 
 class _Segment(NamedTuple):
     """The part of a line that is translated at once."""
@@ -84,10 +88,11 @@ class Translator:
         device: torch.device,
         max_source_length: int = 100,
         precision: str = "auto",
+        watch: Watch | None = None,
     ) -> None:
         """`model`: a `Seq2Seq`, or another `StepModel` such as an ensemble. `search`: settings for options that a call
         does not give. `max_source_length`: the maximum number of source tokens (without EOS) in a segment.
-        `precision`: as in `load`.
+        `precision`: as in `load`. `watch`: checked before each batch.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -99,6 +104,7 @@ class Translator:
         self._num_sources = num_sources(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
+        self.watch = watch
         self._prepared: tuple[list[Any], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
@@ -211,7 +217,8 @@ class Translator:
         with eval_mode(self.model):
             model = self._step_model()
             num_segments = max(1, options.batch_size // options.samples_per_sentence)
-            for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
+            batches = batches_by_length([len(segment.source) for segment in segments], num_segments)
+            for batch_indices in watched(batches, self.watch):
                 batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
                 for index, translations in zip(batch_indices, batch, strict=True):
                     of_segment[index] = translations
@@ -304,6 +311,9 @@ def load(
 ) -> Translator:
     """The translator of a run directory, with its best model.
 
+    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine, unless
+    OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's default).
+
     Args:
         run: the directory; None: the run in `runs/` that finished last. For a list of several, their ensemble, which
             averages the models' probabilities and uses the first run's search settings.
@@ -320,7 +330,10 @@ def load(
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    machine = Load()
     model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
+    num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
+    watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
     run_dir, config = run_dirs[0], run_dirs[0].config()
     return Translator(
         model,
@@ -332,4 +345,5 @@ def load(
         device=on_device,
         max_source_length=config.data.max_length,
         precision=precision,
+        watch=watch,
     )
