@@ -18,9 +18,10 @@ from seq2seq_attn.runtime.cpus import Load, affinity, num_available_cpus, num_co
 log = logging.getLogger(__name__)
 
 USER_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-SMALL_MODEL = 1_000_000
-"""Models with fewer parameters run on one thread. On two idle CPUs (Zen 4), two threads had 0.75 to 1.0 times the speed
-of one at 0.6 million (`quickstart`), 0.9 to 1.4 at 1.9 million, 0.9 to 1.35 at 7.5 million (`multi30k`)."""
+SMALL_MODEL = 1_500_000
+"""Models with fewer parameters, such as that of `quickstart`, run on one thread. On two CPUs (Zen 4), two threads had
+0.8 to 1.1 times the speed of one at 0.8 million, 0.85 to 1.15 at 1.6 million, 0.8 to 1.4 at 1.9 million, and 0.9 to
+1.35 at 7.5 million (`multi30k`), in training and in search."""
 _SAMPLE_S, _MAX_LOOKS = 0.05, 4
 _LOOK_EVERY_S = 2.0
 _RETRY_EVERY_S = 20.0
