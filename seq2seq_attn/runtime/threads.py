@@ -61,7 +61,9 @@ def choose_threads(num_parameters: int, load: Load | None = None) -> int:
 
     if is_set_by_user():
         return torch.get_num_threads()
-    most = (_default or torch.get_num_threads()) if num_parameters >= SMALL_MODEL else 1
+    most = 1
+    if num_parameters >= SMALL_MODEL:
+        most = min(_default or torch.get_num_threads(), num_available_cpus())
     number, load, looks = most, load or Load(), list[float]()
     while most > 1 and len(looks) < _MAX_LOOKS:  # the quietest counts: a process that ends in a moment must not decide
         time.sleep(max(0.0, _SAMPLE_S - load.seconds))
@@ -69,15 +71,14 @@ def choose_threads(num_parameters: int, load: Load | None = None) -> int:
         if (number := free_threads(min(looks), most)) == most:
             break
     if number < most:
-        text = "other processes use %.1f of %d CPUs, so threads: %d, not %d"
-        log.info(text, min(looks), len(affinity()), number, most)
+        log.info("threads: %d of %d: other processes use %.1f of %d CPUs", number, most, min(looks), len(affinity()))
     set_threads(number)
     return most
 
 
 def free_threads(others: float, most: int) -> int:
     """The number of threads, from 1 to `most`, beside other processes that use `others` CPUs."""
-    return max(1, min(most, num_available_cpus(), round(len(affinity()) - others)))
+    return max(1, min(most, round(len(affinity()) - others)))
 
 
 class Watch:

@@ -66,7 +66,7 @@ def test_a_small_model_has_one_thread_and_the_next_model_its_own() -> None:
 
 def test_a_quota_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "num_available_cpus", lambda: 2)
-    choose_threads(SMALL_MODEL, FakeLoad(0.0))
+    assert choose_threads(SMALL_MODEL, FakeLoad(0.0)) == 2
     assert torch.get_num_threads() == 2
 
 
