@@ -18,13 +18,13 @@ from scripts.harness.runs import train_all
 from scripts.tools.attention_text import attention_text
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.commands.train_runs import PlannedRun
-from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.translate.translator import load
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")

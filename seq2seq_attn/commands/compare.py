@@ -17,13 +17,13 @@ from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_
 from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
-from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.start import RUNS_DIR

@@ -107,7 +107,8 @@ class TrainConfig(Section):
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
     num_threads: NumThreads | None = None
-    """CPU threads; None: torch's default. Recorded because the last bits of a sum depend on it."""
+    """CPU threads; None: as OMP_NUM_THREADS says, else chosen at the start by the size of the model and the load of the
+    machine. A resume keeps the chosen number, because the last bits of sums depend on it."""
     cuda_graphs: bool = False
     """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small kernels at once. Not
     with fp16, objectives, several sources or a source of vectors; of no use where the teacher forcing ratio changes at

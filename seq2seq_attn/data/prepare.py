@@ -31,12 +31,13 @@ from seq2seq_attn.data.links import (
 )
 from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
-from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
+from seq2seq_attn.data.pipeline.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
+from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers

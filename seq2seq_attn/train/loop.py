@@ -24,6 +24,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.precision import allow_tf32, training_precision
+from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
@@ -34,7 +35,7 @@ from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import MemorySettings, Session, open_session
-from seq2seq_attn.train.start import check_start, create_run_dir
+from seq2seq_attn.train.start import FEWER_THREADS, check_start, create_run_dir, set_num_threads
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -84,8 +85,7 @@ def train(
     with parts.join_group() as group:
         path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
-        if config.train.num_threads:
-            torch.set_num_threads(config.train.num_threads)
+        set_num_threads(config, prepared, path if resume else None)
         path = path or group.broadcast(lambda: create_run_dir(config))
         with open_session(group, memory) as session:
             trainer = Trainer(config, RunDir(path), prepared, session, parts)
@@ -131,6 +131,7 @@ class Trainer:
             should_stop=lambda: session.is_asked_to_stop,
             group=group,
         )
+        self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=FEWER_THREADS)
         self._updates_per_epoch = self._epoch(0).num_updates
         self._schedules = Schedules(config.train, updates_per_epoch=self._updates_per_epoch)
         self._saved = SavedState(run, prepared, config, self._updater, device=device, precision=precision, group=group)
@@ -225,6 +226,7 @@ class Trainer:
         """Validate and save when due; exit on a signal."""
         state = self._state
         self._session.memory.after_update()
+        self._watch.check()
         is_due = state.is_validation_due(self._config.train.validation)
         if is_due and self._validate(reporter):
             self._save(reporter)

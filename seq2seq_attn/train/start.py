@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
 
 if TYPE_CHECKING:
     import torch
 
+    from seq2seq_attn.data.store import PreparedCorpus
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.runtime.precision import Precision
 
@@ -32,6 +36,7 @@ DECIDES_THE_RUN = (
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
+FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
 MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
@@ -169,6 +174,33 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         check_vectors(config.model)
     check_pretrained(config)
     return path
+
+
+def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
+    """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
+    else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
+    from seq2seq_attn.model.build import count_parameters, model_without_weights
+    from seq2seq_attn.run_dir import RunDir
+    from seq2seq_attn.runtime.device import resolve_device
+    from seq2seq_attn.text.tokenizers.several import vector_sizes
+    from seq2seq_attn.train import checkpoint
+
+    if config.train.num_threads is not None:
+        set_threads(config.train.num_threads)
+        return
+    if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
+        return
+    if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
+        before = int(checkpoint.read_values(last_dir)["num_threads"])
+        if before <= num_available_cpus():
+            set_threads(before)
+            return
+    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
+        set_threads(max(1, num_available_cpus() // ranks_here))
+        return
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    vectors = vector_sizes(prepared.source_tokenizer)
+    choose_threads(count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors)))
 
 
 def check_same_run(saved: Config, config: Config) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 from seq2seq_attn.data.batch import SourceBatch, collate_source
 from seq2seq_attn.data.surface import Ids
 from seq2seq_attn.runtime.memory import explained_out_of_memory
+from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, VectorToken, vectors_of
@@ -80,6 +81,14 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
             batch = []
         batch.append(index)
     if batch:
+        yield batch
+
+
+def watched(batches: Iterable[list[int]], watch: Watch | None) -> Iterator[list[int]]:
+    """The batches; before each, the number of CPU threads is compared with the load of the machine."""
+    for batch in batches:
+        if watch is not None:
+            watch.check()
         yield batch
 
 

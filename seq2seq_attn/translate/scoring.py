@@ -31,6 +31,7 @@ from seq2seq_attn.translate.batching import (
     list_of_lines,
     read_line_vectors,
     unknown_positions,
+    watched,
 )
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 
@@ -92,7 +93,8 @@ def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int
     rows = [row for row, tokens in enumerate(tokens_of) if tokens]
     summaries_NM = np.zeros((len(sources), model.encoder.memory_size), dtype=np.float32)
     with torch.inference_mode(), eval_mode(model):
-        for batch_indices in batches_by_length([len(tokens_of[row]) for row in rows], batch_size):
+        batches = batches_by_length([len(tokens_of[row]) for row in rows], batch_size)
+        for batch_indices in watched(batches, translator.watch):
             chosen = [rows[index] for index in batch_indices]
             lines = [tokens_of[row] for row in chosen]
             source = collate_tokens(lines, translator.source_tokenizer, translator.source_vocab)
@@ -123,9 +125,8 @@ def _decode_chunk(
     ]
     rows = [row for row, pair in enumerate(pairs) if pair.source]
     translations = [empty_translation(translator.has_attention)] * len(pairs)
-    for positions in batches_by_length(
-        [max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size
-    ):
+    batches = batches_by_length([max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size)
+    for positions in watched(batches, translator.watch):
         chosen = [rows[position] for position in positions]
         decoded = _decode_batch(translator, [pairs[row] for row in chosen])
         for row, translation in zip(chosen, decoded, strict=True):

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
@@ -27,14 +26,16 @@ from seq2seq_attn.data.surface import POSITIONS, Ids, spell_source, surface_of_t
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.threads import Watch, choose_threads
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
 from seq2seq_attn.search.sample import sample_search
-from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.search.steps import step_model, weights_version
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
@@ -46,6 +47,7 @@ from seq2seq_attn.translate.batching import (
     eval_mode,
     list_of_lines,
     unknown_positions,
+    watched,
 )
 from seq2seq_attn.translate.ensemble import load_models
 from seq2seq_attn.translate.mbr import least_risk
@@ -59,17 +61,6 @@ from seq2seq_attn.translate.translation import (
 )
 
 __all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
-
-_num_optimizer_steps = 0
-
-
-def _count_optimizer_step(*_: object) -> None:
-    global _num_optimizer_steps
-    _num_optimizer_steps += 1
-
-
-# fused optimizers, which training uses, change weights without raising their version
-register_optimizer_step_post_hook(_count_optimizer_step)
 
 
 class _Segment(NamedTuple):
@@ -97,10 +88,11 @@ class Translator:
         device: torch.device,
         max_source_length: int = 100,
         precision: str = "auto",
+        watch: Watch | None = None,
     ) -> None:
         """`model`: a `Seq2Seq`, or another `StepModel` such as an ensemble. `search`: settings for options that a call
         does not give. `max_source_length`: the maximum number of source tokens (without EOS) in a segment.
-        `precision`: as in `load`.
+        `precision`: as in `load`. `watch`: checked before each batch.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -112,6 +104,7 @@ class Translator:
         self._num_sources = num_sources(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
+        self.watch = watch
         self._prepared: tuple[list[Any], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
@@ -224,7 +217,8 @@ class Translator:
         with eval_mode(self.model):
             model = self._step_model()
             num_segments = max(1, options.batch_size // options.samples_per_sentence)
-            for batch_indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
+            batches = batches_by_length([len(segment.source) for segment in segments], num_segments)
+            for batch_indices in watched(batches, self.watch):
                 batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
                 for index, translations in zip(batch_indices, batch, strict=True):
                     of_segment[index] = translations
@@ -247,12 +241,10 @@ class Translator:
         `Parameter.data` goes unnoticed, as it does in autograd."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
-        # tensors made in inference mode have no version, and cannot be changed in place
-        versions = [(p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.model.parameters()]
-        versions.append((_num_optimizer_steps, 0))
-        if self._prepared is None or self._prepared[0] != versions:
+        version = weights_version(self.model)
+        if self._prepared is None or self._prepared[0] != version:
             with torch.inference_mode():
-                self._prepared = versions, step_model(self.model, self._precision)
+                self._prepared = version, step_model(self.model, self._precision)
         return self._prepared[1]
 
     def _translate_batch(
@@ -319,6 +311,9 @@ def load(
 ) -> Translator:
     """The translator of a run directory, with its best model.
 
+    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine, unless
+    OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's default).
+
     Args:
         run: the directory; None: the run in `runs/` that finished last. For a list of several, their ensemble, which
             averages the models' probabilities and uses the first run's search settings.
@@ -335,7 +330,10 @@ def load(
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    machine = Load()
     model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
+    num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
+    watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
     run_dir, config = run_dirs[0], run_dirs[0].config()
     return Translator(
         model,
@@ -347,4 +345,5 @@ def load(
         device=on_device,
         max_source_length=config.data.max_length,
         precision=precision,
+        watch=watch,
     )

@@ -26,13 +26,6 @@ _function: Callable[[Any], Any]
 """the function of a worker process, set once in each"""
 
 
-def num_available_cpus() -> int:
-    """Number of CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
 ) -> Generator[tuple[ItemT, ResultT], None, None]:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
+from seq2seq_attn.data.pipeline.processes import map_in_order
 from seq2seq_attn.errors import UserError
 
 
@@ -63,10 +63,6 @@ def test_errors_come_through(num_processes):
 def test_a_process_that_dies_is_named():
     with pytest.raises(UserError, match=r"one of 2 worker processes died: .* data\.num_processes=1"):
         list(map_in_order(die, range(3), num_processes=2))
-
-
-def test_cpus_of_this_process():
-    assert 1 <= num_available_cpus() <= (os.cpu_count() or 1)
 
 
 PARENT = """

@@ -1,0 +1,124 @@
+"""The CPUs of this process, and the load of others, from files that a system shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from seq2seq_attn.runtime import cpus
+
+BUSY = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def busy_cpu() -> Iterator[int]:
+    """A CPU on which another process computes without a pause."""
+    cpu = min(cpus.affinity())
+    with subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield cpu
+        process.kill()
+
+
+class Machine:
+    """Files of a system with four CPUs, of which this process may use the first three."""
+
+    def __init__(self, folder: Path) -> None:
+        self.proc, self.cgroups = folder / "proc", folder / "cgroups"
+        self.now_s = self.own_s = 100.0
+        self.busy_s = [0.0] * 4
+
+    def write(self, files: Mapping[str, str], folder: Path | None = None) -> None:
+        for name, text in files.items():
+            path = (folder or self.proc) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text}\n")
+
+    def pass_time(self, seconds: float, *, own: float, busy: tuple[float, float, float, float]) -> None:
+        """`own`: CPU seconds of this process; `busy`: of all processes, on each CPU, half of them stolen."""
+        self.now_s += seconds
+        self.own_s += own
+        self.busy_s = [before + more for before, more in zip(self.busy_s, busy, strict=True)]
+        lines = ["cpu  99 99 99 99 99 99 99 99 0 0"]
+        for number, busy_s in enumerate(self.busy_s):
+            user = steal = round(busy_s * TICKS_PER_S / 2)
+            idle = round((self.now_s - busy_s) * TICKS_PER_S)
+            lines.append(f"cpu{number} {user} 0 0 {idle} 700 0 0 {steal} 50 50")
+        self.write({"stat": "\n".join([*lines, "ctxt 437958"])})
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path)
+    monkeypatch.setattr(cpus, "_PROC", machine.proc)
+    monkeypatch.setattr(cpus, "_CGROUPS", machine.cgroups)
+    monkeypatch.setattr(cpus, "affinity", lambda: {0, 1, 2})
+    clock = SimpleNamespace(monotonic=lambda: machine.now_s, process_time=lambda: machine.own_s)
+    monkeypatch.setattr(cpus, "time", clock)
+    return machine
+
+
+def test_load_is_what_others_use_of_the_cpus_of_this_process(machine: Machine) -> None:
+    machine.pass_time(0.0, own=0.0, busy=(50.0, 0.0, 3.0, 9.0))
+    load = cpus.Load()
+    machine.pass_time(2.0, own=1.5, busy=(2.0, 1.0, 0.0, 2.0))
+    assert load.seconds == 2.0
+    assert load.look() == pytest.approx(0.75)
+    machine.pass_time(1.0, own=2.0, busy=(1.0, 0.9, 0.0, 1.0))  # clocks of different precision
+    assert load.look() == 0.0
+
+
+def test_without_counters_the_system_load_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (2.5, 9.0, 9.0))
+    load = cpus.Load()
+    machine.now_s += 2.0
+    machine.own_s += 1.0
+    assert load.look() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "number"),
+    [
+        ("0::/", {}, 3),
+        ("0::/", {"cpu.max": "200000 100000"}, 2),
+        ("0::/", {"cpu.max": "max 100000"}, 3),
+        ("0::/a/b", {"a/cpu.max": "50000 100000", "a/b/cpu.max": "250000 100000"}, 1),
+        ("0::/host/only", {"cpu.max": "290000 100000"}, 2),
+        ("0::/", {"cpu.max": "900000 100000"}, 3),
+        ("4:memory:/m\n3:cpu,cpuacct:/a", {"cpu,cpuacct/a/cpu.cfs_quota_us": "100000"}, 1),
+        ("3:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_quota_us": "200000"}, 2),
+        ("2:cpuset:/a", {"cpuset/a/cpu.max": "100000 100000"}, 3),
+    ],
+)
+def test_a_quota_lowers_the_number_of_cpus(machine: Machine, own: str, limits: dict[str, str], number: int) -> None:
+    machine.write({"self/cgroup": own})
+    periods = {name.replace("quota", "period"): "100000" for name in limits if "quota" in name}
+    machine.write(limits | periods, machine.cgroups)
+    assert cpus.num_available_cpus() == number
+
+
+def test_this_machine_is_described() -> None:
+    assert 1 <= cpus.num_available_cpus() <= (os.cpu_count() or 1)
+    assert cpus.num_cores() in (None, *range(1, len(cpus.affinity()) + 1))
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs Linux's counters")
+def test_a_busy_process_is_seen_and_this_one_is_not(busy_cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "affinity", lambda: {busy_cpu})
+    load = cpus.Load()
+    time.sleep(0.3)
+    assert 0.5 < load.look() < 1.2
+
+
+def test_looking_imports_no_torch() -> None:
+    code = "import sys, seq2seq_attn.runtime.cpus, seq2seq_attn.runtime.threads; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
