@@ -23,9 +23,9 @@ from seq2seq_attn.commands.cli.options import Metric
 from seq2seq_attn.commands.evaluate import EvaluationRequest
 from seq2seq_attn.commands.translate import TranslationRequest
 from seq2seq_attn.config import load_config
-from seq2seq_attn.evaluation.runs import Decoding
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.metrics.bleu import TITLES
-from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions

@@ -126,7 +126,7 @@ def test_what_cannot_be_saved_is_said_before_or_does_not_matter(workshop, tmp_pa
     def refuse(path, text):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("seq2seq_attn.evaluation.runs.write_lines", refuse)
+    monkeypatch.setattr("seq2seq_attn.evaluation.translations.write_lines", refuse)
     report = run_evaluate(workshop, "additive", splits=["short"], json=tmp_path / "r.json")
     assert report.sets[0].num_pairs == 5
     assert "r.hyps/additive/short.txt: not saved (Permission denied)" in caplog.text

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.report.build import Report, Settings, build_report
+from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
+from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles, plot_path
+from seq2seq_attn.runtime.environment import describe_environment
 from tests.report.html_reports import QUICK
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
@@ -21,9 +23,16 @@ def write(files: ReportFiles, references: list[str] = REFERENCES) -> Report:
     """The report of a perfect run, written to files."""
     one = EvaluationSet("ref", references, references)
     settings = Settings("5", resampling=QUICK, length_of="reference")
-    report = build_report([one], {"a": [references]}, [{"name": "a"}], settings=settings)
-    files.write(report, [one], [RunTexts([references])])
+    report = make_report([one], {"a": [SetTranslations(references)]}, settings)
+    files.write(report, [one], [SystemTexts([SetTranslations(references)])])
     return report
+
+
+def make_report(
+    sets: list[EvaluationSet], translations: dict[str, list[SetTranslations]], settings: Settings
+) -> Report:
+    scored = score_sets(sets, translations, settings=settings)
+    return build_report(scored, [{"name": name} for name in translations], describe_environment([], "cpu"))
 
 
 def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> None:
@@ -51,8 +60,8 @@ def test_the_conclusion_is_about_the_fewest_and_the_most_concatenated_pairs() ->
     sets = [
         EvaluationSet(f"x{number}", REFERENCES * 40, REFERENCES * 40, num_concatenated=number) for number in (2, 4, 1)
     ]
-    texts = [one.references for one in sets]
-    report = build_report(sets, {"a": texts, "b": texts}, [{"name": "a"}, {"name": "b"}], settings=Settings("5", QUICK))
+    texts = [SetTranslations(one.references) for one in sets]
+    report = make_report(sets, {"a": texts, "b": texts}, Settings("5", resampling=QUICK))
     assert report.page.conclusion.startswith("x1: ")
     assert " x4: " in report.page.conclusion
     assert "x2: " not in report.page.conclusion

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from seq2seq_attn.evaluation.texts import LineCounts
+from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.report.notes import search_lines
 from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
 from tests.report.conftest import score_systems
