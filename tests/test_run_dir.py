@@ -95,7 +95,8 @@ def test_a_foreign_model_and_one_of_another_format_are_refused(run: RunDir) -> N
     save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "pt"})
     with pytest.raises(UserError, match="not a model of seq2seq-attn"):
         run.load_best()
-    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"format": "seq2seq-attn model", "format_version": "99"})
+    metadata = json.dumps({"format": "seq2seq-attn model", "format_version": "99"})
+    save_file({"a": torch.zeros(1)}, run.model_path, metadata={"seq2seq-attn": metadata})
     with pytest.raises(UserError, match="model of format 99, but this version of seq2seq-attn reads format"):
         run.load_best()
 

@@ -90,7 +90,7 @@ def test_the_same_seed_twice_is_no_spread():
     ],
 )
 def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
-    attentions = ["additive", "additive", "none"]
+    attentions = ["additive", "additive", "fixed"]
     settings = [
         config(f"seed={seed}", f"model.attention.name={attention}", name=name)
         for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
