@@ -13,15 +13,16 @@ from scripts.bottleneck_experiment.plan import Training
 from scripts.harness.records import Record
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import AnalysisScore
-from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling, SetScores
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import IntArray, MeasureName
 from seq2seq_attn.metrics.sentence_vectors import project
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.scoring import summaries

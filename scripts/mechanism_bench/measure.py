@@ -20,10 +20,10 @@ from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, Row
 from scripts.mechanism_bench.runs import RUNS, Training
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.config import load_config
-from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.files import read_json, write_json
-from seq2seq_attn.report.build import Settings
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.runtime.precision import training_precision
 

@@ -9,8 +9,9 @@ from typing import Any
 from seq2seq_attn.commands.cli.options import as_settings
 from seq2seq_attn.commands.evaluate import EvaluationRequest
 from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-from seq2seq_attn.evaluation.runs import Decoding
-from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.search.options import SearchOptions
