@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.weights import FORMAT_VERSION
