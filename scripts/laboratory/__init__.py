@@ -1,0 +1,1 @@
+"""Experiments, benchmarks, records and their pages: not part of the installed package."""

@@ -1,0 +1,99 @@
+"""Evaluations of finished runs: docs/results.md, README's blocks, and the headers of configurations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from scripts.laboratory.pages.quality import chosen_rows, test_cells
+from scripts.laboratory.pages.render import RECORDS, ROOT, Record, interval, load_records, p_value, render, table
+
+MEASURES = {
+    "bleu": "BLEU",
+    "bleu_lowercase": "BLEU, lower-cased",
+    "bleu_tutorial": "BLEU, tutorial",
+    "chrf": "chrF",
+}
+
+
+class Evaluated(NamedTuple):
+    """A configuration on the first test set of a record, by its first seed."""
+
+    record: Record
+    test: Record
+    run: Record
+    measure: str
+    """cased BLEU, but the tutorial's for models that write lower case"""
+    score: Record
+    signature: str
+
+    @property
+    def seed_scores(self) -> list[float]:
+        """The scores of all its seeds in the record."""
+        runs = self.record["runs"]
+        numbers = [number for number, run in enumerate(runs) if run["config"] == self.run["config"]]
+        return [_measure(self.test, self.measure)["runs"][number]["score"] for number in numbers]
+
+
+def evaluations() -> dict[str, Record]:
+    """Evaluation records by name; other records (speed, resume) have their own pages."""
+    return {record["name"]: record for record in load_records(RECORDS).values() if "sets" in record}
+
+
+def configurations(records: Mapping[str, Record]) -> dict[str, Evaluated]:
+    """Each configuration that has a record."""
+    found: dict[str, Evaluated] = {}
+    for record in records.values():
+        test = record["sets"][0]
+        for number, run in enumerate(record["runs"]):
+            measure = "bleu_tutorial" if run["lowercases"] else "bleu"
+            scores = _measure(test, measure)
+            values = Evaluated(record, test, run, measure, scores["runs"][number], scores["signature"])
+            found.setdefault(run["config"], values)
+    return found
+
+
+def _measure(test: Record, name: str) -> Record:
+    found: Record = next(one for one in test["measures"] if one["name"] == name)
+    return found
+
+
+def results_page(records: Mapping[str, Record]) -> str:
+    """docs/results.md: all scores of all records."""
+    values = {"measures": MEASURES, "by_length": length_table, "other": load_records(RECORDS)}
+    plots = {path.name for path in (ROOT / "docs" / "plots").glob("*.png")}
+    return render("results.md.j2", records=records, plots=plots, **values)
+
+
+def length_table(record: Record, test: Record) -> str:
+    """The first measure of each bucket; p of the paired bootstrap against the first run."""
+    rows, names = [], [run["name"] for run in record["runs"]]
+    for bucket in test["buckets"]:
+        runs = bucket["measures"][0]["runs"]
+        p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs if "paired_bootstrap" in run]
+        thin = " (thin)" if bucket["is_thin"] else ""
+        scores = [interval(run, "score") for run in runs]
+        rows.append([f"{bucket['label']}{thin}", bucket["num_pairs"], *scores, *p_values])
+    length = record["length"]
+    compared = [f"p ({name})" for name, run in zip(names, runs, strict=True) if "paired_bootstrap" in run]
+    return table([f"{length['of']} {length.get('in', 'tokens')}", "n", *names, *compared], rows, align="---")
+
+
+def config_headers(records: Mapping[str, Record]) -> Iterator[tuple[Path, str]]:
+    """Path and wanted text of each packaged configuration that has a record, which its header shows."""
+    several = chosen_rows()
+    for config, found in configurations(records).items():
+        path, mean = ROOT / "configs" / f"{config}.yaml", ""
+        if config in several:
+            seeds, score = test_cells(several[config], [found.test["name"]])
+            mean = f"# mean of seeds {seeds}: {score};\n"
+        elif len(scores := found.seed_scores) > 1:
+            seeds = ", ".join(str(run["seed"]) for run in found.record["runs"] if run["config"] == config)
+            mean = f"# mean of seeds {seeds}: {fmean(scores):.2f} ± {stdev(scores):.2f};\n"
+        if path.exists():
+            header = render("config.txt.j2", found=found, title=MEASURES[found.measure], mean=mean)
+            text = re.sub(r"#\n# Result: .*\n(# .*\n)*", "", path.read_text(encoding="utf-8"))
+            yield path, re.sub(r"^(?=name:|extends:)", lambda _: header, text, count=1, flags=re.MULTILINE)
