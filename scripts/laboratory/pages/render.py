@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -54,10 +55,13 @@ def _templates() -> jinja2.Environment:
     found.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
     found.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
     found.filters |= {"provenance": provenance, "with_settings": with_settings, "grouped": grouped, "keys": keys}
-    found.filters |= {"prefix": lambda text, before: f"{before}{text}", "stdev": stdev}
+    found.filters |= {"prefix": lambda text, before, after="": f"{before}{text}{after}"}
     found.tests["below"] = lambda name, values, limit: all(one.get(name, 0.0) < limit for one in values)
+    found.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     found.globals |= {"table": table, "header": header, "row": row, "last_commit": LAST_COMMIT, "bleu_is": BLEU}
-    found.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP}
+    found.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
+    found.tests["in"] = lambda value, values: value in values
+    found.filters["extract"] = lambda key, values: values[key]
     return found
 
 
@@ -132,6 +136,15 @@ def grouped(values: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list
 def percent(share: float | None) -> str:
     """A share as a percentage; nothing without one."""
     return "" if share is None else f"{100 * share:.1f} %"
+
+
+def wilson(count: int, total: int) -> tuple[float, float, float]:
+    """A share and its 95 % interval (Wilson 1927), in percent."""
+    z, share = 1.96, count / total
+    middle = share + z * z / (2 * total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 100 / (1 + z * z / total)
+    return 100 * share, scale * (middle - half), scale * (middle + half)
 
 
 def p_value(value: float) -> str:
