@@ -31,11 +31,14 @@ class Evaluated(NamedTuple):
     signature: str
 
     @property
+    def numbers(self) -> list[int]:
+        """Those of its seeds among the runs of the record."""
+        return [number for number, run in enumerate(self.record["runs"]) if run["config"] == self.run["config"]]
+
+    @property
     def seed_scores(self) -> list[float]:
         """The scores of all its seeds in the record."""
-        runs = self.record["runs"]
-        numbers = [number for number, run in enumerate(runs) if run["config"] == self.run["config"]]
-        return [_measure(self.test, self.measure)["runs"][number]["score"] for number in numbers]
+        return [_measure(self.test, self.measure)["runs"][number]["score"] for number in self.numbers]
 
 
 def evaluations() -> dict[str, Record]:
