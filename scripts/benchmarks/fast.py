@@ -18,8 +18,8 @@ from torch import Tensor
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.search import searcher
 from scripts.benchmarks.train_work import Sizes, run_update, updates_over
-from scripts.harness.records import describe, exit_code
-from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
+from scripts.laboratory.harness.records import describe, exit_code
+from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import dropout, embedding, speed

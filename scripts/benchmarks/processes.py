@@ -17,9 +17,9 @@ from pathlib import Path
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.training_course import read_events
-from scripts.harness.processes import peak_mib
-from scripts.harness.records import Record, describe, exit_code, set_arguments
-from scripts.harness.turns import paired_ratio
+from scripts.laboratory.harness.processes import peak_mib
+from scripts.laboratory.harness.records import Record, describe, exit_code, set_arguments
+from scripts.laboratory.harness.turns import paired_ratio
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime.precision import cpu_multiplies_bf16
 

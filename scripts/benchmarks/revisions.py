@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import ROOT, Record, describe, exit_code, ratio_fields, set_arguments
-from scripts.harness.turns import Ratio, median_interval, precisions
+from scripts.laboratory.harness.records import ROOT, Record, describe, exit_code, ratio_fields, set_arguments
+from scripts.laboratory.harness.turns import Ratio, median_interval, precisions
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_lines

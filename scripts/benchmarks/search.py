@@ -15,10 +15,10 @@ import torch
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.train_work import Sizes
 from scripts.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
-from scripts.harness import turns
-from scripts.harness.records import Record, describe, exit_code, options_of
-from scripts.harness.runs import describe_run
-from scripts.harness.turns import Contestant, left_out, paired_ratio, take_turns
+from scripts.laboratory.harness import turns
+from scripts.laboratory.harness.records import Record, describe, exit_code, options_of
+from scripts.laboratory.harness.runs import describe_run
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import collate_source

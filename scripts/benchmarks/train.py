@@ -22,9 +22,9 @@ from scripts.benchmarks.train_work import (
     tutorial_update,
     updates_over,
 )
-from scripts.harness.pages import count_of
-from scripts.harness.records import Record, describe, exit_code, options_of, ratio_fields
-from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.pages import count_of
+from scripts.laboratory.harness.records import Record, describe, exit_code, options_of, ratio_fields
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed

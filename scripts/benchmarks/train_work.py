@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from scripts.benchmarks.tutorial_model import copy_weights, tutorial_model
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.data.buckets import bucketed_batches

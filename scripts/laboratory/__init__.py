@@ -1,1 +1,1 @@
-"""Experiments, benchmarks, records and their pages: not part of the installed package."""
+"""Experiments, benchmarks and their records: beside the package, on its public API and commands. See `scripts/lab`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PIL import Image
 
+from scripts.laboratory.demo import SENTENCE
 from scripts.mechanism_bench.runs import Training
-from scripts.tools.demo import SENTENCE
 from seq2seq_attn.translate.heat_maps import plot_attention
 from seq2seq_attn.translate.translator import load
 

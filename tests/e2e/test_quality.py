@@ -9,13 +9,13 @@ from statistics import stdev
 
 import pytest
 
-from scripts.harness.pages import p_value
-from scripts.harness.records import exit_code, read_training
-from scripts.harness.runs import describe_run, minutes_before, translate_to
-from scripts.harness.settings import difference, settings_of
+from scripts.laboratory import record as evaluation_records
+from scripts.laboratory.harness.pages import p_value
+from scripts.laboratory.harness.records import exit_code, read_training
+from scripts.laboratory.harness.runs import describe_run, minutes_before, translate_to
+from scripts.laboratory.harness.settings import difference, settings_of
 from scripts.tools import (
     distil,
-    evaluation_records,
     extra_pairs,
     first_look,
     levers,

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from scripts.benchmarks.pages import publish
 from scripts.benchmarks.peers.environments import PEERS, ensure_environment
-from scripts.harness.records import ROOT, Record, describe, exit_code, options_of, ratio_fields
-from scripts.harness.turns import paired_ratio, precisions
+from scripts.laboratory.harness.records import ROOT, Record, describe, exit_code, options_of, ratio_fields
+from scripts.laboratory.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError

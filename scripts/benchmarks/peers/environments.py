@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.errors import UserError
 
 TORCH = "torch==2.13.0"

@@ -84,36 +84,36 @@ def results_bars(records: Mapping[str, Record]) -> Record:
         if found.test["name"] == "test_2016_flickr" and found.record.get("languages", ["de", "en"]) == ["de", "en"]:
             scores = next(one for one in found.test["measures"] if one["name"] == "bleu_lowercase")["runs"]
             mean = fmean(scores[number]["score"] for number in found.numbers)
-            color = PALE if config.startswith("tutorial") else BLUE
-            bars.append({"label": config.replace("+fixed", " with a fixed vector"), "value": mean, "color": color})
+            label = {"tutorial": "the tutorial's model", "tutorial+fixed": "the same, one fixed vector"}.get(config, config)
+            bars.append({"label": label, "value": mean, "color": BLUE if label == config else PALE})
     bars = [{**bar, "text": f"{bar['value']:.1f}"} for bar in sorted(bars, key=lambda bar: bar["value"])]
     title = "BLEU on Multi30k, German to English (test_2016_flickr, without regard to case)"
     return {"title": title, "groups": [{"label": bar["label"], "bars": [bar]} for bar in bars]}
 
 
 def ablation_bars(levers: Mapping[str, Record]) -> Record:
-    """Validation BLEU that today's `multi30k-fast` loses without a technique; of the former recipe where today's was
+    """Validation BLEU that `multi30k-fast` loses without each of its techniques, or its former recipe where today's was
     not measured."""
+    rows = quality.ablation(levers)
+    unused = {record["without"] for record in rows if quality.is_packaged(record)}
     found: dict[str, Record] = {}
-    for record in quality.ablation(levers):
-        is_todays = quality.is_packaged(quality.compared_with(record)) and not quality.is_packaged(record)
-        if is_todays or record["without"] not in found:
-            found[record["without"]] = {**record["against"], "is_todays": is_todays}
+    for record in rows:
+        is_current = quality.is_packaged(quality.compared_with(record))
+        if record["without"] not in unused and (is_current or record["without"] not in found):
+            found[record["without"]] = {**record["against"], "is_current": is_current}
     groups = []
-    for name, one in sorted(found.items(), key=lambda item: -item[1]["gain"]):
-        text = f"{-one['gain']:+.2f}  (p {p_value(one['p_value'])}{'' if one['is_todays'] else ', former recipe'})"
-        color = BLUE if one["gain"] < 0 else ORANGE
-        groups.append({"label": name, "bars": [{"value": -one["gain"], "text": text, "color": color}]})
+    for name, one in sorted(found.items(), key=lambda item: float(item[1]["gain"])):
+        text = f"{-one['gain']:+.2f}  (p {p_value(one['p_value'])}{'' if one['is_current'] else ', former recipe'})"
+        label = name.replace("tying", "tied embeddings")
+        groups.append({"label": label, "bars": [{"value": -one["gain"], "text": text, "color": BLUE}]})
     return {"title": "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)", "groups": groups}
 
 
 def speed_bars(records: Mapping[str, Record]) -> Record:
     """Our speed relative to other toolkits on one core."""
-    train = {row["name"]: row["ratios"] for row in records["train"]["rows"]}
-    rows = [
-        (f"training,\nthe {name.replace(', ', ', ')}", [train[f"ours, fast, {one}"][name] for one in ("fp32", "bf16")])
-        for name in ("tutorial, bucketed batches",)
-    ]
+    train = {row["name"]: row["ratios"]["tutorial, bucketed batches"] for row in records["train"]["rows"]}
+    tutorial = [train[f"ours, fast, {precision}"] for precision in ("fp32", "bf16")]
+    rows = [("training, the tutorial's loop\n(bucketed batches)", tutorial)]
     for what, title in (("training", "training"), ("decoding, beam 5, 14 steps forced", "translating, beam 5")):
         ours = {
             row["contestant"]: row["ratios"]
@@ -121,7 +121,7 @@ def speed_bars(records: Mapping[str, Record]) -> Record:
             if row["what"] == what and row["contestant"].startswith("ours")
         }
         for name in ours["ours, fp32"]:
-            rows.append((f"{title},\n{name}", [ours[f"ours, {precision}"][name] for precision in ("fp32", "bf16")]))
+            rows.append((f"{title},\n{name.replace('joeynmt', 'JoeyNMT')}", [ours[f"ours, {precision}"][name] for precision in ("fp32", "bf16")]))
     groups = [
         {
             "label": label,
@@ -137,7 +137,7 @@ def speed_bars(records: Mapping[str, Record]) -> Record:
 
 def typo_bars(record: Record) -> Record:
     """Shares of right answers, and of attention on the typo, for known and new words."""
-    titles = {"found": "finder names the typo", "corrected": "corrector writes the word", "attended": "attention on typo"}
+    titles = {"found": "finder names the typo", "corrected": "corrector writes the word", "attended": "attention is on the typo"}
     groups = []
     for key, title in titles.items():
         bars = []
@@ -198,6 +198,7 @@ def plot_bars(figure: Figure, data: Record) -> None:
     axes.set_yticks([height for height, _ in ticks], [label for _, label in ticks], fontsize=11)
     if "line" in data:
         axes.axvline(data["line"], color=GRAY, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate("as fast as they are", (data["line"], y + 0.3), (4, 0), textcoords="offset points", color=GRAY)
     axes.margins(x=0.22)
     axes.set_xlim(left=min(0.0, axes.dataLim.x0))
     axes.xaxis.set_visible(False)
@@ -221,9 +222,10 @@ def plot_dots(figure: Figure, data: Record) -> None:
             axes.plot([min(row["bleu"]), max(row["bleu"])], [y, y], color=PALE, linewidth=3, zorder=1)
             axes.plot(mean, y, "o", color=BLUE, markersize=6)
             axes.annotate(f"{mean:.1f}", (max(row["bleu"]), y), (6, 0), textcoords="offset points",
-                          va="center", fontsize=9.5, color=GRAY)  # fmt: skip
+                          va="center", fontsize=9.5, color=GRAY,
+                          bbox={"color": "white", "pad": 0.8})  # fmt: skip
         y -= 1.4
-    axes.axvline(data["baseline"], color=GRAY, linewidth=1, linestyle=(0, (4, 3)))
+    axes.axvline(data["baseline"], color=GRAY, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axes.set_yticks([height for height, _ in ticks], [label for _, label in ticks], fontsize=9.5)
     axes.set_xlim(left, 100)
     axes.set_ylim(y + 0.6, 1.0)
@@ -239,8 +241,9 @@ def plot_lines(figure: Figure, data: Record) -> None:
         axes.plot(x, line["mean"], color=line["color"], linewidth=3 if line["is_main"] else 1.8, marker="o")
         axes.fill_between(x, line["low"], line["high"], color=line["color"], alpha=0.15, linewidth=0)
     top = max(max(line["high"]) for line in lines)
-    heights = spread_out([line["mean"][-1] for line in lines], 0.06 * top)
-    for line, height in zip(lines, heights, strict=True):
+    height = -0.02 * top
+    for line in sorted(lines, key=lambda one: sum(one["mean"])):
+        height = max(line["mean"][-1], height + 0.06 * top)  # labels do not overlap
         text = f"{line['label']}: {line['mean'][-1]:.0f}"
         axes.annotate(text, (x[-1], height), (12, 0), textcoords="offset points", va="center", color=line["color"],
                       fontsize=12, fontweight="bold" if line["is_main"] else "normal")  # fmt: skip
@@ -250,15 +253,6 @@ def plot_lines(figure: Figure, data: Record) -> None:
     axes.set_xlabel(data["x_label"], fontsize=11)
     axes.grid(axis="y", alpha=0.25)
     _plain(axes, data["title"], "")
-
-
-def spread_out(values: Sequence[float], gap: float) -> list[float]:
-    """Heights of labels: as near to their values as they can be without overlapping."""
-    heights = dict(enumerate(values))
-    last = float("-inf")
-    for index in sorted(heights, key=lambda one: heights[one]):
-        last = heights[index] = max(heights[index], last + gap)
-    return list(heights.values())
 
 
 def plot_vectors(figure: Figure, data: Record) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
-from scripts.harness.settings import settings_of
+from scripts.laboratory.harness.settings import settings_of
 from scripts.laboratory.pages.render import LEVERS, RECORDS, Record, distinct, load_records, mean_sd, p_value, render
 from seq2seq_attn.config import load_config, packaged_config_names
 

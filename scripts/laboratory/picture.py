@@ -12,8 +12,8 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from scripts.harness.records import RECORDS, ROOT, Record, exit_code
-from scripts.tools.demo import ATTENTION, SENTENCE
+from scripts.laboratory.demo import ATTENTION, SENTENCE
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, exit_code
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.translate.attention_map import AttentionMap

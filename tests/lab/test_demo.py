@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from scripts.harness.records import ROOT
-from scripts.tools import demo
-from scripts.tools.attention_text import attention_text
+from scripts.laboratory import demo
+from scripts.laboratory.attention_text import attention_text
+from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.captions.generator import tokenize_caption, write_corpus
 from seq2seq_attn.config import load_config
@@ -25,7 +25,7 @@ def shown(tmp_path_factory):
     """The folder where it ran, and all that it printed."""
     folder = tmp_path_factory.mktemp("demo")
     settings = [word for setting in TINY for word in ("--set", setting)]
-    command = [sys.executable, "-m", "scripts.tools.demo", *settings]
+    command = [sys.executable, "-m", "scripts.laboratory.demo", *settings]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
