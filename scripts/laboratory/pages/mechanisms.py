@@ -225,6 +225,8 @@ def mechanism_pages() -> Iterator[tuple[Path, str]]:
         "runs": [run for row in bench for run in row.captions],
         "speeds": [row.speed for row in bench if row.speed],
         "losses": [(row, loss) for row in bench if (loss := loss_and_reason(row, rows[BASELINE]))],
+        "on_captions": sorted(bench, key=lambda row: -fmean(row.bleu)),
+        "on_multi30k": sorted((row for row in bench if row.multi30k), key=lambda row: -fmean(row.multi30k_bleu)),
         "loss_of": lambda row: loss_and_reason(row, rows[BASELINE]),
         "shared": shared,
         "captions": CAPTIONS,

@@ -8,8 +8,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from scripts.laboratory.pages.quality import chosen_rows, test_cells
-from scripts.laboratory.pages.render import RECORDS, ROOT, Record, interval, load_records, p_value, render, table
+from scripts.laboratory.pages.quality import chosen_rows, test_cells, test_names, track
+from scripts.laboratory.pages.render import RECORDS, ROOT, Record, interval, load_records, mean_sd, p_value, render, table
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 MEASURES = {
     "bleu": "BLEU",
@@ -64,9 +65,35 @@ def _measure(test: Record, name: str) -> Record:
     return found
 
 
+def overview(records: Mapping[str, Record]) -> list[Record]:
+    """A row for each configuration: scores, over several seeds where there are some, and the cost of training."""
+    rows, several = [], chosen_rows()
+    for config, found in configurations(records).items():
+        scores, runs = found.seed_scores, [found.record["runs"][number]["training"] for number in found.numbers]
+        if config in several:
+            runs = [run for run in several[config]["runs"] if "test" in run]
+            scores = [run["test"][found.test["name"]]["bleu"] for run in runs]
+        rows.append(
+            {
+                "config": config,
+                "test": found.test["name"],
+                "num_pairs": found.test["num_pairs"],
+                "mean": fmean(scores),
+                "num_seeds": len(scores),
+                "bleu": mean_sd(scores, sign=" ± ") if len(scores) > 1 else interval(found.score, "score"),
+                "minutes": fmean(run["minutes"] for run in runs),
+                "num_parameters": found.run["training"]["num_parameters"],
+            }
+        )
+    return rows
+
+
 def results_page(records: Mapping[str, Record]) -> str:
     """docs/results.md: all scores of all records."""
-    values = {"measures": MEASURES, "by_length": length_table, "other": load_records(RECORDS)}
+    values: Record = {"measures": MEASURES, "by_length": length_table, "other": load_records(RECORDS)}
+    values |= {"overview": {one["config"]: one for one in overview(records)}, "min_pairs": MIN_PAIRS}
+    several = chosen_rows()
+    values |= {"several": several, "tests": test_names(*several.values()), "track": track, "test_cells": test_cells}
     plots = {path.name for path in (ROOT / "docs" / "plots").glob("*.png")}
     return render("results.md.j2", records=records, plots=plots, **values)
 
