@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -15,8 +15,9 @@ from PIL.PngImagePlugin import PngInfo
 
 from scripts.laboratory.pages import quality, results
 from scripts.laboratory.pages.bottleneck import BASELINE
+from scripts.laboratory.pages.mechanisms import BASELINE as BASELINE_ROW
 from scripts.laboratory.pages.mechanisms import mechanisms
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, RECORDS, SPEED, Record, load_records, p_value, wilson
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, RECORDS, SPEED, Record, load_records, p_value, wilson
 from seq2seq_attn.files import sha256_of, sha256_of_values
 
 PLOTS = DOCS / "plots"
@@ -62,14 +63,13 @@ class Picture(NamedTuple):
 
 def pictures() -> Iterator[Picture]:
     """All of them."""
-    levers, speed, bottleneck = load_records(quality.LEVERS), load_records(SPEED), load_records(BOTTLENECK)
+    levers, speed, bottleneck = load_records(LEVERS), load_records(SPEED), load_records(BOTTLENECK)
     yield Picture(PLOTS / "results.png", plot_bars, results_bars(results.evaluations()), (8.0, 3.4))
     yield Picture(PLOTS / "quality.png", plot_bars, ablation_bars(levers), (8.0, 3.2))
     yield Picture(PLOTS / "mechanisms.png", plot_dots, mechanism_dots(), (8.0, 11.5))
     yield Picture(PLOTS / "speed.png", plot_bars, speed_bars(speed), (8.0, 5.0))
     typos = load_records(RECORDS)["typos"]
     yield Picture(PLOTS / "typos.png", plot_bars, typo_bars(typos), (8.0, 3.8))
-    yield Picture(PLOTS / "typos-letters.png", plot_letters, typos["letters"], (6.0, 5.0))
     for name in ("joined", "single", "multi30k"):
         record = bottleneck[name]
         yield Picture(BOTTLENECK / f"{name}.png", plot_lines, bleu_lines(record, name))
@@ -84,7 +84,9 @@ def results_bars(records: Mapping[str, Record]) -> Record:
         if found.test["name"] == "test_2016_flickr" and found.record.get("languages", ["de", "en"]) == ["de", "en"]:
             scores = next(one for one in found.test["measures"] if one["name"] == "bleu_lowercase")["runs"]
             mean = fmean(scores[number]["score"] for number in found.numbers)
-            label = {"tutorial": "tutorial, attention", "tutorial+fixed": "tutorial, one fixed vector"}.get(config, config)
+            label = {"tutorial": "tutorial, attention", "tutorial+fixed": "tutorial, one fixed vector"}.get(
+                config, config
+            )
             bars.append({"label": label, "value": mean, "color": BLUE if label == config else PALE})
     bars = [{**bar, "text": f"{bar['value']:.1f}"} for bar in sorted(bars, key=lambda bar: bar["value"])]
     title = "BLEU on Multi30k, German to English (test_2016_flickr, without regard to case)"
@@ -112,7 +114,12 @@ def speed_bars(records: Mapping[str, Record]) -> Record:
             if row["what"] == what and row["contestant"].startswith("ours")
         }
         for name in ours["ours, fp32"]:
-            rows.append((f"{title},\n{name.replace('joeynmt', 'JoeyNMT')}", [ours[f"ours, {precision}"][name] for precision in ("fp32", "bf16")]))
+            rows.append(
+                (
+                    f"{title},\n{name.replace('joeynmt', 'JoeyNMT')}",
+                    [ours[f"ours, {precision}"][name] for precision in ("fp32", "bf16")],
+                )
+            )
     groups = [
         {
             "label": label,
@@ -123,12 +130,20 @@ def speed_bars(records: Mapping[str, Record]) -> Record:
         }
         for label, values in rows
     ]
-    return {"title": "Our speed on one core; dashed line: the speed of the others, in fp32", "groups": groups, "line": 1.0}
+    return {
+        "title": "Our speed on one core; dashed line: the speed of the others, in fp32",
+        "groups": groups,
+        "line": 1.0,
+    }
 
 
 def typo_bars(record: Record) -> Record:
     """Shares of right answers, and of attention on the typo, for known and new words."""
-    titles = {"found": "finder names the typo", "corrected": "corrector writes the word", "attended": "attention is on the typo"}
+    titles = {
+        "found": "finder names the typo",
+        "corrected": "corrector writes the word",
+        "attended": "attention is on the typo",
+    }
     groups = []
     for key, title in titles.items():
         bars = []
@@ -145,10 +160,10 @@ def mechanism_dots() -> Record:
     groups: dict[str, list[Record]] = {}
     rows = mechanisms()
     for row in rows.values():
-        if row.bleu:
-            value = {"label": row.name.split("/")[1], "bleu": row.bleu}
-            groups.setdefault(row.axis, []).append(value)
-    return {"groups": groups, "baseline": fmean(rows["attention/additive"].bleu)}
+        if row["bleu"]:
+            value = {"label": row["name"].split("/")[1], "bleu": row["bleu"]}
+            groups.setdefault(row["axis"], []).append(value)
+    return {"groups": groups, "baseline": rows[BASELINE_ROW]["score"]["captions"]}
 
 
 def bleu_lines(record: Record, name: str) -> Record:
@@ -259,26 +274,8 @@ def plot_vectors(figure: Figure, data: Record) -> None:
     _plain(axes, "The fixed vectors of one to six captions", "")
 
 
-def plot_letters(figure: Figure, data: Record) -> None:
-    """The letters on their first two principal components."""
-    axes = figure.subplots()
-    for letter, (x, y) in data["points"].items():
-        color = ORANGE if letter in "aeiou" else BLUE
-        axes.annotate(letter, (x, y), ha="center", va="center", color=color, fontsize=13, fontweight="bold")
-    _fit(axes, data["points"].values())
-    axes.set_xlabel(f"first component, {100 * data['shares'][0]:.0f} % of the variance")
-    axes.set_ylabel(f"second component, {100 * data['shares'][1]:.0f} %")
-    _plain(axes, "Letters as the corrector sees them: vowels orange, consonants blue", "")
-
-
-def _fit(axes: Axes, points: Iterable[Sequence[float]]) -> None:
-    axes.update_datalim(list(points))
-    axes.margins(0.08)
-    axes.autoscale_view()
-
-
 def _plain(axes: Axes, title: str, hidden: str) -> None:
     """Title at the left, no frame."""
-    axes.figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")  # type: ignore[union-attr]
+    axes.figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     axes.spines[["top", "right", *([hidden] if hidden else [])]].set_visible(False)
     axes.tick_params(length=0)

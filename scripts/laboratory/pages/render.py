@@ -51,7 +51,7 @@ def load_yaml(name: str) -> Any:
 def _templates() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
-    found = jinja2.Environment(loader=loader, **options)  # noqa: S701 - Markdown, not HTML
+    found = jinja2.Environment(loader=loader, **options)
     found.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
     found.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
     found.filters |= {"provenance": provenance, "with_settings": with_settings, "grouped": grouped, "keys": keys}
@@ -61,8 +61,15 @@ def _templates() -> jinja2.Environment:
     found.globals |= {"table": table, "header": header, "row": row, "last_commit": LAST_COMMIT, "bleu_is": BLEU}
     found.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
     found.tests["in"] = lambda value, values: value in values
+    found.filters["options"] = overlay_text
     found.filters["extract"] = lambda key, values: values[key]
     return found
+
+
+def overlay_text(name: str) -> str:
+    """The settings of an overlay."""
+    lines = (ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))
 
 
 def header(cells: Sequence[str], *, align: str = "---:") -> str:

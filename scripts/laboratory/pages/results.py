@@ -9,7 +9,17 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from scripts.laboratory.pages.quality import chosen_rows, test_cells, test_names, track
-from scripts.laboratory.pages.render import RECORDS, ROOT, Record, interval, load_records, mean_sd, p_value, render, table
+from scripts.laboratory.pages.render import (
+    RECORDS,
+    ROOT,
+    Record,
+    interval,
+    load_records,
+    mean_sd,
+    p_value,
+    render,
+    table,
+)
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 MEASURES = {
