@@ -73,8 +73,8 @@ def ablation(levers: Mapping[str, Record]) -> list[Record]:
 
 
 def techniques(levers: Mapping[str, Record]) -> list[Record]:
-    """What `multi30k-fast` gains by each of its techniques, or its former recipe where today's was not measured: `name`,
-    `gain`, `p_value`, `is_current`."""
+    """What `multi30k-fast` gains by each of its techniques, or its former recipe where today's was not measured
+    (`is_current`)."""
     rows = ablation(levers)
     unused = {record["without"] for record in rows if is_packaged(record)}
     found: dict[str, Record] = {}
