@@ -193,8 +193,8 @@ def test_a_record_grows_by_seeds_and_replaces_those_trained_again():
 
 
 def test_the_scores_of_a_run_are_those_of_its_report(tmp_path):
-    captions = {"num_train": 30, "num_valid": 5, "num_test": 12, "min_length": 4, "max_length": 12}
-    config = toy_config(tokenizer="spacy", corpus="captions", data_dir=str(tmp_path), captions=captions)
+    sizes = {"train": 30, "valid": 5, "test": 12}
+    config = toy_config(tokenizer="spacy", corpus="captions", data_dir=str(tmp_path), limit=sizes)
     make_toy_run(tmp_path / "run", config)
     prepare_corpus(config)
     report = evaluate(make_request([tmp_path / "run"], measures=("bleu",), json=tmp_path / "report.json"))

@@ -43,7 +43,7 @@ TINY = [
     *("model.embedding_size=8", "model.hidden_size=12", "model.encoder.hidden_size=8", "train.max_epochs=1"),
     *("model.readout_size=8", "train.validation.every_updates=3"),
     *("model.attention.options.attention_size=8", "search.beam_size=2", "search.max_length_ratio=1"),
-    *("data.captions={num_train: 60, num_valid: 4, num_test: 4}", "data.tokenizer.vocab_size=90"),
+    *("data.limit={train: 60, valid: 4, test: 4}", "data.tokenizer.vocab_size=90"),
 ]
 ONE_BEST = SearchOptions.given(beam_size=1, keep_attention=False)
 

@@ -179,7 +179,7 @@ def load_lexicon() -> Lexicon:
     Raises:
         UserError: the file is missing or lacks a field.
     """
-    path = packaged("captions.yaml")
+    path = packaged("data/captions.yaml")
     try:
         return Lexicon(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError, OSError, yaml.YAMLError) as error:
