@@ -30,9 +30,11 @@ def main(arguments: Sequence[str]) -> int | None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     match arguments:
         case ["list"]:
-            return list_experiments()
+            list_experiments()
+            return 0
         case ["run", *rest]:
-            return run(rest)
+            run(rest)
+            return 0
         case ["bench", name, *rest] if (BENCHMARKS / f"{name.replace('-', '_')}.py").exists():
             return call(f"benchmarks.{name.replace('-', '_')}", rest)
         case [name, *rest] if name in MODULES:

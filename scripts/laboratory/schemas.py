@@ -179,53 +179,65 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
 
 
 def levers(results: Results) -> Records:
-    """Validation BLEU of each arm by seed, the gain over the baseline, and the test sets of published arms. The baseline
-    has a record only if it is published."""
-    [test] = results.report.data["sets"]
-    [measure] = test["measures"]
-    scores = list(_arm_scores(results, measure))
-    known = load_records(results.path)
-    base: Record = {}
-    for index, (name, runs) in enumerate(results.runs_by_arm.items()):
-        arm, config = results.experiment.arms[name], runs[0].config
+    """Validation BLEU of each arm by seed, its gain over the baseline, and the test sets of published arms. The
+    baseline has a record only if it is published."""
+    experiment, known = results.experiment, load_records(results.path)
+    for name, runs in results.runs_by_arm.items():
+        arm, config = experiment.arms[name], runs[0].config
+        is_baseline = name == experiment.baseline
+        if is_baseline and not arm.is_published:
+            continue
         settings = settings_of(config)
         same = [key for key, record in known.items() if not difference(record["settings"], settings)]
         file = same[0] if same else stem(name)
-        record = known.get(file, {"runs": []})
-        rows = [_lever_run(results, run, measure, test["num_pairs"], arm.is_published) for run in runs]
-        record = {**record, "settings": settings, "config": config.name, "beam_size": results.experiment.evaluate["beam_size"]}
-        record["runs"] = _with_runs(record["runs"], rows)
-        record |= {"chosen_on": results.experiment.chosen_on} if arm.is_published else {}
-        record |= {"without": arm.without} if arm.without else {}
-        if index == 0:
-            base = {"config": config.name, "settings": settings, "num_runs": len(runs), "bleu": scores[0]["mean"]}
-        else:
-            record["against"] = {
-                **{"config": base["config"], "settings": difference(settings, base["settings"])},
-                **{"seeds": [run.seed for run in runs], "num_runs": base["num_runs"], "bleu": round(base["bleu"], 2)},
-                **{"gain": round(scores[index]["mean"] - base["bleu"], 2), "p_value": scores[index]["p"]},
-            }
-        if index > 0 or arm.is_published:
-            environment = describe(f"scripts/lab run {results.experiment.name}")
-            yield results.path / f"{file}.json", {**record, "environment": environment}
+        former = known.get(file, {"runs": []})
+        entries = [_lever_run(results, run, arm.is_published) for run in runs]
+        yield (
+            results.path / f"{file}.json",
+            {
+                **former,
+                "settings": settings,
+                "config": config.name,
+                "beam_size": experiment.evaluate["beam_size"],
+                "runs": _with_runs(former["runs"], entries),
+                **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
+                **({"without": arm.without} if arm.without else {}),
+                **({} if is_baseline else {"against": _against(results, name, settings)}),
+                "environment": describe(f"scripts/lab run {experiment.name}"),
+            },
+        )
 
 
-def _lever_run(results: Results, run: Run, measure: Record, num_pairs: int, is_published: bool) -> Record:
+def _against(results: Results, name: str, settings: Record) -> Record:
+    """The gain of an arm over the baseline on the validation set, by the paired bootstrap."""
+    arms = results.runs_by_arm
+    scores = dict(zip(arms, _arm_scores(results, results.report.data["sets"][0]["measures"][0]), strict=True))
+    runs, base = arms[results.experiment.baseline], scores[results.experiment.baseline]
+    return {
+        "config": runs[0].config.name,
+        "settings": difference(settings, settings_of(runs[0].config)),
+        "seeds": [run.seed for run in arms[name]],
+        "num_runs": len(runs),
+        "bleu": round(base["mean"], 2),
+        "gain": round(scores[name]["mean"] - base["mean"], 2),
+        "p_value": scores[name]["p"],
+    }
+
+
+def _lever_run(results: Results, run: Run, is_published: bool) -> Record:
     index = [one for _, one in results.runs].index(run)
-    score = {"bleu": round(measure["runs"][index]["score"], 2), "num_pairs": num_pairs, "signature": measure["signature"]}
-    entry = {"seed": run.seed, "validation": score, **describe_run(run.path)}
+    entry = {"seed": run.seed, "validation": _bleu(results.report.data["sets"][0], index), **describe_run(run.path)}
     if is_published:
-        report = results.evaluate([run], f"test-{run.path.name}", split=())
-        sets = [one for one in report.data["sets"] if one["name"].startswith("test_2")]
-        entry["test"] = {
-            one["name"]: {
-                "bleu": round(one["measures"][0]["runs"][0]["score"], 2),
-                "num_pairs": one["num_pairs"],
-                "signature": one["measures"][0]["signature"],
-            }
-            for one in sets
-        }
+        sets = results.evaluate([run], f"test-{run.path.name}", split=()).data["sets"]
+        entry["test"] = {one["name"]: _bleu(one, 0) for one in sets if one["name"].startswith("test_2")}
     return entry
+
+
+def _bleu(scores: Record, index: int) -> Record:
+    """The BLEU of a run on a set."""
+    measure = scores["measures"][0]
+    bleu = round(measure["runs"][index]["score"], 2)
+    return {"bleu": bleu, "num_pairs": scores["num_pairs"], "signature": measure["signature"]}
 
 
 def _with_runs(entries: Sequence[Record], new: Sequence[Record]) -> list[Record]:
@@ -305,18 +317,18 @@ def systems(results: Results) -> Records:
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
         scored[arm, run.seed] = score_lines(run.path, sources, references)[1]
     samples = bootstrap_by_name(scored)
-    arms: dict[str, BootstrapSamples] = {
+    pooled: dict[str, BootstrapSamples] = {
         name: pool([samples[name, run.seed] for run in runs]) for name, runs in results.runs_by_arm.items()
     }
     rows = []
-    for name, arm in arms.items():
+    for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
-        about = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
-        score = score_row(arm, None if name == experiment.baseline else arms[experiment.baseline])
-        rows.append({**about, **score, "seeds": list(arm.values)})
-    first, limit = next(iter(scored.values())), results.runs[0][1].config.data.limit
+        row = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
+        score = score_row(arm_samples, None if name == experiment.baseline else pooled[experiment.baseline])
+        rows.append({**row, **score, "seeds": list(arm_samples.values)})
+    first = next(iter(scored.values()))
     about = {
-        "num_train": limit.train if limit else None,
+        "num_train": results.runs[0][1].config.data.limit.train,
         "test": Path(experiment.test.reference).name.split(".")[0],
         "num_test": len(references),
         "best_single": experiment.baseline,
@@ -332,8 +344,9 @@ def names(results: Results) -> Records:
     """
     experiment = results.experiment
     assert experiment.test is not None
-    references, trained = read_lines(Path(experiment.test.reference)), results.runs[0][1].config.data.train
-    seen = set(NAME.findall("\n".join(read_lines(Path(f"{trained}.en")))))
+    references = read_lines(Path(experiment.test.reference))
+    trained = read_lines(Path(experiment.test.reference).with_name("train.en"))
+    seen = set(NAME.findall("\n".join(trained)))
     [file] = experiment.test.source
     pairs = zip(read_lines(Path(file)), references, strict=True)
     test = [(pair, held_out) for pair in pairs if (held_out := [n for n in NAME.findall(pair[1]) if n not in seen])]

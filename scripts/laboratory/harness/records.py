@@ -31,7 +31,7 @@ TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def exit_code(main: Callable[[], int | None]) -> int:
-    """Run a script's `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command; Ctrl-C gives 130."""
+    """Run `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command; Ctrl-C gives 130."""
     try:
         return main() or 0
     except KeyboardInterrupt:
