@@ -13,19 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import seq2seq_attn
 from scripts.laboratory.attention_text import attention_text
-from scripts.laboratory.harness.records import add_set_option, exit_code
-from scripts.laboratory.harness.runs import train_all
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import PlannedRun
+from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
+from scripts.laboratory.harness.runs import Run, train_all
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.report.build import Report
-from seq2seq_attn.report.files import ReportFiles, plot_path
+from seq2seq_attn.report.files import plot_path
 from seq2seq_attn.report.tables import Table
-from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.translator import load
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
 CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
@@ -39,7 +34,7 @@ OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 SHOWN_EPOCHS = (1, 3)
 WIDTH = 120
 """columns, where the output is no terminal"""
-LOGGED = ("captions", "commands.train_runs")
+LOGGED = ("seq2seq_attn.captions", "scripts.laboratory.harness.runs")
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
@@ -51,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_set_option(parser)
     train(parser.parse_args(arguments).set)
     show_sentence()
-    show_scores(evaluate_both())
+    show_scores()
     step("What to run next")
     print(SUGGESTIONS)
 
@@ -62,21 +57,18 @@ def step(title: str) -> None:
 
 def train(settings: Sequence[str]) -> None:
     """Train what is not finished: one process per core, each on one thread."""
-    planned = [PlannedRun.of(RunDir(path), [config], settings) for path, config in CONFIGS.items()]
-    waiting = [one for one in planned if not one.is_finished()]
-    at_once = min(len(planned), num_available_cpus())
-    how = "side by side" if at_once > 1 else "one after the other"
+    runs = [Run(path, (config,), tuple(settings)) for path, config in CONFIGS.items()]
+    jobs = min(len(runs), num_available_cpus())
+    how = "side by side" if jobs > 1 else "one after the other"
     step(f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and size")
-    if waiting:
-        prepare_corpus(planned[0].config, show_progress=sys.stderr.isatty())
     with early_translations():
-        train_all(planned, at_once)
+        train_all(runs, jobs)
 
 
 @contextmanager
 def early_translations() -> Iterator[None]:
     """Meanwhile, translate the sentence with the attention model after some of its validations."""
-    if not best_epoch(RunDir(ATTENTION)):  # not in the thread, where a message may come before the end of the line
+    if not best_epoch():  # not in the thread, where a message may come before the end of the line
         print(f"source: {SENTENCE}", flush=True)
     ended = threading.Event()
     watcher = threading.Thread(target=watch, args=(ended,), daemon=True)
@@ -89,44 +81,37 @@ def early_translations() -> Iterator[None]:
 
 
 def watch(ended: threading.Event) -> None:
-    began_at, run = time.monotonic(), RunDir(ATTENTION)
-    shown = best_epoch(run)
+    began_at, shown = time.monotonic(), best_epoch()
     while not ended.wait(0.5):
-        epoch = best_epoch(run)
+        epoch = best_epoch()
         if epoch == shown or epoch not in SHOWN_EPOCHS:
             continue
         try:
-            [found] = load(ATTENTION).translate([SENTENCE])
+            [translation] = seq2seq_attn.load(ATTENTION).translate([SENTENCE])
         except UserError:  # the run is being written
             continue
         shown = epoch
-        print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {found.text}", flush=True)
+        print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {translation.text}", flush=True)
 
 
-def best_epoch(run: RunDir) -> int:
-    """The epoch of the best model so far; 0: there is none."""
-    try:
-        return int(run.best_metadata()["epoch"]) if run.model_path.is_file() else 0
-    except UserError:
-        return 0
+def best_epoch() -> int:
+    """The epoch of the attention model's best version so far; 0: there is none."""
+    best = [event["epoch"] for event in read_events(ATTENTION) if event.get("is_best")]
+    return int(best[-1]) if best else 0
 
 
 def show_sentence() -> None:
     """Reference and translations of the sentence, then where attention looked."""
     step("One sentence: the German verb comes last, after a relative clause")
-    [attended], [fixed] = (load(path).translate([SENTENCE]) for path in CONFIGS)
+    [attended], [fixed] = (seq2seq_attn.load(path).translate([SENTENCE]) for path in CONFIGS)
     lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
     print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
     if (attention := attended.attention_map()) is not None:
         print(f"\n{attention_text(attention, width=width())}")
 
 
-def evaluate_both() -> Report:
-    files = ReportFiles(REPORT, plots="png")
-    return evaluate(EvaluationRequest(list(CONFIGS), files=files, analyze_attention=False))
-
-
-def show_scores(report: Report) -> None:
+def show_scores() -> None:
+    report = seq2seq_attn.evaluate(list(CONFIGS), json=REPORT, plots="png", attention=False)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
@@ -146,11 +131,8 @@ def run() -> int:
     """The demonstration as a command: an error is one line."""
     logging.basicConfig(format="%(message)s")
     for name in LOGGED:
-        logging.getLogger(f"seq2seq_attn.{name}").setLevel(logging.INFO)
-    try:
-        return exit_code(main)
-    except KeyboardInterrupt:
-        return 130
+        logging.getLogger(name).setLevel(logging.INFO)
+    return exit_code(main)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Add loss curves to tests/golden, or regenerate them, and print by how much they changed.
 
-    scripts/golden             the attentions that have no curve yet
-    scripts/golden NAME...     these
-    scripts/golden --all       every attention
+    scripts/lab golden             the attentions that have no curve yet
+    scripts/lab golden NAME...     these
+    scripts/lab golden --all       every attention
 
 A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+from collections.abc import Sequence
 
 import torch
 
-from scripts.laboratory.harness.records import ROOT, exit_code
+from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.model.build import build_model
@@ -28,15 +28,13 @@ SIZES = {"embedding_size": 16, "hidden_size": 32, "readout_size": 16, "encoder":
 DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Compute the curves, compare them with the stored ones, and store them."""
     variants = packaged_variants("attention")
-    parser = argparse.ArgumentParser(
-        prog="scripts/golden", description="Add loss curves to tests/golden, or regenerate them."
-    )
+    parser = argparse.ArgumentParser(prog="scripts/lab golden", description="Loss curves into tests/golden.")
     parser.add_argument("names", nargs="*", help="attentions; default: those without a curve")
     parser.add_argument("--all", action="store_true", help="every attention")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(variants):
         parser.error(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
     curves = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
@@ -75,7 +73,3 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
         return curve
     finally:
         torch.set_num_threads(threads)
-
-
-if __name__ == "__main__":
-    sys.exit(exit_code(main))

@@ -7,8 +7,7 @@ Cycles are looked for among top-level modules, and among files without what they
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +41,7 @@ class Figure(NamedTuple):
     example: str = ""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Print the figures; 1 if one is beyond its limit."""
     found = figures()
     for name, (value, example) in found.items():
@@ -170,7 +169,3 @@ def function_lengths(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield lines, f"{'/'.join(module_of(path))}:{node.name}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

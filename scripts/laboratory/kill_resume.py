@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from scripts.benchmarks.training_course import read_events
-from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, exit_code, set_arguments
+from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, read_events, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
@@ -47,8 +47,9 @@ SETTINGS = [
 CLOCK = {"elapsed_s", "seconds", "tokens_per_s"}
 
 
-def main() -> int:
-    options = parse_options()
+def main(arguments: Sequence[str]) -> int:
+    """1 if the resumed run differs from the uninterrupted one."""
+    options = parse_options(arguments)
     with tempfile.TemporaryDirectory() as folder:
         whole, killed = Path(folder) / "whole", Path(folder) / "killed"
         settings = [*SETTINGS, f"data.data_dir={folder}/data", f"train.num_threads={options.threads}"]
@@ -65,7 +66,7 @@ def main() -> int:
         "uninterrupted_s": round(duration_s, 1),
         "seed_of_moments": options.seed,
         "settings": SETTINGS,
-        "environment": describe("scripts/kill_resume"),
+        "environment": describe("scripts/lab kill-resume"),
     }
     if options.record:
         write_json(options.record, record)
@@ -73,15 +74,15 @@ def main() -> int:
     return int(bool(differences))
 
 
-def parse_options() -> argparse.Namespace:
+def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="scripts/kill_resume", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="scripts/lab kill-resume", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments at which runs are killed")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the run")
     add_record_option(parser, RECORD)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def command(run_dir: Path, settings: list[str]) -> list[str]:
@@ -165,7 +166,3 @@ def compare(run: RunDir, expected: RunDir) -> list[str]:
 
 def history(run: RunDir) -> list[Record]:
     return [{key: value for key, value in event.items() if key not in CLOCK} for event in read_events(run.path)]
-
-
-if __name__ == "__main__":
-    sys.exit(exit_code(main))

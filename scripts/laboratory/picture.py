@@ -1,19 +1,19 @@
 """Draw README's picture: the attention of one sentence beside BLEU by sentence length.
 
 The model of `scripts/demo`, which runs first, translates the sentence. The curves are those of the record `demo`
-(`scripts/results record demo runs/demo-report.json`).
+(`scripts/lab record demo runs/demo-report.json`).
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from scripts.laboratory.demo import ATTENTION, SENTENCE
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record, exit_code
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -26,7 +26,9 @@ ARMS = (("with attention", "#0a3c7a", "o", (0, -16)), ("with one fixed vector", 
 """label, color, marker, and where the label is, in points from the middle of the curve"""
 
 
-def main(run: Path = ROOT / ATTENTION, picture: Path = PICTURE) -> None:
+def main(arguments: Sequence[str] = ()) -> None:
+    """Draw it from the demo's run, or from the run that is named."""
+    run = Path(arguments[0]) if arguments else ROOT / ATTENTION
     [found] = load(run).translate([SENTENCE])
     attention = found.attention_map()
     if attention is None:
@@ -36,7 +38,7 @@ def main(run: Path = ROOT / ATTENTION, picture: Path = PICTURE) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
     draw_attention(left, attention)
     draw_curves(right, read_json(RECORDS / "demo.json")["sets"][-1]["buckets"])
-    save_figure(figure, picture)
+    save_figure(figure, PICTURE)
 
 
 def draw_attention(axes: Axes, attention: AttentionMap) -> None:
@@ -65,7 +67,3 @@ def draw_curves(axes: Axes, buckets: list[Record]) -> None:
     axes.set_ylim(0, 100)
     axes.grid(axis="y", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
-
-
-if __name__ == "__main__":
-    sys.exit(exit_code(main))

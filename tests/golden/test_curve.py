@@ -1,4 +1,4 @@
-"""The stored loss curves (`scripts/golden` regenerates them and prints the difference)."""
+"""The stored loss curves (`scripts/lab golden` regenerates them and prints the difference)."""
 
 import json
 from pathlib import Path

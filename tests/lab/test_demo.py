@@ -13,11 +13,11 @@ from scripts.laboratory import demo
 from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.captions.generator import tokenize_caption, write_corpus
-from seq2seq_attn.config import load_config
+from seq2seq_attn.text.captions import find_captions, tokenize_caption
+from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.translate.attention_map import AttentionMap
 
-TINY = ["data.captions.num_train=60", "data.captions.num_valid=5", "data.captions.num_test=20", "train.max_epochs=1"]
+TINY = ["data.limit={train: 60, valid: 5, test: 20}", "train.max_epochs=1"]
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +81,9 @@ def test_what_it_suggests_works(shown, monkeypatch, capsys):
     assert (shown[0] / "demo.html").is_file()
 
 
-def test_its_words_are_those_of_the_corpus_but_its_sentences_are_new(tmp_path):
-    write_corpus(tmp_path, **load_config(["quickstart"]).data.captions.model_dump())
-    known = {side: (tmp_path / f"train.{side}").read_text(encoding="utf-8") for side in ("de", "en")}
+def test_its_words_are_those_of_the_corpus_but_its_sentences_are_new():
+    train = find_captions(None, "de", "en")["train"]
+    known = {"de": "\n".join(iter_lines(train.source)), "en": "\n".join(iter_lines(train.target))}
     for side, text in (("de", demo.SENTENCE), ("de", demo.OWN_SENTENCE), ("en", demo.REFERENCE)):
         words = set(tokenize_caption(known[side]))
         assert [word for word in tokenize_caption(text) if word not in words] == []
