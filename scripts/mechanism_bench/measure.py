@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import torch
 
-from scripts.benchmarks.train_work import BUCKETED, make_batches, run_update, updates_over
+from scripts.laboratory.benchmarks.train_work import BUCKETED, make_batches, run_update, updates_over
 from scripts.harness.records import Record, describe
 from scripts.harness.runs import describe_run
 from scripts.harness.turns import Contestant, paired_ratio, take_turns

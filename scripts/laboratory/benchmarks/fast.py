@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.search import searcher
-from scripts.benchmarks.train_work import Sizes, run_update, updates_over
+from scripts.laboratory.benchmarks.search import searcher
+from scripts.laboratory.benchmarks.train_work import Sizes, run_update, updates_over
 from scripts.harness.records import describe, exit_code
 from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config

@@ -142,7 +142,7 @@ def compare(
 
 def watch(task: Record) -> Record:
     """`measure` in a process of its own, with the largest memory of its tree."""
-    command = [sys.executable, "-m", "scripts.benchmarks.prepare", "--measure", json.dumps(task)]
+    command = [sys.executable, "-m", "scripts.laboratory.benchmarks.prepare", "--measure", json.dumps(task)]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     peak = peak_mib(child, SAMPLE_EVERY_S)
     output, _ = child.communicate()

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.train_work import Sizes
-from scripts.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
+from scripts.laboratory.benchmarks.train_work import Sizes
+from scripts.laboratory.benchmarks.tutorial_model import TutorialModel, copy_weights, tutorial_model
 from scripts.harness import turns
 from scripts.harness.records import Record, describe, exit_code, options_of
 from scripts.harness.runs import describe_run

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.training_course import read_events, summarize
+from scripts.laboratory.benchmarks.training_course import read_events, summarize
 from scripts.harness.records import add_set_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.train_work import (
+from scripts.laboratory.benchmarks.train_work import (
     BUCKETED,
     RANDOM,
     Sizes,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from scripts.benchmarks.tutorial_model import copy_weights, tutorial_model
+from scripts.laboratory.benchmarks.tutorial_model import copy_weights, tutorial_model
 from scripts.harness.records import Record
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.batch import Batch, collate

@@ -13,11 +13,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from scripts.benchmarks.gpu import bundle
-from scripts.benchmarks.gpu.plan import BLOCKS, WORK, Budget, Settings, child_environment
+from scripts.laboratory.benchmarks.gpu import bundle
+from scripts.laboratory.benchmarks.gpu.plan import BLOCKS, WORK, Budget, Settings, child_environment
 from scripts.harness.records import ROOT, SPEED, exit_code
 
-PACKAGE = "scripts.benchmarks.gpu"
+PACKAGE = "scripts.laboratory.benchmarks.gpu"
 MODULES = {
     "tests": "checks",
     "training": "training",

@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from scripts.benchmarks.gpu.corpus import TINY_MODELS, data_settings
-from scripts.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
-from scripts.benchmarks.training_course import read_events, summarize
+from scripts.laboratory.benchmarks.gpu.corpus import TINY_MODELS, data_settings
+from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
+from scripts.laboratory.benchmarks.training_course import read_events, summarize
 from scripts.harness.records import ROOT, Record, set_arguments
 from seq2seq_attn.train.checkpoint import has_state
 

@@ -7,7 +7,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from scripts.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
+from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
 from scripts.harness.records import ROOT, Record
 
 ON_A_GPU = ["-m", "device", "tests/device", "tests/golden"]

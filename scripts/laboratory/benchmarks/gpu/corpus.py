@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scripts.benchmarks.gpu.plan import Settings
+from scripts.laboratory.benchmarks.gpu.plan import Settings
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.files import write_lines
 

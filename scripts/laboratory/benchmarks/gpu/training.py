@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import torch
 
-from scripts.benchmarks.gpu import bounds
-from scripts.benchmarks.gpu.corpus import data_settings, model_config
-from scripts.benchmarks.gpu.plan import Budget, Settings, write_record
-from scripts.benchmarks.train_work import (
+from scripts.laboratory.benchmarks.gpu import bounds
+from scripts.laboratory.benchmarks.gpu.corpus import data_settings, model_config
+from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, write_record
+from scripts.laboratory.benchmarks.train_work import (
     BUCKETED,
     RANDOM,
     Sizes,

@@ -6,11 +6,11 @@ from functools import partial
 
 import torch
 
-from scripts.benchmarks import search
-from scripts.benchmarks.gpu import bounds
-from scripts.benchmarks.gpu.corpus import model_config
-from scripts.benchmarks.gpu.plan import Budget, Settings, write_record
-from scripts.benchmarks.train_work import Sizes
+from scripts.laboratory.benchmarks import search
+from scripts.laboratory.benchmarks.gpu import bounds
+from scripts.laboratory.benchmarks.gpu.corpus import model_config
+from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, write_record
+from scripts.laboratory.benchmarks.train_work import Sizes
 from scripts.harness.turns import take_turns
 
 TINY = ["--sentences", "8", "--single-sentences", "2", "--tutorial-sentences", "2", "--batch-size", "4", "--turns", "1"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from scripts.benchmarks.pages import publish
-from scripts.benchmarks.peers.environments import PEERS, ensure_environment
+from scripts.laboratory.benchmarks.peers.environments import PEERS, ensure_environment
 from scripts.harness.records import ROOT, Record, describe, exit_code, options_of, ratio_fields
 from scripts.harness.turns import paired_ratio, precisions
 from seq2seq_attn.config import load_config
@@ -61,7 +61,7 @@ class Competitor:
         self._log = folder / f"{name.replace(' ', '-')}.log"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
         with self._log.open("w") as log:
-            module = f"scripts.benchmarks.peers.{MODULES[task['system']]}"
+            module = f"scripts.laboratory.benchmarks.peers.{MODULES[task['system']]}"
             self._process = subprocess.Popen(
                 [str(python), "-m", module, json.dumps(task)],
                 env=environment,

@@ -19,7 +19,7 @@ from joeynmt.data import load_data
 from joeynmt.model import build_model
 from joeynmt.training import TrainManager
 
-from scripts.benchmarks.peers.turns import Turns
+from scripts.laboratory.benchmarks.peers.turns import Turns
 
 FAR = 10**9
 """updates: never"""

@@ -22,7 +22,7 @@ from onmt.opts import translate_opts
 from onmt.translate import GNMTGlobalScorer, Translator
 from onmt.utils.parse import ArgumentParser
 
-from scripts.benchmarks.peers.turns import Turns
+from scripts.laboratory.benchmarks.peers.turns import Turns
 
 CPU = -1
 NUM_PAIRS = 29_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from scripts.benchmarks.peers.turns import Turns
+from scripts.laboratory.benchmarks.peers.turns import Turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
