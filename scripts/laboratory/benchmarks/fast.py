@@ -1,25 +1,21 @@
-"""Measure the gain of each piece of speed code: it is switched off, in turns with everything on.
-
-One thread, CPU time.
-"""
+"""The gain of each piece of speed code, switched off in paired turns with everything on; one thread, CPU time."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 
-from scripts.benchmarks.pages import publish
-from scripts.laboratory.benchmarks.search import searcher
-from scripts.laboratory.benchmarks.train_work import Sizes, run_update, updates_over
-from scripts.harness.records import describe, exit_code
+from scripts.harness.records import describe
 from scripts.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
+from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.search import searcher
+from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import dropout, embedding, speed
@@ -31,25 +27,9 @@ from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
 """target types of the prepared corpora: no multiples of 64"""
-FAST = "fast"
-RECORDED = (FAST, "fast-again")
-"""the second is of another machine"""
-CPU = torch.device("cpu")
 BASE = "everything on"
+Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
-
-
-@contextmanager
-def replaced(*attributes: tuple[Any, str, Any]) -> Iterator[None]:
-    """Module attributes with other values inside the block."""
-    before = [(module, name, getattr(module, name)) for module, name, _ in attributes]
-    for module, name, value in attributes:
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
 
 
 def drawn_by_torch(shape: tuple[int, ...], rate: float, device: torch.device, dtype: Any = None) -> Tensor:
@@ -57,43 +37,50 @@ def drawn_by_torch(shape: tuple[int, ...], rate: float, device: torch.device, dt
     return torch.empty(shape, device=device, dtype=dtype).bernoulli_(1.0 - rate).div_(1.0 - rate)
 
 
+def without_dropout_generator() -> ExitStack:
+    """Draw dropout's factors with torch inside the block."""
+    with ExitStack() as stack:
+        for module in (dropout, embedding):
+            stack.enter_context(mock.patch.object(module, "dropout_mask", drawn_by_torch))
+        return stack.pop_all()
+
+
 IN_TRAINING: dict[str, Way] = {
     "hand-written unroll": lambda: speed.without(["unroll"]),
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
-    "aligned rows of logits": lambda: replaced((cross_entropy, "COLUMN_MULTIPLE", 1)),
-    "own dropout generator": lambda: replaced(
-        *((module, "dropout_mask", drawn_by_torch) for module in (dropout, embedding))
-    ),
+    "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
+    "own dropout generator": without_dropout_generator,
 }
 IN_SEARCH: dict[str, Way] = {
     "prepared steps": lambda: speed.without(["steps"]),
-    "packed products": lambda: replaced((product, "_has_packed_layout", lambda dtype: False)),
+    "packed products": lambda: mock.patch.object(product, "_has_packed_layout", return_value=False),
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure, print, record."""
-    options = parse()
+    options = build_parser("fast", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
+    num_turns, num_sentences = (1, 4) if options.quick else (9, 64)
     rows: dict[str, dict[str, float]] = {}
 
-    def measure(row: str, ways: Mapping[str, Callable[[int], float]]) -> None:
-        found = gains(ways, options.turns)
-        rows[row] = {what: round(ratio.value, 3) for what, ratio in found.items()}
-        print(row + "".join(f"\n  {what:36}{ratio}" for what, ratio in found.items()), flush=True)
+    def measure(row: str, works: Mapping[str, Work]) -> None:
+        ratios = gains(works, num_turns)
+        rows[row] = {piece: round(ratio.value, 3) for piece, ratio in ratios.items()}
+        print(row + "".join(f"\n  {piece:36}{ratio}" for piece, ratio in ratios.items()), flush=True)
 
-    for name in options.configs:
+    for name in ["quickstart"] if options.quick else NUM_TYPES:
         for precision in precisions(CPU):
-            measure(f"training {name}, {precision}", training(name, precision))
+            measure(f"training {name}, {precision}", training(name, precision, num_sentences))
     for output in ("output/softmax", "output/lexical"):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
-            measure(f"translating multi30k with {output}, {label}, fp32", searching(beam_size, output))
-    record = {"turns": options.turns, "rows": rows, "environment": describe("bench_fast")}
-    publish(options.record or FAST, record, save=bool(options.record))
+            row = f"translating multi30k with {output}, {label}, fp32"
+            measure(row, searching(beam_size, output, num_sentences))
+    publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
 
 
 def sentences(count: int, num_types: int, generator: torch.Generator) -> list[list[int]]:
@@ -102,34 +89,35 @@ def sentences(count: int, num_types: int, generator: torch.Generator) -> list[li
     return [torch.randint(4, num_types, (length,), generator=generator).tolist() for length in lengths]
 
 
-def training(name: str, precision: Precision) -> dict[str, Callable[[int], float]]:
-    """An update with everything on, and without each piece."""
+def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:
+    """An update with everything on, and without each piece; batches are as large as the configuration's."""
     config, num_types = load_config([name]), NUM_TYPES[name]
     generator = torch.Generator().manual_seed(1)
+    size = config.train.batch.size if num_sentences >= 64 else num_sentences
     batches = []
     for _ in range(4):
-        source, target = (sentences(config.train.batch.size, num_types, generator) for _ in range(2))
-        batches.append(collate(source, target, range(len(source))))
-    ratio = config.train.teacher_forcing.start
-    update = updates_over(batches, run_update(config, Sizes(num_types, num_types), precision, ratio, CPU))
+        source, target = (sentences(size, num_types, generator) for _ in range(2))
+        batches.append(collate(source, target, range(size)))
+    updater = our_updater(config, Sizes(num_types, num_types), precision)
+    update = updates_over(batches, our_update(updater, config.train.teacher_forcing.start))
 
-    def without(way: Way) -> Callable[[int], float]:
+    def without(way: Way) -> Work:
         def work(number: int) -> float:
             with way():
                 return update(number)
 
         return work
 
-    return {BASE: update, **{what: without(way) for what, way in IN_TRAINING.items()}}
+    return {BASE: update, **{piece: without(way) for piece, way in IN_TRAINING.items()}}
 
 
-def searching(beam_size: int, overlay: str) -> dict[str, Callable[[int], float]]:
-    """A batch of 64 sentences, in a fixed number of steps."""
+def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Work]:
+    """A batch of sentences, in a fixed number of steps."""
     config, num_types = load_config(["multi30k", overlay]), NUM_TYPES["multi30k"]
     model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
-    source = sentences(64, num_types, torch.Generator().manual_seed(1))
+    source = sentences(num_sentences, num_types, torch.Generator().manual_seed(1))
 
-    def without(way: Way) -> Callable[[int], float]:
+    def without(way: Way) -> Work:
         with torch.inference_mode(), way():
             translate = searcher(step_model(model.eval()), beam_size, len(source), CPU)
 
@@ -139,28 +127,12 @@ def searching(beam_size: int, overlay: str) -> dict[str, Callable[[int], float]]
 
         return work
 
-    return {BASE: without(lambda: speed.without([])), **{what: without(way) for what, way in IN_SEARCH.items()}}
+    return {BASE: without(lambda: speed.without([])), **{piece: without(way) for piece, way in IN_SEARCH.items()}}
 
 
-def gains(ways: Mapping[str, Callable[[int], float]], num_turns: int) -> dict[str, Ratio]:
+def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, Ratio]:
     """Speed with everything on over speed without each piece, from paired turns, in CPU time."""
-    contestants = {what: Contestant(what, work, clock=time.process_time) for what, work in ways.items()}
+    contestants = {name: Contestant(name, work, clock=time.process_time) for name, work in works.items()}
     take_turns(list(contestants.values()), num_turns, warm_up=2)
     base = contestants.pop(BASE)
-    return {what: paired_ratio(base.speeds, one.speeds) for what, one in contestants.items()}
-
-
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="scripts/bench_fast", description=__doc__)
-    parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--configs", nargs="+", choices=NUM_TYPES, default=list(NUM_TYPES), help="default: all")
-    parser.add_argument("--record", nargs="?", const=FAST, choices=RECORDED, help="write docs/speed/NAME.json (fast)")
-    options = parser.parse_args()
-    if options.record and {*options.configs} != {*NUM_TYPES}:
-        parser.error(f"--record: a record has all of {', '.join(NUM_TYPES)}; leave out --configs or --record")
-    return options
-
-
-if __name__ == "__main__":
-    sys.exit(exit_code(main))
+    return {name: paired_ratio(base.speeds, one.speeds) for name, one in contestants.items()}
