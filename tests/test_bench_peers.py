@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT
 
 CONTESTANT = """
 from scripts.laboratory.benchmarks.peers.turns import Turns

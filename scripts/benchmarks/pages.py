@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scripts.benchmarks import pages_gpu
-from scripts.harness.pages import count_of, provenance, ratio_cell, ratio_cells, table, with_settings
-from scripts.harness.records import SPEED, Record
+from scripts.laboratory.harness.pages import count_of, provenance, ratio_cell, ratio_cells, table, with_settings
+from scripts.laboratory.harness.records import SPEED, Record
 from seq2seq_attn.files import write_json
 
 BEGIN = "<!-- speed: written by scripts/results, from docs/speed -->"

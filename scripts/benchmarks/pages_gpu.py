@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scripts.harness.pages import provenance, ratio_cell, ratio_cells, table
-from scripts.harness.records import Record
+from scripts.laboratory.harness.pages import provenance, ratio_cell, ratio_cells, table
+from scripts.laboratory.harness.records import Record
 
 PREFIX = "gpu-"
 

@@ -21,8 +21,8 @@ from scripts.bottleneck_experiment.plan import (
     multi30k_tuning,
     validation,
 )
-from scripts.harness.records import Record, choose, exit_code
-from scripts.harness.runs import train_all
+from scripts.laboratory.harness.records import Record, choose, exit_code
+from scripts.laboratory.harness.runs import train_all
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError

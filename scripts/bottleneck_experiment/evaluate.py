@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scripts.bottleneck_experiment.plan import Training
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.attention_scores import AnalysisScore
 from seq2seq_attn.evaluation.runs import Decoding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scripts.harness.pages import interval_cell, table
-from scripts.harness.records import Record
+from scripts.laboratory.harness.pages import interval_cell, table
+from scripts.laboratory.harness.records import Record
 
 BASELINE = "additive"
 """the arm that the others are compared with"""

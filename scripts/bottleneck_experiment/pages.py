@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from scripts.bottleneck_experiment.findings import BASELINE, names, render_findings, retentions
-from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, mean_cell, p_value, percent, table
-from scripts.harness.records import ROOT, Record
+from scripts.laboratory.harness.pages import PAIRED_BOOTSTRAP, interval_cell, mean_cell, p_value, percent, table
+from scripts.laboratory.harness.records import ROOT, Record
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
 

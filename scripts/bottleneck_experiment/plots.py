@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from scripts.bottleneck_experiment.findings import half_quality_length
 from scripts.bottleneck_experiment.pages import TITLES
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 
 # attention and the plain fixed vector stand out, the slots are one family from light to dark, controls are dashed
 STYLES: dict[str, dict[str, Any]] = {

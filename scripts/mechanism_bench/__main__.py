@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import ROOT, choose, exit_code
+from scripts.laboratory.harness.records import ROOT, choose, exit_code
 from scripts.mechanism_bench.pages import documents
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, MULTI30K, OF_TWO_MODELS, Row, all_rows
 from seq2seq_attn.files import write_text
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 def train(rows: Sequence[Row], seeds: int, bases: Sequence[str], jobs: int) -> None:
     """Train what is missing, seed after seed, so that an interrupted bench has whole seeds."""
-    from scripts.harness.runs import train_all
+    from scripts.laboratory.harness.runs import train_all
     from scripts.mechanism_bench.runs import Training
 
     trainings = [Training(row, seed, base) for base in bases for seed in range(1, seeds + 1) for row in rows]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
 
-from scripts.harness.pages import mean_cell, percent, table
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.pages import mean_cell, percent, table
+from scripts.laboratory.harness.records import ROOT
 from scripts.mechanism_bench.plan import (
     AXES,
     BASELINE_ROW,

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import torch
 
 from scripts.laboratory.benchmarks.train_work import BUCKETED, make_batches, run_update, updates_over
-from scripts.harness.records import Record, describe
-from scripts.harness.runs import describe_run
-from scripts.harness.turns import Contestant, paired_ratio, take_turns
+from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.runs import describe_run
+from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from scripts.mechanism_bench.moves import measure_moves
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, Row
 from scripts.mechanism_bench.runs import RUNS, Training

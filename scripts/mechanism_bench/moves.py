@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.evaluation.test_sets import find_sets

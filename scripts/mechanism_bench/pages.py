@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import interval_cell, mean_cell, percent, table
-from scripts.harness.records import ROOT, Record, load_records
+from scripts.laboratory.harness.pages import interval_cell, mean_cell, percent, table
+from scripts.laboratory.harness.records import ROOT, Record, load_records
 from scripts.mechanism_bench.guide import render_guide
 from scripts.mechanism_bench.plan import BASELINE_ROW, CAPTIONS, FOLDER, MULTI30K, Row, all_rows
 from scripts.mechanism_bench.summary import MAX_LOSS, Summary, loss_and_reason, summaries

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
 
-from scripts.harness.records import RECORDS, ROOT
+from scripts.laboratory.harness.records import RECORDS, ROOT
 
 CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
 """the config under each row's overlay: of the table, and of its column for Multi30k"""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from scripts.mechanism_bench.plan import BASELINE_ROW, REASONS, Row, all_rows
 
 MAX_LOSS = 2.0

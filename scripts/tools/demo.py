@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts.harness.records import add_set_option, exit_code
-from scripts.harness.runs import train_all
+from scripts.laboratory.harness.records import add_set_option, exit_code
+from scripts.laboratory.harness.runs import train_all
 from scripts.tools.attention_text import attention_text
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.commands.train_runs import PlannedRun

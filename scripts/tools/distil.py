@@ -23,9 +23,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, provenance, table
-from scripts.harness.records import RECORDS, Record, describe, exit_code
-from scripts.harness.runs import train_all, translate_to
+from scripts.laboratory.harness.pages import PAIRED_BOOTSTRAP, p_value, provenance, table
+from scripts.laboratory.harness.records import RECORDS, Record, describe, exit_code
+from scripts.laboratory.harness.runs import train_all, translate_to
 from scripts.tools import levers, levers_page
 from seq2seq_attn.commands.train_runs import PlannedRun
 from seq2seq_attn.config import Config, load_config

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, ROOT, Record, read_training
-from scripts.harness.runs import minutes_before
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, read_training
+from scripts.laboratory.harness.runs import minutes_before
 from scripts.tools import levers
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from scripts.harness.records import exit_code
-from scripts.harness.runs import translate_to
+from scripts.laboratory.harness.records import exit_code
+from scripts.laboratory.harness.runs import translate_to
 from scripts.tools.levers_page import TASK2
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.extra import sentence_keys

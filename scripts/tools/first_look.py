@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import stdev
 
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, table
-from scripts.harness.records import RECORDS, Record, describe, exit_code
-from scripts.harness.runs import train_all, translate_to
+from scripts.laboratory.harness.pages import PAIRED_BOOTSTRAP, p_value, table
+from scripts.laboratory.harness.records import RECORDS, Record, describe, exit_code
+from scripts.laboratory.harness.runs import train_all, translate_to
 from scripts.tools import distil, extra_pairs, levers
 from scripts.tools.levers_page import VALIDATION
 from seq2seq_attn.commands.train_runs import PlannedRun

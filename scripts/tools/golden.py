@@ -15,8 +15,8 @@ import sys
 
 import torch
 
-from scripts.harness.records import ROOT, exit_code
-from scripts.harness.samples import FIRST_ID, reverse_batch
+from scripts.laboratory.harness.records import ROOT, exit_code
+from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants

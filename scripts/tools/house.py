@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT
 
 PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.

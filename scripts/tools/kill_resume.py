@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from scripts.laboratory.benchmarks.training_course import read_events
-from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code, set_arguments
+from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from scripts.harness.records import RECORDS, Record, describe, exit_code, load_records
-from scripts.harness.runs import describe_run, minutes_before, score
-from scripts.harness.settings import OBJECTIVES, difference, settings_of
+from scripts.laboratory.harness.records import RECORDS, Record, describe, exit_code, load_records
+from scripts.laboratory.harness.runs import describe_run, minutes_before, score
+from scripts.laboratory.harness.settings import OBJECTIVES, difference, settings_of
 from scripts.tools.levers_page import BASELINE, VALIDATION, render
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import sha256_of_values, write_json

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from scripts.harness.pages import PAIRED_BOOTSTRAP, p_value, table
-from scripts.harness.records import Record
-from scripts.harness.settings import difference, settings_of
+from scripts.laboratory.harness.pages import PAIRED_BOOTSTRAP, p_value, table
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.settings import difference, settings_of
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.metrics.seeds import spread
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
-from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.laboratory.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
+from scripts.laboratory.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.extra_pairs import fetched
 from scripts.tools.levers_page import VALIDATION
 from scripts.tools.other_records import lexicons_block

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scripts.harness.pages import interval_cell, p_value, percent, provenance, table, with_settings
-from scripts.harness.records import RECORDS, Record, load_records
+from scripts.laboratory.harness.pages import interval_cell, p_value, percent, provenance, table, with_settings
+from scripts.laboratory.harness.records import RECORDS, Record, load_records
 
 P_HEADER = "p (paired bootstrap)"
 

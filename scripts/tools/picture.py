@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from scripts.harness.records import RECORDS, ROOT, Record, exit_code
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, exit_code
 from scripts.tools.demo import ATTENTION, SENTENCE
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json

@@ -20,8 +20,8 @@ from statistics import fmean, stdev
 
 from scripts.benchmarks import pages
 from scripts.bottleneck_experiment import pages as bottleneck_pages
-from scripts.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
-from scripts.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records
+from scripts.laboratory.harness.pages import PAIRED_BOOTSTRAP, interval_cell, p_value, replace_block, table
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, Record, exit_code, load_records
 from scripts.mechanism_bench import pages as mechanism_pages
 from scripts.tools import distil, first_look, levers, levers_page, search_quality, typos_page
 from scripts.tools.evaluation_records import PLOTS, add_seed, keep_scores

@@ -14,8 +14,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, ROOT, Record, add_record_option, add_set_option, describe, exit_code
-from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.laboratory.harness.records import (
+    RECORDS,
+    ROOT,
+    Record,
+    add_record_option,
+    add_set_option,
+    describe,
+    exit_code,
+)
+from scripts.laboratory.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.other_records import scenes_block
 from scripts.tools.scenes_corpus import SPLITS, write_corpus
 from seq2seq_attn import load

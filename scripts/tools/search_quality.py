@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from scripts.harness.pages import p_value, provenance, table
-from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
+from scripts.laboratory.harness.pages import p_value, provenance, table
+from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, exit_code
 from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
-from scripts.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
+from scripts.laboratory.harness.records import RECORDS, add_record_option, add_set_option, describe, exit_code
+from scripts.laboratory.harness.runs import bootstrap_by_name, score_lines, score_row, train_one
 from scripts.tools.levers_page import VALIDATION
 from scripts.tools.other_records import sources_block
 from seq2seq_attn.data.prepare import prepare_corpus

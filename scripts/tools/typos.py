@@ -15,8 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.harness.records import Record, add_record_option, add_set_option, describe, exit_code, read_training
-from scripts.harness.runs import train_one
+from scripts.laboratory.harness.records import (
+    Record,
+    add_record_option,
+    add_set_option,
+    describe,
+    exit_code,
+    read_training,
+)
+from scripts.laboratory.harness.runs import train_one
 from scripts.tools.typos_corpus import (
     KINDS,
     MAX_LETTERS,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.harness.pages import provenance, table, with_settings
-from scripts.harness.records import RECORDS, ROOT, Record
+from scripts.laboratory.harness.pages import provenance, table, with_settings
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record
 from scripts.tools.typos_corpus import VOWELS
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure

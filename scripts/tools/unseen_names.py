@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.harness.records import RECORDS, Record, add_record_option, add_set_option, describe, exit_code
-from scripts.harness.runs import train_one
+from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, add_set_option, describe, exit_code
+from scripts.laboratory.harness.runs import train_one
 from scripts.tools.other_records import names_block
 from seq2seq_attn import load
 from seq2seq_attn.captions.generator import write_corpus

@@ -15,8 +15,8 @@ from scripts.bottleneck_experiment.plan import (
     multi30k_trainings,
     multi30k_tuning,
 )
-from scripts.harness.pages import replace_block
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.pages import replace_block
+from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT
 from scripts.tools import demo
 from scripts.tools.attention_text import attention_text
 from seq2seq_attn.__main__ import run as run_command

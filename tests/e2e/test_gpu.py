@@ -16,7 +16,7 @@ from scripts.benchmarks import pages
 from scripts.laboratory.benchmarks.gpu import __main__ as command
 from scripts.laboratory.benchmarks.gpu import bleu, bounds, checks, training, translation
 from scripts.laboratory.benchmarks.gpu.plan import BLOCKS, Budget, Settings
-from scripts.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from statistics import stdev
 
 import pytest
 
-from scripts.harness.pages import p_value
-from scripts.harness.records import exit_code, read_training
-from scripts.harness.runs import describe_run, minutes_before, translate_to
-from scripts.harness.settings import difference, settings_of
+from scripts.laboratory.harness.pages import p_value
+from scripts.laboratory.harness.records import exit_code, read_training
+from scripts.laboratory.harness.runs import describe_run, minutes_before, translate_to
+from scripts.laboratory.harness.settings import difference, settings_of
 from scripts.tools import (
     distil,
     evaluation_records,

@@ -8,8 +8,8 @@ import torch
 from scripts.laboratory.benchmarks import cli, fast, prepare, scaling, search, train
 from scripts.laboratory.benchmarks.peers import __main__ as peers
 from scripts.laboratory.benchmarks.train_work import Sizes, run_update, updates_over
-from scripts.harness import turns
-from scripts.harness.turns import Contestant, median_interval, paired_ratio, take_turns
+from scripts.laboratory.harness import turns
+from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.harness.samples import repeatable_attentions
+from scripts.laboratory.harness.samples import repeatable_attentions
 from scripts.tools.golden import loss_curve
 from seq2seq_attn.model.variants import packaged_variants
 

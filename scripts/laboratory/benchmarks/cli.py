@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.harness.processes import run_timed
-from scripts.harness.records import RECORDS, Record, add_record_option, describe, exit_code
-from scripts.harness.samples import hostile_lines
+from scripts.laboratory.harness.processes import run_timed
+from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, exit_code
+from scripts.laboratory.harness.samples import hostile_lines
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import yaml
 
-from scripts.harness.records import ROOT, SPEED, Record
+from scripts.laboratory.harness.records import ROOT, SPEED, Record
 from seq2seq_attn.files import write_json, write_lines
 
 CPU = torch.device("cpu")

@@ -24,8 +24,8 @@ from typing import Any
 from unittest import mock
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.processes import peak_mib
-from scripts.harness.records import ROOT, Record, describe, exit_code
+from scripts.laboratory.harness.processes import peak_mib
+from scripts.laboratory.harness.records import ROOT, Record, describe, exit_code
 from seq2seq_attn.errors import UserError
 
 SIDES = ("de", "en")

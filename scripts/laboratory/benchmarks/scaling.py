@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from scripts.benchmarks.pages import publish
-from scripts.harness.records import Record, describe, exit_code
-from scripts.harness.turns import Contestant, take_turns
+from scripts.laboratory.harness.records import Record, describe, exit_code
+from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.id_store import IdStore

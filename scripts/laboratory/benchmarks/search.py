@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from scripts.harness import turns
-from scripts.harness.records import Record, describe
-from scripts.harness.runs import describe_run
-from scripts.harness.turns import Contestant, left_out, paired_ratio, take_turns
+from scripts.laboratory.harness import turns
+from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.runs import describe_run
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.tutorial import TutorialModel
 from scripts.laboratory.benchmarks.work import Sizes

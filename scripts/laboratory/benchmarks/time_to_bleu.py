@@ -17,7 +17,7 @@ from pathlib import Path
 
 from scripts.benchmarks.pages import publish
 from scripts.laboratory.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import add_set_option, describe, exit_code, set_arguments
+from scripts.laboratory.harness.records import add_set_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 

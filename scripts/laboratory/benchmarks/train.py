@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-from scripts.harness.records import Record, describe, ratio_fields
-from scripts.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.records import Record, describe, ratio_fields
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
 from scripts.laboratory.benchmarks.work import (
     BUCKETED,

@@ -6,7 +6,7 @@ import json
 import statistics
 from pathlib import Path
 
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 
 
 def read_events(run_dir: Path) -> list[Record]:

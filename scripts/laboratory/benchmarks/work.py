@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from scripts.harness.records import Record
-from scripts.harness.samples import reverse_batch
-from scripts.harness.turns import Contestant
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.samples import reverse_batch
+from scripts.laboratory.harness.turns import Contestant
 from scripts.laboratory.benchmarks.measure import CPU
 from scripts.laboratory.benchmarks.tutorial import TutorialModel
 from seq2seq_attn.config import Config, ModelConfig

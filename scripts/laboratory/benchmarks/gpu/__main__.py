@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scripts.laboratory.benchmarks.gpu import bundle
 from scripts.laboratory.benchmarks.gpu.plan import BLOCKS, WORK, Budget, Settings, child_environment
-from scripts.harness.records import ROOT, SPEED, exit_code
+from scripts.laboratory.harness.records import ROOT, SPEED, exit_code
 
 PACKAGE = "scripts.laboratory.benchmarks.gpu"
 MODULES = {

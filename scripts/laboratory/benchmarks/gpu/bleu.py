@@ -15,7 +15,7 @@ from pathlib import Path
 from scripts.laboratory.benchmarks.gpu.corpus import TINY_MODELS, data_settings
 from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
 from scripts.laboratory.benchmarks.training_course import read_events, summarize
-from scripts.harness.records import ROOT, Record, set_arguments
+from scripts.laboratory.harness.records import ROOT, Record, set_arguments
 from seq2seq_attn.train.checkpoint import has_state
 
 TARGETS = [35.0, 40.0]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from scripts.harness.turns import synchronize
+from scripts.laboratory.harness.turns import synchronize
 
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
 BUSY_ENOUGH = 0.75

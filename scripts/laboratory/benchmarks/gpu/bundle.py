@@ -14,7 +14,7 @@ import tarfile
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.gpu.plan import BUNDLE_ABOUT, WORK
-from scripts.harness.records import ROOT, describe
+from scripts.laboratory.harness.records import ROOT, describe
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 

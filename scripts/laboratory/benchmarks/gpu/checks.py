@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, child_environment, write_record
-from scripts.harness.records import ROOT, Record
+from scripts.laboratory.harness.records import ROOT, Record
 
 ON_A_GPU = ["-m", "device", "tests/device", "tests/golden"]
 ON_A_CPU = ["tests/golden", "-k", "stored and dot and not scaled"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.benchmarks import pages_gpu
-from scripts.harness.records import ROOT, SPEED, Record, describe
+from scripts.laboratory.harness.records import ROOT, SPEED, Record, describe
 from seq2seq_attn.files import read_json, write_json
 
 WORK = ROOT / "build" / "gpu"

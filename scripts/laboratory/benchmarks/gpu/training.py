@@ -22,8 +22,8 @@ from scripts.laboratory.benchmarks.train_work import (
     tutorial_update,
     updates_over,
 )
-from scripts.harness.records import Record, ratio_fields
-from scripts.harness.turns import Contestant, ratios_to, take_turns
+from scripts.laboratory.harness.records import Record, ratio_fields
+from scripts.laboratory.harness.turns import Contestant, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.runtime.precision import Precision

@@ -11,7 +11,7 @@ from scripts.laboratory.benchmarks.gpu import bounds
 from scripts.laboratory.benchmarks.gpu.corpus import model_config
 from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings, write_record
 from scripts.laboratory.benchmarks.train_work import Sizes
-from scripts.harness.turns import take_turns
+from scripts.laboratory.harness.turns import take_turns
 
 TINY = ["--sentences", "8", "--single-sentences", "2", "--tutorial-sentences", "2", "--batch-size", "4", "--turns", "1"]
 TINY_SIZES = Sizes(40, 40)

@@ -20,9 +20,9 @@ from seq2seq_attn.runtime.environment import describe_environment
 if TYPE_CHECKING:
     import torch
 
-    from scripts.harness.turns import Ratio
+    from scripts.laboratory.harness.turns import Ratio
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SPEED = ROOT / "docs" / "speed"
 RECORDS = ROOT / "docs" / "records"
 Record = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from scripts.harness.records import Record, read_training
+from scripts.laboratory.harness.records import Record, read_training
 from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.test_sets import find_sets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.errors import UserError
 
 PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scripts.harness.records import Record
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.evaluation.names import trained_settings
 
