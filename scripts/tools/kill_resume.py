@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from scripts.laboratory.benchmarks.training_course import read_events
+from scripts.laboratory.benchmarks.time_to_bleu import read_events
 from scripts.laboratory.harness.records import RECORDS, Record, add_record_option, describe, exit_code, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json

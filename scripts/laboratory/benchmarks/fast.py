@@ -11,11 +11,11 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from scripts.laboratory.harness.records import describe
-from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import searcher
 from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
+from scripts.laboratory.harness.records import describe
+from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import dropout, embedding, speed

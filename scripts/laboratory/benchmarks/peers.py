@@ -17,10 +17,10 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from scripts.laboratory.harness.processes import run_timed
 from scripts.laboratory.harness.records import ROOT, Record, describe, ratio_fields, set_arguments
 from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
-from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError

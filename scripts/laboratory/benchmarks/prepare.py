@@ -1,210 +1,109 @@
-"""Lines per second from text to a prepared corpus, and memory, beside the bare tokenizers.
+"""Lines per second from text to a prepared corpus, and memory, with one process and with two.
 
-A line is one side of a pair. Seconds leave out what comes first: training SentencePiece, or loading spaCy. Per core:
-lines per second of processor time, of all processes together. Memory is resident, of all processes together
-(proportional set size).
+The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair. Seconds leave out
+training SentencePiece and loading spaCy. Per core: lines per second of processor time, of all processes together.
+Memory is resident, of all processes together (proportional set size).
 """
 
-# Worker processes import this file again: heavy packages are imported where they are used.
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
-import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-from scripts.benchmarks.pages import publish
+from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from scripts.laboratory.harness.processes import peak_mib
-from scripts.laboratory.harness.records import ROOT, Record, describe, exit_code
+from scripts.laboratory.harness.records import Record, describe
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 
 SIDES = ("de", "en")
-TOKENIZERS = ("sentencepiece", "spacy")
-NUM_YARDSTICK_LINES = 20_000
 SAMPLE_EVERY_S = 0.5
+PREPARE = """
+import json, resource, sys, time
+from unittest import mock
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data import prepare
 
+def clocks():
+    return time.perf_counter(), time.process_time()
 
-def main() -> None:
-    """Make the corpora, prepare each in every way in a process of its own, print, record."""
-    options = parse()
-    if options.measure:
-        json.dump(measure(**json.loads(options.measure)), sys.stdout)
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-prepare-", dir=options.folder) as folder:
-        origin, lines = real_lines(Path(folder))
-        yardsticks = {name: yardstick(name, lines) for name in options.tokenizers}
-        rows = []
-        for num_pairs in options.pairs:
-            prefixes = {name: write_corpus(Path(folder), lines, *size) for name, size in sizes(num_pairs).items()}
-            for tokenizer in options.tokenizers:
-                rows += compare(Path(folder), prefixes, num_pairs, tokenizer, options.processes)
-    if not all(row["is_same"] for row in rows):
-        raise UserError("another number of processes made another folder")
-    value = {"origin": origin, "bare_lines_per_s": yardsticks}
-    publish("prepare", {**value, "rows": rows, "environment": describe("bench_prepare")}, save=options.record)
+def timed_build(*arguments, **options):
+    began = clocks()
+    built = build_tokenizers(*arguments, **options)
+    building.extend(end - begin for begin, end in zip(began, clocks()))
+    return built
 
-
-def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:
-    """Where the lines are from, and (source, target) pairs."""
-    from seq2seq_attn.captions.generator import write_corpus as write_captions
-    from seq2seq_attn.text.corpus import read_pairs
-
-    published = os.environ.get("SEQ2SEQ_MULTI30K_DIR")
-    if published and Path(published).is_dir():
-        paths = (Path(published) / f"train.{side}.gz" for side in SIDES)
-        return "Multi30k", list(zip(*read_pairs(*paths), strict=True))
-    write_captions(folder, num_train=20_000, num_valid=10, num_test=10, min_length=4, max_length=30, seed=1)
-    return "captions", list(zip(*read_pairs(*(folder / f"train.{side}" for side in SIDES)), strict=True))
-
-
-def sizes(num_pairs: int) -> dict[str, tuple[str, int]]:
-    """Of each split: its name, which seeds it, and its number of pairs."""
-    return {"train": (f"train-{num_pairs}", num_pairs), "valid": ("valid", 1_000)}
-
-
-def write_corpus(folder: Path, lines: Sequence[tuple[str, ...]], name: str, num_pairs: int) -> str:
-    """A prefix of two files: the lines over and over. In each pair, and on both sides, two words change places and one
-    comes from another line; in one of twenty there is a new number."""
-    generator = random.Random(name)
-
-    def varied(line: str) -> str:
-        words = line.split(" ")
-        i = generator.randrange(len(words))
-        words[i], words[-1 - i] = words[-1 - i], words[i]
-        words[generator.randrange(len(words))] = generator.choice(generator.choice(lines)[side].split(" "))
-        if generator.random() < 0.05:
-            words.append(str(generator.randrange(1_000_000)))
-        return " ".join(words)
-
-    for side, language in enumerate(SIDES):
-        with (folder / f"{name}.{language}").open("w", encoding="utf-8") as stream:
-            for i in range(num_pairs):
-                stream.write(varied(lines[i % len(lines)][side]) + "\n")
-    return str(folder / name)
-
-
-def yardstick(name: str, lines: Sequence[tuple[str, ...]]) -> float:
-    """Lines per processor second of the bare tokenizer, on both sides: the best of three."""
-    from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
-
-    sides = [[pair[side] for pair in lines[: NUM_YARDSTICK_LINES // 2]] for side in (0, 1)]
-    if name == "spacy":
-        import spacy
-
-        tokenizers: list[Any] = [spacy.blank(language).tokenizer for language in SIDES]
-
-        def tokenize() -> None:
-            for tokenizer, of_side in zip(tokenizers, sides, strict=True):
-                for document in tokenizer.pipe(of_side):
-                    [token.text for token in document]
-
-    else:
-        from sentencepiece import SentencePieceProcessor
-
-        processor = SentencePieceProcessor(model_proto=train_sentencepiece([*sides[0], *sides[1]]).model)
-
-        def tokenize() -> None:
-            for of_side in sides:
-                processor.encode(of_side, out_type=str, num_threads=1)
-
-    seconds = []
-    for _ in range(3):
-        began_at = time.process_time()
-        tokenize()
-        seconds.append(time.process_time() - began_at)
-    return sum(map(len, sides)) / min(seconds)
-
-
-def compare(
-    folder: Path, prefixes: Mapping[str, str], num_pairs: int, tokenizer: str, processes: Sequence[int]
-) -> list[Record]:
-    """A row for each number of processes."""
-    rows: list[Record] = []
-    for num_processes in processes:
-        with tempfile.TemporaryDirectory(dir=folder) as data_dir:
-            task = {"prefixes": prefixes, "data_dir": data_dir, "tokenizer": tokenizer, "num_processes": num_processes}
-            row = {"pairs": num_pairs, "tokenizer": tokenizer, "processes": num_processes, **watch(task)}
-        row["is_same"] = not rows or row["content"] == rows[0]["content"]
-        rows.append(row)
-        print(f"{num_pairs:,} pairs, {tokenizer}, {num_processes}: {row['seconds']:.0f} s", file=sys.stderr)
-    return rows
-
-
-def watch(task: Record) -> Record:
-    """`measure` in a process of its own, with the largest memory of its tree."""
-    command = [sys.executable, "-m", "scripts.laboratory.benchmarks.prepare", "--measure", json.dumps(task)]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    peak = peak_mib(child, SAMPLE_EVERY_S)
-    output, _ = child.communicate()
-    if child.returncode:
-        raise UserError(f"{task}: exit {child.returncode}")
-    return {**json.loads(output), "peak_mib": peak}
-
-
-def measure(prefixes: Mapping[str, str], data_dir: str, tokenizer: str, num_processes: int) -> Record:
-    """Prepare a corpus here."""
-    from seq2seq_attn.config import config_from_dict
-    from seq2seq_attn.data import prepare
-    from seq2seq_attn.text.tokenizers.factory import build_tokenizers
-
-    before: dict[str, float] = {}
-
-    def timed_build(*arguments: Any, **options: Any) -> Any:
-        began_at, began_at_cpu = time.perf_counter(), time.process_time()
-        built = build_tokenizers(*arguments, **options)
-        before.update(seconds=time.perf_counter() - began_at, cpu_s=time.process_time() - began_at_cpu)
-        return built
-
-    data = {"corpus": "files", **prefixes, "data_dir": data_dir, "num_processes": num_processes}
-    config = config_from_dict({"data": {**data, "tokenizer": {"name": tokenizer}}})
-    began_at, began_at_cpu = time.perf_counter(), time.process_time()
+if __name__ == "__main__":  # worker processes import this again
+    building, build_tokenizers = [], prepare.build_tokenizers
+    config = load_config(["base"], sys.argv[1:])
+    began = clocks()
     with mock.patch.object(prepare, "build_tokenizers", timed_build):
-        prepared = prepare.prepare_corpus(config)
-    seconds, cpu_s = (time.perf_counter() - began_at, time.process_time() - began_at_cpu)
+        corpus = prepare.prepare_corpus(config)
+    seconds, cpu_s = (end - begin - built for begin, end, built in zip(began, clocks(), building))
     workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-    num_lines = 2 * sum(found["pairs_read"] for found in prepared.audit.values())
-    seconds -= before["seconds"]
-    cpu_s += workers.ru_utime + workers.ru_stime - before["cpu_s"]
-    return {
-        "seconds": seconds,
-        "tokenizer_seconds": before["seconds"],
-        "lines_per_s": num_lines / seconds,
-        "lines_per_s_per_core": num_lines / cpu_s,
-        "content": content(prepared.directory),
-    }
+    num_lines = 2 * sum(audit["pairs_read"] for audit in corpus.audit.values())
+    per_core = num_lines / (cpu_s + workers.ru_utime + workers.ru_stime)
+    speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": per_core}
+    print(json.dumps({"seconds": seconds, "tokenizer_seconds": building[0], **speeds}))
+"""
 
 
-def content(directory: Path) -> str:
-    """A digest of a folder's files."""
-    digest = hashlib.sha256()
-    for path in sorted(directory.iterdir()):
-        digest.update(path.name.encode())
-        with path.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()[:12]
+def main(arguments: Sequence[str]) -> None:
+    """Write the corpora, prepare each in every way in a process of its own, print, record."""
+    options = build_parser("prepare", __doc__).parse_args(arguments)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="bench-prepare-") as name:
+        folder = Path(name)
+        settings = toy_settings(folder / "toy") if options.quick else []
+        corpus = prepare_corpus(load_config(["multi30k"], settings))
+        pairs = list(zip(*corpus.text("train"), strict=True))
+        for num_pairs in [200] if options.quick else [100_000, 1_000_000]:
+            for split, count in (("train", num_pairs), ("valid", 1_000)):
+                write_corpus(folder / split, pairs, count)
+            for tokenizer in ["spaces"] if options.quick else ["sentencepiece", "spacy"]:
+                for num_processes in (1, 2):
+                    about = {"pairs": num_pairs, "tokenizer": tokenizer, "processes": num_processes}
+                    rows.append({**about, **measure(folder, tokenizer, num_processes)})
+                    print(f"{about}: {rows[-1]['seconds']:.0f} s", file=sys.stderr)
+    publish({"origin": "Multi30k", "rows": rows, "environment": describe("lab")}, options.record)
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="scripts/bench_prepare", description=__doc__)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--tokenizers", nargs="+", choices=TOKENIZERS, default=TOKENIZERS)
-    parser.add_argument("--folder", type=Path, help="for the corpora and what is made of them; removed afterwards")
-    parser.add_argument("--record", action="store_true", help="write docs/speed/prepare.json")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
-    return parser.parse_args()
+def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -> None:
+    """The pairs over and over. In each line two words change places, a word comes from another line, and to every
+    twentieth a new number is added."""
+    generator = random.Random(prefix.name)
+    for side, language in enumerate(SIDES):
+        with prefix.with_suffix(f".{language}").open("w", encoding="utf-8") as stream:
+            for i in range(num_pairs):
+                words = pairs[i % len(pairs)][side].split(" ")
+                j = generator.randrange(len(words))
+                words[j], words[-1 - j] = words[-1 - j], words[j]
+                words[generator.randrange(len(words))] = generator.choice(generator.choice(pairs)[side].split(" "))
+                number = [str(generator.randrange(1_000_000))] if generator.random() < 0.05 else []
+                stream.write(" ".join([*words, *number]) + "\n")
 
 
-if __name__ == "__main__":
-    sys.exit(exit_code(main))
+def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
+    """Seconds, speeds and the largest memory of a process that prepares the corpus.
+
+    Raises:
+        UserError: it failed.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as data_dir:
+        script = Path(data_dir) / "prepare.py"  # a file, for worker processes to import
+        script.write_text(PREPARE, encoding="utf-8")
+        data = {"corpus": "files", "data_dir": data_dir, "tokenizer.name": tokenizer, "num_processes": num_processes}
+        data |= {split: folder / split for split in ("train", "valid")}
+        command = [sys.executable, str(script), *(f"data.{key}={value}" for key, value in data.items())]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        peak = peak_mib(process, SAMPLE_EVERY_S)
+        output, _ = process.communicate()
+    if process.returncode:
+        raise UserError(f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}")
+    return {**json.loads(output), "peak_mib": peak}

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.benchmarks.work import Sizes
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import describe_run
 from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
-from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
-from scripts.laboratory.benchmarks.tutorial import TutorialModel
-from scripts.laboratory.benchmarks.work import Sizes
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import collate_source

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import torch
 
-from scripts.laboratory.harness.records import Record, describe, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
 from scripts.laboratory.benchmarks.work import (
     BUCKETED,
@@ -24,6 +22,8 @@ from scripts.laboratory.benchmarks.work import (
     tutorial_contestants,
     updates_over,
 )
+from scripts.laboratory.harness.records import Record, describe, ratio_fields
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from scripts.laboratory.benchmarks.measure import CPU
+from scripts.laboratory.benchmarks.tutorial import TutorialModel
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.samples import reverse_batch
 from scripts.laboratory.harness.turns import Contestant
-from scripts.laboratory.benchmarks.measure import CPU
-from scripts.laboratory.benchmarks.tutorial import TutorialModel
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
@@ -25,7 +25,7 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 
 RANDOM, BUCKETED = "random batches", "bucketed batches"
-Update = Callable[[Batch], None]
+Update = Callable[[Batch], object]
 
 
 class Sizes(NamedTuple):
@@ -91,16 +91,17 @@ def our_updater(
     return Updater(model, settings, device=device, precision=precision)
 
 
-def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Update:
-    """Our update, without the fast paths named in `off` (`model.speed`); each batch is prepared once, as it is ahead of
-    time in training."""
+def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Callable[[Batch], float]:
+    """Our update, which returns the loss per token, without the fast paths named in `off` (`model.speed`); each batch
+    is prepared once, as it is ahead of time in training."""
     prepared: dict[int, UpdateBatches] = {}
 
-    def update(batch: Batch) -> None:
+    def update(batch: Batch) -> float:
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
         with speed.without(off):
-            updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+            options = {"update": 1, "learning_rate": 1e-3, "teacher_forcing_ratio": ratio}
+            return updater.train_step(prepared[id(batch)], **options).loss_sum / batch.num_tokens
 
     return update
 

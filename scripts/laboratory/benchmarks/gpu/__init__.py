@@ -1,1 +1,1 @@
-"""Blocks of work that wait for a GPU: see scripts/gpu. `plan` lists them and keeps their records."""
+"""The benchmarks that wait for a GPU, in blocks: see `scripts/gpu`."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
+from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import synchronize
 
+REPEATS = 5
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
 BUSY_ENOUGH = 0.75
 """A GPU that is busy for a smaller share of the time is waiting for launches."""
@@ -18,23 +20,12 @@ SHORT_KERNEL_S = 10e-6
 """Kernels shorter than this on average are too small to fill a GPU: starting one takes a few microseconds."""
 
 
-class Profile(NamedTuple):
-    """Where the time of one update, or one batch of sentences, goes."""
-
-    wall_s: float
-    """measured without the profiler"""
-    launches: float
-    """calls of the driver that start a kernel, a copy or a graph"""
-    kernels: float
-    busy_s: float
-    """time in which at least one kernel or copy ran"""
-
-
 @contextmanager
 def matmul_precision(name: str) -> Iterator[None]:
-    """Set the precision of float32 products inside the block: `high` is TF32 on a GPU, `highest` is float32 proper."""
+    """Compute products in float32 proper inside the block (`fp32`), or allow TF32 on a GPU (`tf32`; and `bf16`, since
+    training in bf16 allows TF32 for the products that stay in float32)."""
     former = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
+    torch.set_float32_matmul_precision("highest" if name == "fp32" else "high")
     try:
         yield
     finally:
@@ -52,44 +43,40 @@ def seconds_each(work: Callable[[], object], device: torch.device, repeats: int)
     return (time.perf_counter() - began_at) / repeats
 
 
-def peaks(device: torch.device, *, size: int, num_bytes: int, repeats: int) -> dict[str, float]:
+def peaks(device: torch.device, *, is_tiny: bool) -> dict[str, float]:
     """FLOP per second of square matrix products in each precision, and bytes per second of a copy, read and written."""
+    size, num_floats, repeats = (64, 1 << 14, 2) if is_tiny else (8192, 1 << 28, 20)
     found = {}
-    for name, dtype, precision in (
-        ("fp32", torch.float32, "highest"),
-        ("tf32", torch.float32, "high"),
-        ("bf16", torch.bfloat16, "highest"),
-    ):
-        a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-        with matmul_precision(precision):
-            found[name] = 2.0 * size**3 / seconds_each(lambda a=a, b=b: a @ b, device, repeats)  # type: ignore[misc]
-    source = torch.ones(num_bytes // 4, device=device)
+    for name in ("fp32", "tf32", "bf16"):
+        a = torch.randn(size, size, device=device, dtype=torch.bfloat16 if name == "bf16" else torch.float32)
+        with matmul_precision(name):
+            found[name] = 2.0 * size**3 / seconds_each(lambda a=a: a @ a, device, repeats)  # type: ignore[misc]
+    source = torch.ones(num_floats, device=device)
     target = torch.empty_like(source)
-    found["bytes"] = 2.0 * 4 * source.numel() / seconds_each(lambda: target.copy_(source), device, repeats)
+    found["bytes"] = 2.0 * 4 * num_floats / seconds_each(lambda: target.copy_(source), device, repeats)
     return found
 
 
-def profile(work: Callable[[], object], device: torch.device, repeats: int) -> Profile | None:
+def profile(work: Callable[[], object], device: torch.device) -> Record | None:
     """Where the time of `work` goes, on average over some calls; None where the device cannot be profiled (a CPU)."""
     if device.type != "cuda":
         return None
-    wall_s = seconds_each(work, device, repeats)
+    wall_s = seconds_each(work, device, REPEATS)
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     try:
         with torch.profiler.profile(activities=activities) as profiler:
-            for _ in range(repeats):
+            for _ in range(REPEATS):
                 work()
             synchronize(device)
-        events = profiler.events() or []
+        return summarize(profiler.events() or [], wall_s, REPEATS)
     except RuntimeError as error:  # a machine may keep its counters to itself
         print(f"no profile: {error}")
         return None
-    return summarize(events, wall_s, repeats)
 
 
-def summarize(events: Iterable[Any], wall_s: float, repeats: int) -> Profile | None:
-    """Count the launches and kernels among a profiler's events, and add up the time in which the GPU was busy; None
-    if it has seen no kernel."""
+def summarize(events: Iterable[Any], wall_s: float, repeats: int) -> Record | None:
+    """Per call: seconds without the profiler, launches (of kernels, copies and graphs), kernels, and the seconds in
+    which the GPU was busy; None if the profiler has seen no kernel."""
     launches, spans = 0, []
     for event in events:
         if event.device_type.name == "CUDA":
@@ -103,23 +90,24 @@ def summarize(events: Iterable[Any], wall_s: float, repeats: int) -> Profile | N
     for first, last in sorted(spans):
         busy_us += max(0.0, last - max(first, end))
         end = max(end, last)
-    return Profile(wall_s, launches / repeats, len(spans) / repeats, 1e-6 * busy_us / repeats)
+    counts = {"launches": launches / repeats, "kernels": len(spans) / repeats}
+    return {"wall_s": wall_s, **counts, "busy_s": 1e-6 * busy_us / repeats}
 
 
-def explain(found: Profile | None, *, flop_share: float | None = None) -> str:
+def explain(profile: Record | None, flop_share: float) -> str:
     """One sentence: what bounds a piece of work. `flop_share`: its useful operations by what products alone could do
     in that time."""
-    if found is None:
+    if profile is None:
         return "not profiled"
-    busy = min(1.0, found.busy_s / found.wall_s)
-    kernel_us = 1e6 * found.busy_s / found.kernels
-    numbers = f"{found.launches:,.0f} launches, {found.kernels:,.0f} kernels of {kernel_us:.1f} us, busy {busy:.0%}"
-    if flop_share is not None:
-        numbers += f", {flop_share:.1%} of the matmul peak"
+    busy = min(1.0, profile["busy_s"] / profile["wall_s"])
+    kernel_s = profile["busy_s"] / profile["kernels"]
+    counts = f"{profile['launches']:,.0f} launches, {profile['kernels']:,.0f} kernels of {1e6 * kernel_s:.1f} us"
+    bound = "memory bandwidth or kernel efficiency"
     if busy < BUSY_ENOUGH:
-        return f"bound by kernel launches and waits ({numbers})"
-    if flop_share is not None and flop_share > 0.5:
-        return f"bound by matrix products ({numbers})"
-    if kernel_us < 1e6 * SHORT_KERNEL_S:
-        return f"bound by kernels too small to fill the GPU ({numbers})"
-    return f"bound by memory bandwidth or kernel efficiency ({numbers})"
+        bound = "kernel launches and waits"
+    elif flop_share > 0.5:
+        bound = "matrix products"
+    elif kernel_s < SHORT_KERNEL_S:
+        bound = "kernels too small to fill the GPU"
+    share = f", {flop_share:.1%} of the matmul peak" if flop_share else ""
+    return f"bound by {bound} ({counts}, busy {busy:.0%}{share})"
