@@ -7,7 +7,6 @@ four times the lines do not need more of it.
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,14 +22,6 @@ from seq2seq_attn.run_dir import RunDir
 
 COMMAND = [sys.executable, "-m", "seq2seq_attn"]
 NUM_RUNS = 5
-HELP = """
-import sys
-from seq2seq_attn.__main__ import run
-sys.stdout = sys.stderr
-run(["--help"])
-sys.stdout = sys.__stdout__
-print("torch" in sys.modules)
-"""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -43,9 +34,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--run", type=Path, required=True, help="a trained run directory")
     options = parser.parse_args(arguments)
     translate = [*COMMAND, "translate", "--run", str(options.run)]
-    imports_torch = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True).stdout
+    imports = run_timed([sys.executable, "-X", "importtime", *COMMAND[1:], "--help"]).stderr
     record = {
-        "help": {**median_seconds([*COMMAND, "--help"]), "imports_torch": imports_torch == "True\n"},
+        "help": {**median_seconds([*COMMAND, "--help"]), "imports_torch": "| torch\n" in imports},
         "cold_start": median_seconds([*translate, "Ein Hund rennt."]),
         "hostile_lines": [
             translate_hostile_lines(translate, options.run, num_lines)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
-from scripts.laboratory.benchmarks.search import searcher
+from scripts.laboratory.benchmarks.search import random_sentences, searcher
 from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
@@ -65,13 +65,12 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
-    num_turns, num_sentences = (1, 4) if options.quick else (9, 64)
+    num_turns, num_sentences = (1, 4) if options.quick else (9, 128)
     rows: dict[str, dict[str, float]] = {}
 
     def measure(row: str, works: Mapping[str, Work]) -> None:
         ratios = gains(works, num_turns)
         rows[row] = {piece: round(ratio.value, 3) for piece, ratio in ratios.items()}
-        print(row + "".join(f"\n  {piece:36}{ratio}" for piece, ratio in ratios.items()), flush=True)
 
     for name in ["quickstart"] if options.quick else NUM_TYPES:
         for precision in precisions(CPU):
@@ -79,27 +78,19 @@ def main(arguments: Sequence[str]) -> None:
     for output in ("output/softmax", "output/lexical"):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             row = f"translating multi30k with {output}, {label}, fp32"
-            measure(row, searching(beam_size, output, num_sentences))
+            measure(row, searching(beam_size, output, min(num_sentences, 64)))
     publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
 
 
-def sentences(count: int, num_types: int, generator: torch.Generator) -> list[list[int]]:
-    """Random sentences of Multi30k's lengths."""
-    lengths = torch.randint(8, 20, (count,), generator=generator).tolist()
-    return [torch.randint(4, num_types, (length,), generator=generator).tolist() for length in lengths]
-
-
 def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:
-    """An update with everything on, and without each piece; batches are as large as the configuration's."""
+    """An update with everything on, and without each piece."""
     config, num_types = load_config([name]), NUM_TYPES[name]
-    generator = torch.Generator().manual_seed(1)
-    size = config.train.batch.size if num_sentences >= 64 else num_sentences
-    batches = []
-    for _ in range(4):
-        source, target = (sentences(size, num_types, generator) for _ in range(2))
-        batches.append(collate(source, target, range(size)))
+    size = min(config.train.batch.size, num_sentences)
+    source, target = random_sentences(size, num_types), random_sentences(size, num_types)
     updater = our_updater(config, Sizes(num_types, num_types), precision)
-    update = updates_over(batches, our_update(updater, config.train.teacher_forcing.start))
+    update = updates_over(
+        [collate(source, target, range(size))], our_update(updater, config.train.teacher_forcing.start)
+    )
 
     def without(way: Way) -> Work:
         def work(number: int) -> float:
@@ -115,7 +106,7 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
     """A batch of sentences, in a fixed number of steps."""
     config, num_types = load_config(["multi30k", overlay]), NUM_TYPES["multi30k"]
     model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
-    source = sentences(num_sentences, num_types, torch.Generator().manual_seed(1))
+    source = random_sentences(num_sentences, num_types)
 
     def without(way: Way) -> Work:
         with torch.inference_mode(), way():

@@ -114,20 +114,13 @@ OURS = System(
 )
 DIFFERENCES = (
     "The models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
-    "All: the same tokens (SentencePiece, joint 8k), vocabularies and sentences per batch; embeddings 256;"
-    " bidirectional GRU of half the hidden size each way; decoder of one GRU; additive attention of the hidden size;"
-    " readout of the hidden size, then the vocabulary; nothing tied; dropout 0.3; cross-entropy without smoothing;"
-    " Adam; gradient norm clipped at 1.",
+    "Equal: tokens (SentencePiece, joint 8k), vocabularies, 64 sentences per batch, and all sizes (embeddings 256;"
+    " bidirectional GRU of half the hidden size each way); a decoder of one GRU with additive attention; dropout 0.3;"
+    " Adam; gradient norm clipped at 1. Nothing is tied or smoothed.",
     "The peers attend with the new state and feed the attentional vector to the next step (input feeding). Ours attends"
-    " with the old state, feeds the context to the same step, and its readout also sees the embedding (Bahdanau's"
-    " decoder).",
-    "JoeyNMT and ours learn a layer from the encoder's last states to the decoder's first; OpenNMT-py hands them over"
-    " as they are. JoeyNMT's output layer has no bias; OpenNMT-py's readout is linear, the others' has a tanh.",
-    "JoeyNMT does not bucket: its batches are random. OpenNMT-py sorts by source, then target length, ours by both.",
-    "Dropout is where each has it: on embeddings and in the readout of all, in ours on the encoder's states too.",
-    "Ours has a fused Adam and builds batches ahead in a thread, on the same core; the peers between updates.",
-    "Decoding: the peers go from tokens to tokens, ours from text to text. JoeyNMT translates in the order of the"
-    " lines, the others sort them by length.",
+    " with the old state and feeds the context to the same step (Bahdanau's decoder).",
+    "JoeyNMT's batches are random. OpenNMT-py sorts by source, then target length, ours by both, in a thread ahead.",
+    "Decoding: the peers go from tokens to tokens, ours from text to text. JoeyNMT keeps the order of the lines.",
 )
 
 
@@ -262,8 +255,8 @@ def ensure_environment(system: System) -> Path:
         return python
     print(f"making {folder} (a few minutes)", file=sys.stderr)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    constrained = [*install, "-c", ROOT / "constraints.txt"]  # the same torch and numpy for all
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    constrained = [*install, "-c", str(ROOT / "constraints.txt")]  # the same torch and numpy for all
     subprocess.run([*constrained, "torch"], check=True)
     subprocess.run([*install, "--no-deps", system.package], check=True)
     subprocess.run([*constrained, *system.needs], check=True)

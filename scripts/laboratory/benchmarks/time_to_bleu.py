@@ -58,7 +58,6 @@ def train_until(
     target: float,
     *,
     left_s: Callable[[], float] = lambda: float("inf"),
-    at_poll: Callable[[], None] = lambda: None,
 ) -> bool:
     """Run a training command until a validation reaches the target or the time is over; then it saves its state.
 
@@ -70,7 +69,6 @@ def train_until(
     process = subprocess.Popen(command)
     is_stopped = False
     while process.poll() is None:
-        at_poll()
         is_reached = any(event.get("bleu", -1.0) >= target for event in read_events(run_dir))
         if not is_stopped and has_state(run_dir / "last") and (is_reached or left_s() < SAVING_S):
             process.send_signal(signal.SIGTERM)

@@ -23,7 +23,7 @@ from scripts.laboratory.benchmarks.work import (
     updates_over,
 )
 from scripts.laboratory.harness.records import Record, describe, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.turns import Contestant, left_out, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
@@ -78,7 +78,6 @@ def measure(config: Config, cores: bool, num_batches: int) -> Record:
         "flops_per_token": flops,
         "left_out": left_out(CPU),
         "rows": [speed_row(contestant, contestants[:2], peaks, flops) for contestant in contestants],
-        "fed_back": {} if cores else fed_back(contestants),
         "differences": (
             {name: gradient_difference(config, sizes, name) for name in precisions(CPU)}
             if config.name == TUTORIAL
@@ -146,12 +145,3 @@ def speed_row(
     ratios = ratio_fields(ratios_to(contestant, bases))
     name, tokens_per_s = contestant.name, contestant.speed
     return {"name": name, "tokens_per_s": tokens_per_s, "share_of_gemm_peak": statistics.median(shares), **ratios}
-
-
-def fed_back(contestants: Sequence[Contestant]) -> dict[str, float]:
-    """The share of the speed at teacher forcing 1 that is left below it, by precision."""
-    speeds = {contestant.name: contestant.speeds for contestant in contestants}
-    forced = "ours, fast, teacher forcing 1, "
-    return {
-        name: paired_ratio(speeds[f"ours, fast, {name}"], speeds[f"{forced}{name}"]).value for name in precisions(CPU)
-    }

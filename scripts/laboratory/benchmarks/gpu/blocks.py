@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -162,10 +162,8 @@ def translation(settings: Settings, budget: Budget) -> bool:
 
 def tests(settings: Settings, budget: Budget) -> bool:
     """The device tests and the golden loss curves, by pytest."""
-    report = settings.work / "tests.xml"
-    report.unlink(missing_ok=True)
     # warnings are shown, not errors: another torch on another machine deprecates other things
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-W", "default", "-p", "no:cacheprovider"]
     on_cpu = ["tests/golden", "-k", "stored and dot and not scaled"]
     command += on_cpu if settings.is_rehearsal else ["-m", "device", "tests/device", "tests/golden"]
     try:
@@ -174,24 +172,15 @@ def tests(settings: Settings, budget: Budget) -> bool:
         print("the tests took longer than the block may; raise --minutes", file=sys.stderr)
         return False
     output_tail = (done.stdout + done.stderr)[-3_000:]
-    if not report.is_file():
-        print(output_tail, file=sys.stderr)
-        return False
-    values = {**read_report(report), "output_tail": output_tail}
-    return finish("tests", settings, values, is_finished=values["passed"] > 0 and not values["failed"])
+    values = {**read_summary(done.stdout), "output_tail": output_tail}
+    return finish("tests", settings, values, is_finished=values["passed"] > 0 and done.returncode == 0)
 
 
-def read_report(path: Path) -> Record:
-    """Counts, and the failed tests with the first line of their message, from a JUnit file."""
-    cases = list(ElementTree.parse(path).iter("testcase"))
-    failed = []
-    for case in cases:
-        for problem in (node for node in case if node.tag in ("failure", "error")):
-            message = (problem.get("message") or problem.text or "").strip().splitlines()
-            failed.append({"name": case.get("name", ""), "message": message[0] if message else ""})
-    skipped = sum(case.find("skipped") is not None for case in cases)
-    seconds = sum(float(case.get("time", 0.0)) for case in cases)
-    return {"passed": len(cases) - skipped - len(failed), "skipped": skipped, "failed": failed, "seconds": seconds}
+def read_summary(output: str) -> Record:
+    """The counts of pytest's last line, and the failed tests with the first line of their messages (`-rf`)."""
+    failed = [{"name": name, "message": text} for name, text in re.findall(r"^FAILED (\S+)(?: - (.*))?$", output, re.M)]
+    counts = {name: int(count) for count, name in re.findall(r"(\d+) (passed|skipped)", output.splitlines()[-1])}
+    return {"passed": 0, "skipped": 0, **counts, "failed": failed}
 
 
 def bleu(settings: Settings, budget: Budget, *, name: str) -> bool:
@@ -200,53 +189,30 @@ def bleu(settings: Settings, budget: Budget, *, name: str) -> bool:
     A block that runs out of time stops the training run, which saves its state; the same command goes on with it.
     """
     targets = TOY_TARGETS if settings.is_rehearsal else TARGETS
-    run_dir, samples = settings.work / name / "run", settings.work / name / "utilization.txt"
-    command = train_command(settings, run_dir, samples, cuda_graphs=name == "bleu")
-    at_poll = (lambda: None) if settings.is_rehearsal else partial(sample_utilization, samples)
-    has_ended = train_until(command, run_dir, targets[-1], left_s=budget.left_s, at_poll=at_poll)
+    run_dir = settings.work / name
+    command = train_command(settings, run_dir, cuda_graphs=name == "bleu")
+    has_ended = train_until(command, run_dir, targets[-1], left_s=budget.left_s)
     events = read_events(run_dir)
     found = summarize(events, targets)
     validation_s = sum(event["seconds"] for event in events if event["event"] == "validation")
     elapsed_s = events[-1]["elapsed_s"] if events else 0.0
-    values = {"config": "multi30k", "cuda_graphs": name == "bleu", **found, **utilization(samples)}
+    values = {"config": "multi30k", "cuda_graphs": name == "bleu", **found}
     values |= {"validation_share": validation_s / elapsed_s if elapsed_s else 0.0, "minutes": elapsed_s / 60}
+    values |= {"utilization": None, "peak_mib": None}  # not measured
     is_reached = found["minutes_to_bleu"][f"{targets[-1]:g}"] is not None
     return finish(name, settings, values, is_finished=has_ended or is_reached)
 
 
-def train_command(settings: Settings, run_dir: Path, samples: Path, *, cuda_graphs: bool) -> list[str]:
+def train_command(settings: Settings, run_dir: Path, *, cuda_graphs: bool) -> list[str]:
     """Go on where a state was saved; otherwise begin, without what a killed process left behind."""
     command = [sys.executable, "-m", "seq2seq_attn", "train", "--run-dir", str(run_dir)]
     if has_state(run_dir / "last") and not (run_dir / "finished.json").is_file():
         return [*command, "--resume"]
     shutil.rmtree(run_dir, ignore_errors=True)
-    samples.unlink(missing_ok=True)
-    samples.parent.mkdir(parents=True, exist_ok=True)
     overrides = [f"train.device={settings.device}", f"train.cuda_graphs={str(cuda_graphs).lower()}"]
     if settings.is_rehearsal:
         overrides += [*toy_settings(settings.work / "toy"), "train.max_epochs=2", "train.log_every_updates=2"]
     return [*command, "-c", "multi30k", *set_arguments(overrides)]
-
-
-def sample_utilization(path: Path) -> None:
-    """Add a line with the GPU's utilization in percent and its used MiB; nothing where nvidia-smi does not answer."""
-    command = ["nvidia-smi", "--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", "--id=0"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(done.stdout.strip().splitlines()[0] + "\n")
-
-
-def utilization(path: Path) -> Record:
-    """The mean utilization between 0 and 1 and the most memory of all samples; None where there are none."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    parts = [line.replace(" ", "").split(",") for line in lines]
-    rows = [(int(row[0]), int(row[1])) for row in parts if len(row) == 2 and row[0].isdecimal() and row[1].isdecimal()]
-    if not rows:
-        return {"utilization": None, "peak_mib": None}
-    return {"utilization": sum(row[0] for row in rows) / len(rows) / 100, "peak_mib": max(row[1] for row in rows)}
 
 
 RUN: dict[str, Callable[[Settings, Budget], bool]] = {

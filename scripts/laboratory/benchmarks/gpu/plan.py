@@ -24,9 +24,7 @@ class Block(NamedTuple):
 
 
 BLOCKS = {
-    "check": Block(
-        0.5, "losses of eager and graphed updates against the CPU's; the other blocks run only if they agree"
-    ),
+    "check": Block(0.5, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
     "training": Block(2.5, "training speed, eager and with CUDA graphs, in fp32, TF32 and bf16, against the tutorial"),
     "bleu": Block(2.5, "`seq2seq train` on Multi30k with CUDA graphs, to 35 and to 40 BLEU"),
     "translation": Block(1.5, "translation speed: greedy, beam 5, one sentence at a time"),
