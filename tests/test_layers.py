@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from scripts.tools.house import (
+from scripts.laboratory.house import (
     LIMITS,
     ORDER,
     PACKAGE,

@@ -153,6 +153,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
             "tokenizer": tokenizer,
             "vocab": data.vocab.model_dump(),
         },
+        **({"limit": limit} if (limit := data.limit.model_dump(exclude_none=True)) else {}),
         **links_identity(data),
         **extra_identity(data),
         **sampling_identity(data),
@@ -180,16 +181,19 @@ def _open(directory: Path, digest: str) -> PreparedCorpus:
 def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, Any], show_progress: bool) -> None:
     files = raw.files()
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
+    num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
     if raw.train_links is not None:
         check_num_links(raw.train_links, num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
         with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
+            raw = raw.limited(data.limit, Path(draft_dir) / "limited")
+            files = raw.files()
             extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
             tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
             for name, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary, name)
             builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
-            _tokenize(builder, files, temporary, data, sum(num_pairs.values()), show_progress)
+            _tokenize(builder, files, temporary, data, num_used, show_progress)
             counts = builder.counts()
             if extra:
                 _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)

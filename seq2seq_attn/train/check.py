@@ -216,7 +216,7 @@ def _warn_about_tokenizer(config: DataConfig) -> None:
 
 
 def _warn_about_data(config: DataConfig) -> None:
-    if config.source_dir is not None and config.corpus != "multi30k":
+    if config.source_dir is not None and config.corpus == "files":
         log.warning("data.source_dir=%s: no effect with data.corpus=%s", config.source_dir, config.corpus)
     if config.extra_in_vocab and not config.extra:
         log.warning("data.extra_in_vocab=true: no effect without extra pairs; name them in data.extra")

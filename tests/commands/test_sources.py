@@ -196,7 +196,7 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
             ["train.cuda_graphs=true", "data.source_languages=[]", "model.attention.name=hierarchical"],
             "train.cuda_graphs=true: not supported with model.attention.name=hierarchical",
         ),
-        ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en': the embedded corpus is German to English"),
+        ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
         (
             [*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"],
             "data.source_languages and data.target_language",

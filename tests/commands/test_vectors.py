@@ -245,7 +245,7 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
         ),
         (
             ["data.corpus=captions", "data.train=null", "data.valid=null", "data.test={}"],
-            "captions 'vectors' -> 'en': the embedded corpus is German to English",
+            "captions 'vectors' -> 'en'",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from seq2seq_attn.text.vocab import UNK
 
 Prepare = Callable[..., PreparedCorpus]
 LINES = ["der rote Ball rollt weg", "ein roter Ballon steigt auf", "die Bälle rollen weiter", "ein Rad rollt weiter"]
-CONFIG = {"corpus": "captions", "captions": {"num_train": 60, "num_valid": 5, "num_test": 5}}
+CONFIG = {"corpus": "captions", "limit": {"train": 60, "valid": 5, "test": 5}}
 SMALL = {"name": "sentencepiece", "vocab_size": 120}
 
 

@@ -26,7 +26,7 @@ ELSEWHERE = {
         'seq2seq translate "Ein Hund rennt." picture.npy',
     ),  # tests/commands/test_vectors.py
 }
-TINY = [f"data.captions.{what}" for what in ("num_train=20", "num_valid=4", "num_test=4")]
+TINY = ["data.limit={train: 20, valid: 4, test: 4}"]
 NUM_PAIRS = 30
 
 

@@ -31,9 +31,11 @@ TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def exit_code(main: Callable[[], int | None]) -> int:
-    """Run a script's `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command."""
+    """Run `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command; Ctrl-C gives 130."""
     try:
         return main() or 0
+    except KeyboardInterrupt:
+        return 130
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -93,6 +95,13 @@ def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
         "ratios": {name: ratio.value for name, ratio in ratios.items()},
         "intervals": {name: [ratio.low, ratio.high] for name, ratio in ratios.items()},
     }
+
+
+def read_events(folder: Path) -> list[Record]:
+    """The events of a run so far, from `metrics.jsonl`, without a line that is being written."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    return [json.loads(line) for line in lines]
 
 
 def read_training(folder: Path) -> Record:

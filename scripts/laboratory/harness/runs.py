@@ -1,70 +1,156 @@
-"""Runs: how to train them, how they were trained, BLEU of a run or an ensemble, the gain of one over another, and
-translations kept line by line."""
+"""Training runs: the command that trains them, whether they are finished, how they were trained, and paired statistics.
+
+Of the package, this uses the command `seq2seq`, the public API, the configuration and the metrics.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
+import os
+import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
-from scripts.laboratory.harness.records import Record, read_training
-from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.test_sets import find_sets
-from seq2seq_attn.files import sha256_of, write_text
+from scripts.laboratory.harness.records import Record, read_events, read_training
+from scripts.laboratory.harness.settings import flatten
+from seq2seq_attn import load
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
 from seq2seq_attn.metrics.significance import percentile_interval
-from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.translate.translator import load
 
 NameT = TypeVar("NameT")
+SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
+MAY_DIFFER = ("name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision")
+"""settings that do not make a finished run another one than the planned one"""
+
+log = logging.getLogger(__name__)
 
 
-def train_all(planned: Sequence[PlannedRun], at_once: int) -> None:
-    """Train what is not finished, some runs at a time, each on one thread; resume what was interrupted.
+@dataclass(frozen=True)
+class Run:
+    """A run of `seq2seq train` on one thread, planned or trained."""
+
+    path: Path
+    configs: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    seed: int = 1
+
+    @property
+    def arguments(self) -> list[str]:
+        """The configuration as arguments of `seq2seq train` and `seq2seq prepare`."""
+        repeated = {"-c": self.configs, "--set": self._all_settings}
+        return [word for option, values in repeated.items() for value in values for word in (option, value)]
+
+    @property
+    def config(self) -> Config:
+        """All settings, as planned."""
+        return load_config(self.configs, self._all_settings)
+
+    @property
+    def _all_settings(self) -> list[str]:
+        return [f"seed={self.seed}", *self.settings, "train.num_threads=1"]
+
+    @property
+    def log_path(self) -> Path:
+        """The output of training, beside the run directory."""
+        return self.path.with_name(f"{self.path.name}.log")
+
+    def is_finished(self) -> bool:
+        """Whether the run was trained to its end.
+
+        Raises:
+            UsageError: it was started with other settings.
+        """
+        config_path = self.path / "config.yaml"
+        if not config_path.is_file():
+            return False
+        planned, trained = (flatten(one.model_dump()) for one in (self.config, load_config([str(config_path)])))
+        if planned["search.max_length_ratio"] is None:  # training chose a value
+            planned["search.max_length_ratio"] = trained["search.max_length_ratio"]
+        for key in planned | trained:
+            values = planned.get(key), trained.get(key)
+            if values[0] != values[1] and key not in MAY_DIFFER:
+                raise UsageError(f"{self.path}: trained with {key}={values[1]!r}, not {values[0]!r}; remove the run")
+        return (self.path / "finished.json").is_file()
+
+
+def train_all(runs: Sequence[Run], jobs: int) -> None:
+    """Train the unfinished runs, `jobs` at a time; an interrupted run continues where it stopped.
 
     Raises:
         UsageError: a run was started with other settings.
-        UserError: a finished run was trained on another corpus, or training failed.
+        UserError: data cannot be prepared, or training failed.
     """
-    if not all(one.is_finished() for one in planned):
-        prepare_corpora(planned, show_progress=sys.stderr.isatty())
-    if failed := train_runs(planned, at_once=at_once):
-        raise UserError(f"training failed, see {', '.join(str(one.log_path) for one in failed)}")
+    waiting = [run for run in runs if not run.is_finished()]
+    log.info("runs: %d, finished before: %d; %d at a time, one thread each", len(runs), len(runs) - len(waiting), jobs)
+    corpora = {run.config.data.model_dump_json(): run for run in waiting} if len(waiting) > 1 else {}
+    for run in corpora.values():  # each once, before processes that would do it at the same time
+        if subprocess.run([*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL).returncode:
+            raise UserError(f"{run.path}: its data cannot be prepared")
+    failed = []
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        trainings = {pool.submit(_train, run): run for run in waiting}
+        try:
+            for training in as_completed(trainings):
+                failed += [] if _has_succeeded(training, trainings[training]) else [trainings[training]]
+        except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
+            pool.shutdown(cancel_futures=True)
+            raise
+    if failed:
+        raise UserError(f"training failed, see {', '.join(str(run.log_path) for run in failed)}")
 
 
-def train_one(path: Path, config_names: Sequence[str], settings: Sequence[str]) -> RunDir:
-    """The run of a directory, trained to its end on one thread: from the start, or from where it was interrupted.
+def _train(run: Run) -> tuple[int, float]:
+    """Exit code and minutes of a training."""
+    run.path.parent.mkdir(parents=True, exist_ok=True)
+    command = [*SEQ2SEQ, "train", *run.arguments, "--run-dir", str(run.path), "--resume"]
+    began_at = time.monotonic()
+    with run.log_path.open("ab") as file:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
+    return code, (time.monotonic() - began_at) / 60
+
+
+def _has_succeeded(training: Future[tuple[int, float]], run: Run) -> bool:
+    code, minutes = training.result()
+    outcome = f"failed with exit code {code}, see {run.log_path}"
+    if not code:
+        outcome = f"validation BLEU {best_validation(run.path)['bleu']:.1f}, {minutes:.1f} minutes"
+    log.info("%s: %s", run.path.name, outcome)
+    return not code
+
+
+def best_validation(path: Path) -> Record:
+    """The event of `metrics.jsonl` in which a run's best model was validated.
 
     Raises:
-        UsageError, UserError: as `train_all`. A finished run's corpus is checked too.
+        UserError: the run has no best model yet.
     """
-    planned = PlannedRun.of(RunDir(path), config_names, settings)
-    if planned.is_finished():
-        prepare_corpora([planned])
-    train_all([planned], 1)
-    return planned.run
+    best = [event for event in read_events(path) if event["event"] == "validation" and event["is_best"]]
+    if not best:
+        raise UserError(f"{path}: no best model yet; train the run first")
+    return best[-1]
 
 
-def describe_run(run: RunDir) -> Record:
-    """How a run was trained, where, and how well its best model validated."""
-    environment = run.environment() or {}
-    git, trained, best = environment.get("git") or {}, read_training(run.path), run.best_metadata()
+def describe_run(path: Path) -> Record:
+    """How a run was trained, earlier stages included, where, and how well its best model validated."""
+    environment, trained, best = read_json(path / "environment.json"), read_training(path), best_validation(path)
+    git = environment.get("git") or {}
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
         "validation_perplexity": round(float(best["perplexity"]), 3),
         "parameters": trained["num_parameters"],
         "precision": trained["precision"],
         "updates": trained["update"],
-        "minutes": round(trained["minutes"], 1),
+        "minutes": round(trained["minutes"] + minutes_before(path), 1),
         "commit": (git.get("commit") or "unknown")[:12],
         "is_dirty": git.get("is_dirty"),
         "hardware": environment.get("device_name"),
@@ -73,35 +159,19 @@ def describe_run(run: RunDir) -> Record:
     }
 
 
-def minutes_before(run: RunDir) -> float:
-    """The minutes of training of the runs that a run starts from, one after the other."""
-    if (path := run.config().train.start_from) is None:
-        return 0.0
-    return float(read_training(path)["minutes"]) + minutes_before(RunDir(path))
+def minutes_before(path: Path) -> float:
+    """The minutes of the runs that a run starts from, one after the other."""
+    start = load_config([str(path / "config.yaml")]).train.start_from
+    return 0.0 if start is None else float(read_training(start)["minutes"]) + minutes_before(start)
 
 
-def score(
-    runs: Sequence[RunDir], splits: Sequence[str], *, beam_size: int, device: str = "auto", keep_in: Path | None = None
-) -> dict[str, CorpusStatistics]:
-    """BLEU statistics of a run, or of the ensemble of several, on splits of its corpus (none: the test sets). Its other
-    search settings are the first run's own. `keep_in`: a folder for the translations, which are then not made again."""
-    options = SearchOptions.given(beam_size=beam_size, keep_attention=False)
-    found = {}
-    for one in find_sets([runs[0]], [runs[0].config()], splits):
-        if keep_in is None:
-            lines = load([run.path for run in runs], device).translate_lines(one.source, options)
-            texts = [best.text for best, *_ in lines]
-        else:
-            kept = translate_to(keep_in / f"{one.name}.jsonl", runs, one.source, options, device=device)
-            texts = [best for best, *_ in kept]
-        found[one.name] = Measure("bleu", one.references).statistics(texts)
-    return found
-
-
-def score_lines(run: RunDir, sources: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
-    """BLEU statistics of a run's translations of some lines, on a CPU."""
-    found = load(run.path, "cpu").translate(sources, keep_attention=False)
-    return Measure("bleu", list(references)).statistics([translation.text for translation in found])
+def score_lines(
+    path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
+) -> tuple[list[str], CorpusStatistics]:
+    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those of `translate`."""
+    translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
+    texts = [translation.text for translation in translations]
+    return texts, Measure("bleu", list(references)).statistics(texts)
 
 
 def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, BootstrapSamples]:
@@ -110,52 +180,9 @@ def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, B
 
 
 def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
-    """The score of an arm with its interval, and its gain over a baseline that is not the arm itself."""
-    found: Record = {"bleu": asdict(mean_interval(arm))}
-    return found if baseline is None or baseline is arm else found | gain_over(baseline, arm)
-
-
-def gain_over(baseline: BootstrapSamples, arm: BootstrapSamples) -> Record:
-    """The gain of an arm, with its interval and the paired bootstrap test."""
-    gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
-    return {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm))}
-
-
-def translate_to(
-    path: Path, runs: Sequence[RunDir], lines: Sequence[str], options: SearchOptions, *, device: str = "auto"
-) -> list[list[str]]:
-    """Translate lines by a run, or the ensemble of several. Each line's translations, best first, are appended to a
-    file at once, so that an interrupted call continues where it stopped.
-
-    Raises:
-        UserError: the file holds translations of other lines, by other models or with other options.
-    """
-    made_by = {
-        "models": [sha256_of(run.model_path) for run in runs],
-        "lines": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
-        "options": options.model_dump(exclude_unset=True),
-    }
-    done = _read_translations(path, made_by)
-    if len(done) == len(lines):
-        return done
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in (made_by, *done)))
-    translator = load([run.path for run in runs], device)
-    progress = tqdm(total=len(lines), initial=len(done), desc=path.name, unit="line", disable=not sys.stderr.isatty())
-    with path.open("a", encoding="utf-8") as stream, progress:
-        for translations in translator.translate_lines(lines[len(done) :], options):
-            done.append([translation.text for translation in translations])
-            stream.write(f"{json.dumps(done[-1], ensure_ascii=False)}\n")
-            stream.flush()
-            progress.update()
-    return done
-
-
-def _read_translations(path: Path, made_by: dict[str, Any]) -> list[list[str]]:
-    """The whole lines of the file after its first."""
-    if not path.exists():
-        return []
-    first, *rest = path.read_text(encoding="utf-8").split("\n")[:-1] or ["null"]
-    if json.loads(first) != made_by:
-        raise UserError(f"{path}: translations by other models, of other text or with other options; remove the file")
-    return [json.loads(line) for line in rest]
+    """The score of an arm with its interval; over a baseline, also its gain with interval and paired bootstrap test."""
+    row: Record = {"bleu": asdict(mean_interval(arm))}
+    if baseline is not None:
+        gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
+        row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm))}
+    return row
