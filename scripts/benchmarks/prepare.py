@@ -56,15 +56,15 @@ def main() -> None:
 
 def real_lines(folder: Path) -> tuple[str, list[tuple[str, ...]]]:
     """Where the lines are from, and (source, target) pairs."""
-    from seq2seq_attn.captions.generator import write_corpus as write_captions
+    from seq2seq_attn.text.captions import find_captions
     from seq2seq_attn.text.corpus import read_pairs
 
     published = os.environ.get("SEQ2SEQ_MULTI30K_DIR")
     if published and Path(published).is_dir():
         paths = (Path(published) / f"train.{side}.gz" for side in SIDES)
         return "Multi30k", list(zip(*read_pairs(*paths), strict=True))
-    write_captions(folder, num_train=20_000, num_valid=10, num_test=10, min_length=4, max_length=30, seed=1)
-    return "captions", list(zip(*read_pairs(*(folder / f"train.{side}" for side in SIDES)), strict=True))
+    train = find_captions(None, *SIDES)["train"]
+    return "captions", list(zip(*read_pairs(train.source, train.target), strict=True))
 
 
 def sizes(num_pairs: int) -> dict[str, tuple[str, int]]:
