@@ -8,7 +8,7 @@ import sys
 from scripts.laboratory.harness.records import ROOT
 
 CONTESTANT = """
-from scripts.benchmarks.peers.turns import Turns
+from scripts.laboratory.benchmarks.peers.turns import Turns
 
 turns = Turns()
 for batch in turns.train(range(1, 100), lambda batch: 10 * batch):

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from scripts.benchmarks import pages
-from scripts.benchmarks.gpu import __main__ as command
-from scripts.benchmarks.gpu import bleu, bounds, checks, training, translation
-from scripts.benchmarks.gpu.plan import BLOCKS, Budget, Settings
+from scripts.laboratory.benchmarks.gpu import __main__ as command
+from scripts.laboratory.benchmarks.gpu import bleu, bounds, checks, training, translation
+from scripts.laboratory.benchmarks.gpu.plan import BLOCKS, Budget, Settings
 from scripts.laboratory.harness.records import ROOT
 
 

@@ -5,9 +5,9 @@ import sys
 import pytest
 import torch
 
-from scripts.benchmarks import cli, fast, prepare, processes, scaling, search, train
-from scripts.benchmarks.peers import __main__ as peers
-from scripts.benchmarks.train_work import Sizes, run_update, updates_over
+from scripts.laboratory.benchmarks import cli, fast, prepare, scaling, search, train
+from scripts.laboratory.benchmarks.peers import __main__ as peers
+from scripts.laboratory.benchmarks.train_work import Sizes, run_update, updates_over
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
@@ -59,7 +59,6 @@ def test_the_line_of_growth_is_that_of_least_squares():
         (scaling.parse_options, "--quick --record", "--quick: its figures are not for the record"),
         (peers.parse, "--quick --record", "--quick: its figures are not for the record"),
         (prepare.parse, "--tokenizers characters", "'characters'"),
-        (processes.parse, "--updates 19", "--updates 19: expected at least 20"),
     ],
 )
 def test_a_benchmark_refuses_what_it_cannot_measure(monkeypatch, capsys, parse, arguments, message):
