@@ -34,7 +34,7 @@ OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 SHOWN_EPOCHS = (1, 3)
 WIDTH = 120
 """columns, where the output is no terminal"""
-LOGGED = ("seq2seq_attn.captions", "scripts.laboratory.harness.runs")
+LOGGED = "scripts.laboratory.harness.runs"
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
@@ -130,8 +130,7 @@ def width() -> int:
 def run() -> int:
     """The demonstration as a command: an error is one line."""
     logging.basicConfig(format="%(message)s")
-    for name in LOGGED:
-        logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger(LOGGED).setLevel(logging.INFO)
     return exit_code(main)
 
 

@@ -29,7 +29,7 @@ RECORD = RECORDS / "kill-resume.json"
 EVERY = 3
 SETTINGS = [
     # all that a resume has to carry: averages, schedules of both kinds, accumulation, sampled tokens, dropout
-    "data.captions={num_train: 800, num_valid: 32, num_test: 8, max_length: 9}",
+    "data.limit={train: 800, valid: 32, test: 8}",
     "data.tokenizer={name: sentencepiece, vocab_size: 300}",
     "model.embedding_size=32",
     "model.readout_size=32",

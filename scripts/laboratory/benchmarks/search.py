@@ -69,8 +69,8 @@ def main(arguments: Sequence[str]) -> None:
     record, _ = measure(configs, PREPARED_SIZES, amount, CPU)
     record["options"] |= {"threads": 1, "run": options.run and options.run.name}
     if options.run is not None:
-        run = RunDir(options.run)
-        record["run"] = {"name": run.config().name, **describe_run(run), "rows": time_run(options.run, amount)}
+        name = RunDir(options.run).config().name
+        record["run"] = {"name": name, **describe_run(options.run), "rows": time_run(options.run, amount)}
     publish({**record, "environment": describe("lab")}, options.record)
 
 

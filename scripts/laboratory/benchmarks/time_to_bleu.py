@@ -6,7 +6,6 @@ checkpoints, not the preparation of the data.
 
 from __future__ import annotations
 
-import json
 import resource
 import signal
 import statistics
@@ -18,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import Record, add_set_option, describe, set_arguments
+from scripts.laboratory.harness.records import Record, add_set_option, describe, read_events, set_arguments
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.train.checkpoint import has_state
@@ -77,13 +76,6 @@ def train_until(
     if process.returncode not in (0, *STOPPED):
         raise UserError(f"training failed with exit code {process.returncode}; {run_dir}/train.log says more")
     return process.returncode == 0
-
-
-def read_events(run_dir: Path) -> list[Record]:
-    """The events of a run's metrics.jsonl so far, without a line that is being written."""
-    path = run_dir / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
-    return [json.loads(line) for line in lines]
 
 
 def summarize(events: Sequence[Record], targets: Sequence[float]) -> Record:

@@ -10,18 +10,8 @@ from pathlib import Path
 
 import torch
 
+from scripts.laboratory.benchmarks import work
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
-from scripts.laboratory.benchmarks.work import (
-    BUCKETED,
-    Sizes,
-    flops_per_token,
-    gradient_difference,
-    make_batches,
-    our_update,
-    our_updater,
-    tutorial_contestants,
-    updates_over,
-)
 from scripts.laboratory.harness.records import Record, describe, ratio_fields
 from scripts.laboratory.harness.turns import Contestant, left_out, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
@@ -56,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def measure(config: Config, cores: bool, num_batches: int) -> Record:
     """Updates in paired turns; the peak of the matrix products is measured anew before each turn."""
-    batches, sizes = make_batches(config, num_batches)
+    batches, sizes = work.make_batches(config, num_batches)
     contestants = (core_contestants if cores else tutorial_against_ours)(config, sizes, batches)
     threads = [1, 2] if cores else [1]
     peaks: dict[str, list[float]] = {}
@@ -70,7 +60,7 @@ def measure(config: Config, cores: bool, num_batches: int) -> Record:
 
     # the warm-up has all batches: oneDNN compiles for each new shape, and most shapes of a run are not new
     take_turns(contestants, num_batches, warm_up=num_batches, before_turn=measure_peaks)
-    flops = flops_per_token(config.model, sizes, batches[BUCKETED])
+    flops = work.flops_per_token(config.model, sizes, batches[work.BUCKETED])
     options = {"config": config.name, "cores": threads if cores else [], "threads": 1, "batches": num_batches}
     return {
         "options": {**options, "teacher_forcing": TEACHER_FORCING},
@@ -79,7 +69,7 @@ def measure(config: Config, cores: bool, num_batches: int) -> Record:
         "left_out": left_out(CPU),
         "rows": [speed_row(contestant, contestants[:2], peaks, flops) for contestant in contestants],
         "differences": (
-            {name: gradient_difference(config, sizes, name) for name in precisions(CPU)}
+            {name: work.gradient_difference(config, sizes, name) for name in precisions(CPU)}
             if config.name == TUTORIAL
             else {}
         ),
@@ -108,28 +98,28 @@ def gemm_peak(dtype: torch.dtype) -> float:
     return 2.0 * num_rows * num_inputs * num_outputs / min(times)
 
 
-def core_contestants(config: Config, sizes: Sizes, batches: dict[str, list[Batch]]) -> list[Contestant]:
+def core_contestants(config: Config, sizes: work.Sizes, batches: dict[str, list[Batch]]) -> list[Contestant]:
     """Ours with one thread and with two."""
-    works = {
-        name: updates_over(batches[BUCKETED], our_update(our_updater(config, sizes, name), TEACHER_FORCING))
-        for name in precisions(CPU)
-    }
+    updates = {}
+    for name in precisions(CPU):
+        update = work.our_update(work.our_updater(config, sizes, name), TEACHER_FORCING)
+        updates[name] = work.updates_over(batches[work.BUCKETED], update)
     return [
-        Contestant(f"ours, fast, {with_threads(name, num_threads)}", work, num_threads=num_threads)
+        Contestant(f"ours, fast, {with_threads(name, num_threads)}", update, num_threads=num_threads)
         for num_threads in (1, 2)
-        for name, work in works.items()
+        for name, update in updates.items()
     ]
 
 
-def tutorial_against_ours(config: Config, sizes: Sizes, batches: dict[str, list[Batch]]) -> list[Contestant]:
+def tutorial_against_ours(config: Config, sizes: work.Sizes, batches: dict[str, list[Batch]]) -> list[Contestant]:
     """The tutorial's loops; ours without fast paths, with them, and with teacher forcing 1."""
 
     def ours(name: str, precision: Precision, ratio: float, off: Sequence[str] = ()) -> Contestant:
-        update = our_update(our_updater(config, sizes, precision), ratio, off=off)
-        return Contestant(f"ours, {name}, {precision}", updates_over(batches[BUCKETED], update))
+        update = work.our_update(work.our_updater(config, sizes, precision), ratio, off=off)
+        return Contestant(f"ours, {name}, {precision}", work.updates_over(batches[work.BUCKETED], update))
 
     return [
-        *tutorial_contestants(config, sizes, batches, TEACHER_FORCING),
+        *work.tutorial_contestants(config, sizes, batches, TEACHER_FORCING),
         *(ours("plain loop", name, TEACHER_FORCING, speed.names()) for name in precisions(CPU)),
         *(ours("fast", name, TEACHER_FORCING) for name in precisions(CPU)),
         *(ours("fast, teacher forcing 1", name, 1.0) for name in precisions(CPU)),

@@ -12,23 +12,12 @@ from pathlib import Path
 
 import torch
 
-from scripts.laboratory.benchmarks import search
+from scripts.laboratory.benchmarks import search, work
 from scripts.laboratory.benchmarks.gpu import bounds
 from scripts.laboratory.benchmarks.gpu.plan import Budget, Settings
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
-from scripts.laboratory.benchmarks.time_to_bleu import read_events, summarize, train_until
-from scripts.laboratory.benchmarks.work import (
-    BUCKETED,
-    Sizes,
-    flops_per_token,
-    gradient_difference,
-    make_batches,
-    our_update,
-    our_updater,
-    tutorial_contestants,
-    updates_over,
-)
-from scripts.laboratory.harness.records import Record, ratio_fields, set_arguments
+from scripts.laboratory.benchmarks.time_to_bleu import summarize, train_until
+from scripts.laboratory.harness.records import Record, ratio_fields, read_events, set_arguments
 from scripts.laboratory.harness.turns import Contestant, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
@@ -65,12 +54,12 @@ def finish(name: str, settings: Settings, values: Record, *, is_finished: bool =
 def check(settings: Settings, budget: Budget) -> bool:
     """Losses of three updates without dropout: on the CPU, eager and with CUDA graphs."""
     config = build_config("multi30k", settings, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout")))
-    batches, sizes = make_batches(config, 1)
+    batches, sizes = work.make_batches(config, 1)
     device = torch.device(settings.device)
     losses = {}
     for name, where, cuda_graphs in (("cpu", CPU, False), ("eager", device, False), ("graphs", device, True)):
-        update = our_update(our_updater(config, sizes, "fp32", where, cuda_graphs=cuda_graphs), 1.0)
-        losses[name] = [update(batches[BUCKETED][0]) for _ in range(3)]
+        update = work.our_update(work.our_updater(config, sizes, "fp32", where, cuda_graphs=cuda_graphs), 1.0)
+        losses[name] = [update(batches[work.BUCKETED][0]) for _ in range(3)]
     worst = max(abs(a / b - 1.0) for name in losses for a, b in zip(losses[name], losses["cpu"], strict=True))
     return finish("check", settings, {"losses": losses, "difference": worst}, is_finished=worst < TOLERANCE)
 
@@ -89,11 +78,11 @@ def measure_training(config: Config, settings: Settings, peaks: dict[str, float]
     """Every way to train a configuration's function, in paired turns over the same batches."""
     device, is_tutorial = torch.device(settings.device), config.name == "tutorial"
     num_batches, warm_up, rounds = (1, 1, 1) if settings.is_rehearsal else (NUM_BATCHES, WARM_UP_ROUNDS, ROUNDS)
-    batches, sizes = make_batches(config, num_batches)
-    flops, ratio = flops_per_token(config.model, sizes, batches[BUCKETED]), TEACHER_FORCING[config.name]
+    batches, sizes = work.make_batches(config, num_batches)
+    flops, ratio = work.flops_per_token(config.model, sizes, batches[work.BUCKETED]), TEACHER_FORCING[config.name]
     contestants = [
-        *(tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []),
-        *our_contestants(config, sizes, batches[BUCKETED], ratio, device),
+        *(work.tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []),
+        *our_contestants(config, sizes, batches[work.BUCKETED], ratio, device),
     ]
     until = budget.share(0.8)  # a fifth of the time is for profiling
     take_turns(contestants, rounds * num_batches, warm_up=warm_up * num_batches, is_over=lambda: until.left_s() == 0.0)
@@ -108,24 +97,24 @@ def measure_training(config: Config, settings: Settings, peaks: dict[str, float]
     differences = {}
     for name in PRECISIONS if is_tutorial else ():
         with bounds.matmul_precision(name):
-            differences[name] = gradient_difference(config, sizes, autocast_precision(name), device)
+            differences[name] = work.gradient_difference(config, sizes, autocast_precision(name), device)
     about = {"config": config.name, "teacher_forcing": ratio, "batch_size": config.train.batch.size}
     about |= {"turns": num_turns, "flops_per_token": flops, "sizes": sizes._asdict()}
     return {**about, "rows": rows, "differences": differences}
 
 
 def our_contestants(
-    config: Config, sizes: Sizes, batches: list[Batch], ratio: float, device: torch.device
+    config: Config, sizes: work.Sizes, batches: list[Batch], ratio: float, device: torch.device
 ) -> list[Contestant]:
     """Ours, eager and with graphs, in each precision."""
 
     def contestant(way: str, name: str) -> Contestant:
-        updater = our_updater(config, sizes, autocast_precision(name), device, cuda_graphs=way == "graphs")
-        work = updates_over(batches, our_update(updater, ratio))
+        updater = work.our_updater(config, sizes, autocast_precision(name), device, cuda_graphs=way == "graphs")
+        update = work.updates_over(batches, work.our_update(updater, ratio))
 
         def in_precision(number: int) -> float:
             with bounds.matmul_precision(name):
-                return work(number)
+                return update(number)
 
         return Contestant(f"ours, {way}, {name}", in_precision, device=device)
 
@@ -149,7 +138,7 @@ def translation(settings: Settings, budget: Budget) -> bool:
     """Sentences per second in paired turns while there is time, then where the time of a turn goes."""
     device, turns = torch.device(settings.device), budget.share(0.7)
     configs = {name: build_config(name, settings).model for name in search.PREPARED_SIZES}
-    sizes = dict.fromkeys(configs, Sizes(40, 40)) if settings.is_rehearsal else search.PREPARED_SIZES
+    sizes = dict.fromkeys(configs, work.Sizes(40, 40)) if settings.is_rehearsal else search.PREPARED_SIZES
     amount = search.QUICK if settings.is_rehearsal else TRANSLATED
     found, contestants = search.measure(configs, sizes, amount, device, is_over=lambda: turns.left_s() == 0.0)
     about = {"batch_size": amount.batch_size, "sentences": amount.sentences, "turns": len(contestants[0].speeds)}
