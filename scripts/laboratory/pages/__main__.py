@@ -8,18 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from scripts.laboratory.harness.records import exit_code
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
-from scripts.laboratory.pages.render import (
-    BOTTLENECK,
-    DOCS,
-    RECORDS,
-    ROOT,
-    SPEED,
-    load_records,
-    render,
-    replace_block,
-)
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
 from seq2seq_attn.files import write_text
 
 

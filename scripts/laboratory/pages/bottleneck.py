@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scripts.laboratory.pages.render import BOTTLENECK, Record, interval, load_records, render
+from scripts.laboratory.harness.records import Record, load_records
+from scripts.laboratory.pages.render import BOTTLENECK, interval, render
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
 
 BASELINE = "additive"

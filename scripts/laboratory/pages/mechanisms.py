@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from textwrap import dedent
 
-from scripts.laboratory.pages.render import DOCS, MECHANISMS, ROOT, Record, distinct, load_records, load_yaml, render
+from scripts.laboratory.harness.records import ROOT, Record, load_records
+from scripts.laboratory.pages.render import DOCS, MECHANISMS, distinct, load_yaml, render
 
 CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
 """the config under each row's overlay: of the table, and of its column for Multi30k"""

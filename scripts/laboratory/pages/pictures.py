@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
+from inspect import getsource
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from scripts.laboratory.harness.records import RECORDS, SPEED, Record, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, RECORDS, SPEED, Record, load_records, p_value
-from seq2seq_attn.files import sha256_of, sha256_of_values
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, p_value
+from seq2seq_attn.files import sha256_of_values
 
 PLOTS = DOCS / "plots"
 BLUE, ORANGE, GRAY, PALE = "#0a5ea8", "#d55e00", "#5c6670", "#b9c4ce"
@@ -40,8 +42,8 @@ class Picture(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of the data and of this module; the file holds the one that it was drawn from."""
-        return sha256_of_values([self.title, self.height, self.data, sha256_of(Path(__file__))])
+        """Of the data and of the function that draws them; the file holds the digest that it was drawn from."""
+        return sha256_of_values([self.title, self.height, self.data, getsource(self.plot)])
 
     @property
     def is_current(self) -> bool:

@@ -8,8 +8,9 @@ from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
+from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.settings import settings_of
-from scripts.laboratory.pages.render import LEVERS, RECORDS, Record, distinct, load_records, mean_sd, p_value, render
+from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UserError
 
@@ -120,28 +121,28 @@ def _languages(record: Record) -> tuple[str, str, str]:
 
 
 @cache
-def _packaged(name: str) -> Record:
-    return settings_of(load_config([name]))
+def _packaged(name: str) -> Record | None:
+    """The settings of a packaged configuration; None if there is none of this name."""
+    return settings_of(load_config([name])) if name in packaged_config_names() else None
 
 
 @cache
-def _neutral() -> Record:
-    """The value of a setting that a record lacks: its default; if it has left the package, that of the baseline."""
-    base: Record = load_records(LEVERS)[BASELINE]["settings"]
-    return {**base, **_packaged("base")}
+def _baseline() -> Record:
+    return dict(load_records(LEVERS)[BASELINE]["settings"])
 
 
 def difference(base: Record, settings: Record) -> Record:
-    """The settings that differ, as the second has them."""
-    neutral, keys = _neutral(), dict.fromkeys([*base, *settings])
+    """The settings that differ, as the second has them. One that a record lacks has its default, or if it has left the
+    package, the baseline's value."""
+    neutral, keys = {**_baseline(), **(_packaged("base") or {})}, dict.fromkeys([*base, *settings])
     values = {key: (base.get(key, neutral.get(key)), settings.get(key, neutral.get(key))) for key in keys}
     return {key: new for key, (old, new) in values.items() if old != new}
 
 
 def is_packaged(record: Record) -> bool:
     """Whether its settings are those of a packaged configuration."""
-    name = record["config"]
-    return name in packaged_config_names() and not difference(_packaged(name), record["settings"])
+    packaged = _packaged(record["config"])
+    return packaged is not None and not difference(packaged, record["settings"])
 
 
 def label(record: Record) -> str:
@@ -149,9 +150,9 @@ def label(record: Record) -> str:
     if is_packaged(record):
         return f"`{record['config']}`"
     name, named = record["config"].partition("+")[0], []  # without the names of overlays
-    reference = load_records(LEVERS)[BASELINE]["settings"]
-    if name != BASELINE and name in packaged_config_names():
-        reference, named = _packaged(name), [f"`{name}`"]
+    reference = _baseline()
+    if name != BASELINE and (packaged := _packaged(name)):
+        reference, named = packaged, [f"`{name}`"]
     return ", ".join([*named, *_named(difference(reference, record["settings"]))]) or f"`{name}`"
 
 

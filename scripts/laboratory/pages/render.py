@@ -13,12 +13,11 @@ from typing import Any
 import jinja2
 import yaml
 
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-RECORDS, SPEED, BOTTLENECK = DOCS / "records", DOCS / "speed", DOCS / "bottleneck"
+BOTTLENECK = DOCS / "bottleneck"
 LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer have"""
@@ -27,12 +26,6 @@ BLEU = (
     "BLEU counts the words and sequences of up to four words that a translation shares with a human one: 0 is none, "
     "100 is the same text."
 )
-Record = dict[str, Any]
-
-
-def load_records(folder: Path) -> dict[str, Record]:
-    """All records of a folder, by the name of the file."""
-    return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
 
 
 def render(template: str, **values: Any) -> str:

@@ -7,18 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
 from scripts.laboratory.pages.quality import chosen_rows, test_cells, test_names, track
-from scripts.laboratory.pages.render import (
-    RECORDS,
-    ROOT,
-    Record,
-    interval,
-    load_records,
-    mean_sd,
-    p_value,
-    render,
-    table,
-)
+from scripts.laboratory.pages.render import interval, mean_sd, p_value, render, table
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 MEASURES = {
