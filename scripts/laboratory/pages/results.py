@@ -63,7 +63,6 @@ def _configuration(record: Record, config: str, tested: Sequence[Record]) -> Rec
         "mean": fmean(scores),
         "bleu": mean_sd(scores, sign=" ± ") if len(scores) > 1 else interval(first, "score"),
         "minutes": fmean(minutes),
-        "lowercase_bleu": fmean(one["score"] for one in measures["bleu_lowercase"]),
     }
 
 
