@@ -59,9 +59,9 @@ def problems() -> Iterator[str]:
 def main(arguments: Sequence[str]) -> int:
     """Write or check; the exit code."""
     if arguments == ["check"]:
-        found = list(problems())
-        print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-        return 1 if found else 0
+        lines = list(problems())
+        print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
+        return 1 if lines else 0
     if arguments:
         print(f"scripts/docs {' '.join(arguments)}: expected nothing, or check", file=sys.stderr)
         return 2
