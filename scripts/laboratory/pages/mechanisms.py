@@ -88,8 +88,8 @@ def describe(name: str, overlay: str, settings: Sequence[str], record: Record) -
 
 
 def _explanation(name: str, source: Path) -> Record:
-    """The question that a row answers, and the docstring of its file as Markdown: its first paragraph, then the rest with
-    formulas as code, without shapes and measurements."""
+    """The question that a row answers, and the docstring of its file as Markdown: its first paragraph, then the rest
+    with formulas as code, without shapes and measurements."""
     text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source.exists() else ""
     first, *rest = (text or "").split("\n\n")
     introduction, parts = " ".join(first.split()), []

@@ -23,8 +23,8 @@ LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer have"""
 PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
 BLEU = (
-    "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 is "
-    "none, 100 is the same text."
+    "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 "
+    "is none, 100 is the same text."
 )
 
 
