@@ -7,13 +7,13 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-
 from seq2seq_attn.captions import generator
 from seq2seq_attn.captions import generator as captions
 from seq2seq_attn.captions.generator import generate, tokenize_caption, write_corpus
 from seq2seq_attn.captions.grammar import Grammar
 from seq2seq_attn.captions.lexicon import load_lexicon
 from seq2seq_attn.captions.patterns import PATTERNS
+
 from seq2seq_attn.errors import UsageError
 
 LEXICON = load_lexicon()
