@@ -64,5 +64,5 @@ def toy_settings(folder: Path) -> list[str]:
         *("data.corpus=files", f"data.data_dir={folder}", "data.tokenizer.name=spaces"),
         *(f"data.{split}={folder / split}" for split in ("train", "valid")),
         *(f"model.{name}=16" for name in ("embedding_size", "hidden_size", "encoder.hidden_size")),
-        "train.batch.size=16",
+        *("model.tie_embeddings=none", "train.batch.size=16"),
     ]

@@ -158,11 +158,11 @@ class Competitor(Contestant):
         logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, done.stderr)
         if done.exit_code or not logged:
             raise UserError(f"{self.name}: exit {done.exit_code}, or no speed in its log:\n{done.stderr[-3000:]}")
-        if num_sentences:
+        if num_sentences and not self.task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
             lines = (self.task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
             if (lengths := {len(line.split(" ")) for line in lines}) != {NUM_STEPS}:
                 raise UserError(f"{self.name}: translations of {sorted(lengths)} tokens; expected {NUM_STEPS}")
-        else:
+        if not num_sentences:
             self.num_parameters = int(re.findall(system.parameters, done.stderr)[-1])
         self.peak_mib = done.peak_mib
         self.speeds.append(num_sentences / float(logged[-1]) if num_sentences else float(logged[-1]))
@@ -192,6 +192,7 @@ def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: b
     ours = (*set_arguments(settings), "--device", "cpu")
     competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
     common = {"folder": folder, "beam_size": 1, "topk": 1, "steps": NUM_STEPS, "num_sentences": 0}
+    common["is_toy"] = is_toy
     for size in amount.sizes:
         entrants = [one for one in competitors if size == amount.sizes[0] or not one.name.startswith("joeynmt")]
         task = {"learning_rate": "1.0e-3", "updates": 2 * amount.window, "window": amount.window}
