@@ -88,9 +88,8 @@ def training(name: str, precision: Precision, num_sentences: int) -> dict[str, W
     size = min(config.train.batch.size, num_sentences)
     source, target = random_sentences(size, num_types), random_sentences(size, num_types)
     updater = our_updater(config, Sizes(num_types, num_types), precision)
-    update = updates_over(
-        [collate(source, target, range(size))], our_update(updater, config.train.teacher_forcing.start)
-    )
+    batch = collate(source, target, range(size))
+    update = updates_over([batch], our_update(updater, config.train.teacher_forcing.start))
 
     def without(way: Way) -> Work:
         def work(number: int) -> float:
