@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import logging
 import re
 import sys
@@ -35,8 +36,11 @@ def main(arguments: Sequence[str]) -> int | None:
         case ["run", *rest]:
             run(rest)
             return 0
-        case ["bench", name, *rest] if (BENCHMARKS / f"{name.replace('-', '_')}.py").exists():
+        case ["bench", name, *rest] if name in benchmarks():
             return call(f"benchmarks.{name.replace('-', '_')}", rest)
+        case ["bench", *_]:
+            print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
+            return 0
         case [name, *rest] if name in MODULES:
             return call(MODULES[name], rest)
     usage = re.sub(r"(?m)^# ?", "", (ROOT / "scripts" / "lab").read_text(encoding="utf-8").split("\n", 1)[1])
@@ -47,6 +51,15 @@ def call(module: str, arguments: Sequence[str]) -> int | None:
     """Call `main` of a module of the laboratory."""
     tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
     return tool(arguments)
+
+
+def benchmarks() -> dict[str, str]:
+    """Each benchmark, with the first line of its docstring."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))}
+    docstrings = {
+        name: ast.get_docstring(ast.parse(text)) or "" for name, text in texts.items() if "\ndef main(" in text
+    }
+    return {name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()}
 
 
 def list_experiments() -> None:

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import seq2seq_attn
 from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import Run, train_all
+from seq2seq_attn import load
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
 from seq2seq_attn.data.pipeline.processes import num_available_cpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.report.files import plot_path
+from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
@@ -34,7 +35,7 @@ OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 SHOWN_EPOCHS = (1, 3)
 WIDTH = 120
 """columns, where the output is no terminal"""
-LOGGED = ("seq2seq_attn.captions", "scripts.laboratory.harness.runs")
+LOGGED = "scripts.laboratory.harness.runs"
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
@@ -87,7 +88,7 @@ def watch(ended: threading.Event) -> None:
         if epoch == shown or epoch not in SHOWN_EPOCHS:
             continue
         try:
-            [translation] = seq2seq_attn.load(ATTENTION).translate([SENTENCE])
+            [translation] = load(ATTENTION).translate([SENTENCE])
         except UserError:  # the run is being written
             continue
         shown = epoch
@@ -103,7 +104,7 @@ def best_epoch() -> int:
 def show_sentence() -> None:
     """Reference and translations of the sentence, then where attention looked."""
     step("One sentence: the German verb comes last, after a relative clause")
-    [attended], [fixed] = (seq2seq_attn.load(path).translate([SENTENCE]) for path in CONFIGS)
+    [attended], [fixed] = (load(path).translate([SENTENCE]) for path in CONFIGS)
     lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
     print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
     if (attention := attended.attention_map()) is not None:
@@ -111,7 +112,8 @@ def show_sentence() -> None:
 
 
 def show_scores() -> None:
-    report = seq2seq_attn.evaluate(list(CONFIGS), json=REPORT, plots="png", attention=False)
+    files = ReportFiles(REPORT, plots="png")
+    report = evaluate(EvaluationRequest(list(CONFIGS), files=files, analyze_attention=False))
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
@@ -130,8 +132,7 @@ def width() -> int:
 def run() -> int:
     """The demonstration as a command: an error is one line."""
     logging.basicConfig(format="%(message)s")
-    for name in LOGGED:
-        logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger(LOGGED).setLevel(logging.INFO)
     return exit_code(main)
 
 

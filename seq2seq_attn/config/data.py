@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import model_validator
 
@@ -13,11 +13,9 @@ from seq2seq_attn.config.types import (
     LanguageCode,
     NumProcesses,
     PositiveInt,
-    Probability,
     RatioOfLengths,
     TextName,
     VocabSize,
-    Weight,
 )
 
 
@@ -73,8 +71,6 @@ class DataConfig(Section):
     source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
     """
 
-    FORMER_KEYS: ClassVar = {"stitch": "concatenate"}
-
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"
     source_languages: list[LanguageCode] = []
@@ -95,12 +91,6 @@ class DataConfig(Section):
     limit: LimitConfig = LimitConfig()
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
-    concatenate: dict[PositiveInt, Weight] = {}
-    """Concatenate training pairs: maps K to the share of examples that are K pairs. Empty: no concatenation."""
-    subword_sampling: Probability | None = None
-    """Draw the subwords of the training pairs anew in each epoch, with this alpha. For a unigram model it is the
-    exponent of a segmentation's probability (Kudo 2018; the smaller, the more varied), for BPE the probability that a
-    merge is skipped (Provilkov et al. 2020). None: always the most probable subwords."""
     links: TextName | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
     corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one

@@ -34,7 +34,6 @@ from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
-from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
@@ -156,7 +155,6 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         **({"limit": limit} if (limit := data.limit.model_dump(exclude_none=True)) else {}),
         **links_identity(data),
         **extra_identity(data),
-        **sampling_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -207,7 +205,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
                 raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
             counts = builder.counts() if data.extra_in_vocab else counts
-            vocabs = _vocabs(data, counts, subwords_to_draw(data, tokenizers))
+            vocabs = _vocabs(data, counts)
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
             for split in files if VECTORS in data.sources else ():
@@ -274,8 +272,7 @@ def _tokenize(
             bar.update(2 * chunk.num_pairs)
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], extra_tokens: Sequence[Sequence[str]]) -> list[Vocab]:
-    counters = [counter + Counter(tokens) for counter, tokens in zip(counters, extra_tokens, strict=True)]
+def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [

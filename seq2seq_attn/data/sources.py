@@ -12,7 +12,6 @@ from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
-from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import sha256_of, sha256_of_values, write_lines
@@ -91,9 +90,8 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, several
-    sources or a source of vectors are combined with settings for a single text, or pairs in characters or with
-    positions as targets would be concatenated."""
+    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, or several
+    sources or a source of vectors are combined with settings for a single text."""
     for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if named and data.corpus != "files":
             raise UsageError(
@@ -103,28 +101,16 @@ def check_sources(data: DataConfig) -> None:
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if data.concatenate and data.tokenizer.target == POSITIONS:
-        raise UsageError(
-            f"data.concatenate={shorten(data.concatenate)}: pairs whose targets are positions in the source "
-            "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
-        )
     if data.sources == [VECTORS]:
         need = f"needs a source of text, but the only source is {VECTORS}: name a language"
     elif len(data.sources) > 1:
         need = f"needs a single source, but data.source_languages={given} names several: name one"
     else:
-        if data.concatenate and "characters" in (data.tokenizer.name, data.tokenizer.target):
-            raise UsageError(
-                f"data.concatenate={shorten(data.concatenate)}: sentences in characters would be joined without a "
-                "space; choose another tokenizer, or set data.concatenate={}"
-            )
         return
     if data.links is not None:
         raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
     if data.tokenizer.sentences:
         raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
-    if data.concatenate:
-        raise UsageError(f"data.concatenate={shorten(data.concatenate)}: {need}, or set data.concatenate={{}}")
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:

@@ -18,7 +18,7 @@ from seq2seq_attn.text.parallel import find_files
 SPLITS = ("train", "valid", "test")
 SOURCE, TARGET = "de", "en"
 """the languages, in the order in which the links number them"""
-_MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")
+_MARKS = re.compile(r"(?=[,.?](?: |$))")
 
 
 class CaptionFiles(NamedTuple):
@@ -53,7 +53,7 @@ def check_languages(source_language: str, target_language: str) -> None:
 
 
 def tokenize_caption(text: str) -> list[str]:
-    """Words at white space, a comma behind a word and the final mark split off."""
+    """Words at white space, with the comma, full stop or question mark behind a word split off."""
     return _MARKS.sub(" ", text).split()
 
 

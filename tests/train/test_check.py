@@ -51,9 +51,6 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
         with pytest.raises(UsageError, match=r"attention weights over source positions.*, or add -c output/softmax$"):
             check_config(config)
         check_config(load_config([base, overlay, "output/softmax"], own))
-    elif config.data.concatenate and overlay == "tokenizer/characters":
-        with pytest.raises(UsageError, match="sentences in characters would be joined without a space"):
-            check_config(config)
     else:
         check_config(config)
 

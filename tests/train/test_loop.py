@@ -191,17 +191,6 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-def test_a_resume_draws_the_same_subwords(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    captions = *NO_TEXT, "data.corpus=captions", "data.limit={train: 160, valid: 5, test: 5}"
-    corpus = *captions, "data.tokenizer={name: sentencepiece, vocab_size: 120}"
-    config = toy_config(*ALL, *corpus, "data.subword_sampling=0.2")
-    expected = train(config, run_dir=tmp_path / "whole")
-    train_and_die(15, config, run_dir=tmp_path / "killed")  # in the middle of the second epoch
-    assert_same_end(train(config, run_dir=tmp_path / "killed", resume=True), expected)
-    own = train(toy_config(*ALL, *corpus), run_dir=tmp_path / "own")
-    assert events(own, "train") != events(expected, "train")
-
-
 def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) -> None:
     # the validation at the end of a training is one more than an uninterrupted one has: it must not disturb
     fixed = "train.schedule={name: inverse_sqrt, warmup_updates: 3}"

@@ -1,1 +1,4 @@
-"""The embedded German-English corpus: lexicon, grammar, generator."""
+"""Captions in German and English from a grammar: the embedded corpus, and corpora of experiments.
+
+`python -m scripts.laboratory.captions` writes them.
+"""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.captions.lexicon import Adjective
-from seq2seq_attn.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.lexicon import Adjective
+from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _PRONOUN = {"m": "he", "f": "she"}
 _POSSESSIVE = {"m": "his", "f": "her", "n": "its"}

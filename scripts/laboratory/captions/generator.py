@@ -1,10 +1,10 @@
-"""The embedded corpus `captions`: German-English sentence pairs from a synchronous grammar, with gold word alignments.
+"""Captions: German-English sentence pairs from a synchronous grammar, with gold word alignments.
 
-Lengths, links and files speak of tokens as `tokenize_caption` makes them. How the pairs come about:
+Lengths and links are in tokens as `tokenize_caption` splits them. How the pairs come about:
 
 - A sentence is a tree (`tree`) that both languages are read off (`german`, `english`); its smallest form is one of the
   patterns (`patterns`), which then grows to a drawn length (`growth`).
-- Lengths are spread evenly: every run of `max_length - min_length + 1` pairs has each length once.
+- Lengths are spread evenly: a run of as many pairs as there are lengths has each length once.
 - The English is a function of the German: no German word form has two translations that its sentence does not tell
   apart, and each construction has one English form (present: progressive, or simple for states and habits; perfect:
   simple past).
@@ -18,132 +18,50 @@ Lengths, links and files speak of tokens as `tokenize_caption` makes them. How t
 
 from __future__ import annotations
 
-import logging
 import random
-import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
-from tqdm import tqdm
+from scripts.laboratory.captions.english import english_sentence
+from scripts.laboratory.captions.grammar import Grammar
+from scripts.laboratory.captions.growth import Growth
+from scripts.laboratory.captions.lexicon import load_lexicon
+from scripts.laboratory.captions.nouns import Impossible
+from scripts.laboratory.captions.patterns import draw_sentence, patterns_for
+from scripts.laboratory.captions.tree import Token
 
-from seq2seq_attn.captions.english import english_sentence
-from seq2seq_attn.captions.grammar import Grammar
-from seq2seq_attn.captions.growth import Growth
-from seq2seq_attn.captions.lexicon import load_lexicon
-from seq2seq_attn.captions.nouns import Impossible
-from seq2seq_attn.captions.patterns import draw_sentence, patterns_for
-from seq2seq_attn.captions.tree import Token
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_lines
-
-MIN_LENGTH = 4
-_MARKS = re.compile(r"(?=,(?: |$))|(?=[.?]$)")
 _SHORT_LENGTH = 6
 _MAX_TRIES = 2000
 
-log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class CaptionPair:
-    """A sentence pair. `links` are sorted (source token, target token) pairs over `tokenize_caption`'s tokens."""
+class CaptionPair(NamedTuple):
+    """A sentence pair. Links are in the Pharaoh format (`0-0 1-2`), between words as `tokenize_caption` splits them."""
 
     source: str
     target: str
-    links: tuple[tuple[int, int], ...]
-    pattern: str
+    links: str
 
 
-def tokenize_caption(text: str) -> list[str]:
-    """Words at white space, a comma behind a word and the final mark split off."""
-    return _MARKS.sub(" ", text).split()
+def draw_splits(sizes: dict[str, int], lengths: tuple[int, int]) -> dict[str, list[CaptionPair]]:
+    """The pairs of each split, `train` and others, with a number of source tokens between the two lengths (at least 4).
 
-
-def generate(num_pairs: int, *, min_length: int, max_length: int, seed: int | str) -> list[CaptionPair]:
-    """Different sentence pairs with `min_length` to `max_length` source tokens, the final mark counted.
-
-    The same arguments give the same pairs.
+    A split has no source sentence of a later one, and only `train` repeats sentences. Each has its own random numbers,
+    so the size of a split does not change the later ones.
 
     Raises:
-        UsageError: the lengths are not 4 <= min_length <= max_length, or they hold too few different sentences.
+        ValueError: there are too few different sentences of a length.
     """
-    _check_lengths(min_length, max_length)
-    return list(_draw(num_pairs, min_length, max_length, seed, exclude=(), is_unique=True))
-
-
-def write_corpus(
-    directory: Path,
-    *,
-    num_train: int,
-    num_valid: int,
-    num_test: int,
-    min_length: int,
-    max_length: int,
-    seed: int,
-    source_language: str = "de",
-    target_language: str = "en",
-    show_progress: bool = False,
-) -> None:
-    """Write `train`, `valid` and `test` as `<split>.de`, `<split>.en` and `<split>.links` (Pharaoh form, `0-0 1-2`).
-
-    No source sentence of test is in train or valid, none of valid in train; within valid and test all differ. Each
-    split has its own random numbers: the test set does not change with the size of the training set.
-
-    `show_progress` draws tqdm bars on stderr.
-
-    Raises:
-        UsageError: as `generate`, or another pair of languages.
-    """
-    check_request(min_length, max_length, (source_language, target_language))
-    log.info("generating the embedded corpus: %d sentence pairs", num_train + num_valid + num_test)
+    splits: dict[str, list[CaptionPair]] = {}
     taken: set[str] = set()
-    for split, num_pairs in (("test", num_test), ("valid", num_valid), ("train", num_train)):
-        is_unique = split != "train"
-        drawn = _draw(num_pairs, min_length, max_length, f"{seed} {split}", exclude=taken, is_unique=is_unique)
-        pairs = list(tqdm(drawn, desc=f"generating {split}", total=num_pairs, unit=" pairs", disable=not show_progress))
-        taken.update(pair.source for pair in pairs)
-        _write_split(directory, split, pairs, source_language, target_language)
-
-
-def check_request(min_length: int, max_length: int, languages: tuple[str, str]) -> None:
-    """Check the lengths and the pair of languages of a corpus.
-
-    Raises:
-        UsageError: as `write_corpus`.
-    """
-    if languages != ("de", "en"):
-        raise UsageError(
-            f"captions {languages[0]!r} -> {languages[1]!r}: the embedded corpus is German to English; "
-            "set data.source_language=de and data.target_language=en"
-        )
-    _check_lengths(min_length, max_length)
-
-
-def _write_split(
-    directory: Path, split: str, pairs: list[CaptionPair], source_language: str, target_language: str
-) -> None:
-    for name, lines in (
-        (source_language, [pair.source for pair in pairs]),
-        (target_language, [pair.target for pair in pairs]),
-        ("links", [" ".join(f"{i}-{j}" for i, j in pair.links) for pair in pairs]),
-    ):
-        write_lines(directory / f"{split}.{name}", lines)
-
-
-def _check_lengths(min_length: int, max_length: int) -> None:
-    if min_length < MIN_LENGTH:
-        raise UsageError(
-            f"captions min_length={min_length}: the shortest sentence has {MIN_LENGTH} tokens; set it to at least that"
-        )
-    if max_length < min_length:
-        raise UsageError(
-            f"captions max_length={max_length}: less than min_length={min_length}; set it to at least that"
-        )
+    for split in reversed(sizes):
+        drawn = _draw(sizes[split], lengths, f"1 {split}", exclude=taken, is_unique=split != "train")
+        splits[split] = list(drawn)
+        taken.update(pair.source for pair in splits[split])
+    return {split: splits[split] for split in sizes}
 
 
 def _draw(
-    num_pairs: int, min_length: int, max_length: int, seed: int | str, *, exclude: Collection[str], is_unique: bool
+    num_pairs: int, between: tuple[int, int], seed: str, *, exclude: Collection[str], is_unique: bool
 ) -> Iterator[CaptionPair]:
     rng = random.Random(f"captions {seed}")
     grammar = Grammar(load_lexicon(), rng)
@@ -151,7 +69,7 @@ def _draw(
     seen: set[str] = set()
     for _ in range(num_pairs):
         if not lengths:
-            lengths = list(range(min_length, max_length + 1))
+            lengths = list(range(between[0], between[1] + 1))
             rng.shuffle(lengths)
         length = lengths.pop()
         for _ in range(_MAX_TRIES):
@@ -159,10 +77,7 @@ def _draw(
             if pair is not None and pair.source not in exclude and not (is_unique and pair.source in seen):
                 break
         else:
-            raise UsageError(
-                f"captions: fewer than {num_pairs} different sentences of {length} tokens found; "
-                f"ask for fewer pairs or for a wider range than {min_length} to {max_length}"
-            )
+            raise ValueError(f"fewer than {num_pairs} different sentences of {length} tokens")
         if is_unique:
             seen.add(pair.source)
         yield pair
@@ -180,7 +95,7 @@ def _try_pair(grammar: Grammar, length: int) -> CaptionPair | None:
     if source is None:
         return None
     target = english_sentence(sentence)
-    return CaptionPair(_join(source), _join(target), _links(source, target), pattern)
+    return CaptionPair(_join(source), _join(target), _links(source, target))
 
 
 def _join(tokens: list[Token]) -> str:
@@ -190,9 +105,10 @@ def _join(tokens: list[Token]) -> str:
     return text[0].upper() + text[1:]
 
 
-def _links(source: list[Token], target: list[Token]) -> tuple[tuple[int, int], ...]:
+def _links(source: list[Token], target: list[Token]) -> str:
     places: dict[tuple[int, str], list[int]] = {}
     for j, token in enumerate(target):
         for key in token.keys:
             places.setdefault(key, []).append(j)
-    return tuple(sorted({(i, j) for i, token in enumerate(source) for key in token.keys for j in places.get(key, ())}))
+    links = {(i, j) for i, token in enumerate(source) for key in token.keys for j in places.get(key, ())}
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.captions.lexicon import Adjective, Case
-from seq2seq_attn.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.lexicon import Adjective, Case
+from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _DER = {
     "nom": {"m": "der", "f": "die", "n": "das", "p": "die"},

@@ -1,4 +1,4 @@
-"""Clauses of the embedded corpus, drawn so that their words go together.
+"""Clauses of captions, drawn so that their words go together.
 
 Who can do what to whom, where and when is in the lexicon's classes; here verbs get subjects and objects of the right
 class, and each tense gets the modes and the adverbs that agree with it.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 
-from seq2seq_attn.captions.lexicon import Classes, Lexicon, Phrase, Verb
-from seq2seq_attn.captions.nouns import Impossible, NounPhrases, accepts
-from seq2seq_attn.captions.tree import Clause, FixedPhrase, Mode, NounPhrase, PrepositionalPhrase, Tense
+from scripts.laboratory.captions.lexicon import Classes, Lexicon, Phrase, Verb
+from scripts.laboratory.captions.nouns import Impossible, NounPhrases, accepts
+from scripts.laboratory.captions.tree import Clause, FixedPhrase, Mode, NounPhrase, PrepositionalPhrase, Tense
 
 _EVENTS: Classes = frozenset({"event", "shown"})
 _MODES: dict[Tense, Mode] = {"present": "present", "past": "perfect", "future": "future"}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seq2seq_attn.captions.german import german_clause, german_np, german_pp, german_sentence
-from seq2seq_attn.captions.grammar import Grammar
-from seq2seq_attn.captions.lexicon import Attribute
-from seq2seq_attn.captions.nouns import Impossible
-from seq2seq_attn.captions.patterns import add_subordinate, add_time, main_clause
-from seq2seq_attn.captions.relative import MEASURED, may_have_relative, phrases_of, relative_clause, tense_of
-from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.german import german_clause, german_np, german_pp, german_sentence
+from scripts.laboratory.captions.grammar import Grammar
+from scripts.laboratory.captions.lexicon import Attribute
+from scripts.laboratory.captions.nouns import Impossible
+from scripts.laboratory.captions.patterns import add_subordinate, add_time, main_clause
+from scripts.laboratory.captions.relative import MEASURED, may_have_relative, phrases_of, relative_clause, tense_of
+from scripts.laboratory.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 
 _MAX_DEPTH = 2
 _MAX_FOLLOWING = 2

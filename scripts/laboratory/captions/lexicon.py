@@ -1,16 +1,14 @@
-"""The words of the embedded corpus: `captions.yaml` read into records, indexed by semantic class."""
+"""The words of captions: `lexicon.yaml` read into records, indexed by semantic class."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import packaged
 
 Case = Literal["nom", "acc", "dat", "gen"]
 Classes = frozenset[str]
@@ -174,16 +172,8 @@ class Lexicon:
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The lexicon that travels with the package.
-
-    Raises:
-        UserError: the file is missing or lacks a field.
-    """
-    path = packaged("data/captions.yaml")
-    try:
-        return Lexicon(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (KeyError, TypeError, ValueError, OSError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: not a readable lexicon ({type(error).__name__}: {error}); restore the file") from None
+    """The lexicon."""
+    return Lexicon(yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8")))
 
 
 def _classes(text: str | None) -> Classes:

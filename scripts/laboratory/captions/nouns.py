@@ -1,4 +1,4 @@
-"""Noun phrases of the embedded corpus: nouns by class, their determiners, numbers, names, pronouns, adjectives."""
+"""Noun phrases of captions: nouns by class, their determiners, numbers, names, pronouns, adjectives."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from seq2seq_attn.captions.lexicon import Adjective, Classes, Lexicon, Noun
-from seq2seq_attn.captions.tree import NounPhrase
+from scripts.laboratory.captions.lexicon import Adjective, Classes, Lexicon, Noun
+from scripts.laboratory.captions.tree import NounPhrase
 
 _T = TypeVar("_T")
 Degree = tuple[str, str] | None

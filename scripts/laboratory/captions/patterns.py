@@ -1,15 +1,22 @@
-"""The sentence patterns of the embedded corpus: the smallest sentence of each kind, before it grows."""
+"""The sentence patterns of captions: the smallest sentence of each kind, before it grows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from seq2seq_attn.captions.grammar import Grammar
-from seq2seq_attn.captions.lexicon import Phrase
-from seq2seq_attn.captions.nouns import Impossible, can_be_pronoun
-from seq2seq_attn.captions.relative import DATIVE, OBJECT, may_have_relative, phrases_of, relative_clause, tense_of
-from seq2seq_attn.captions.tree import Clause, NounPhrase, Sentence, Tense
+from scripts.laboratory.captions.grammar import Grammar
+from scripts.laboratory.captions.lexicon import Phrase
+from scripts.laboratory.captions.nouns import Impossible, can_be_pronoun
+from scripts.laboratory.captions.relative import (
+    DATIVE,
+    OBJECT,
+    may_have_relative,
+    phrases_of,
+    relative_clause,
+    tense_of,
+)
+from scripts.laboratory.captions.tree import Clause, NounPhrase, Sentence, Tense
 
 _DASS = Phrase(("dass",), ("that",), ((0, 0),), frozenset(), False)
 

@@ -1,10 +1,10 @@
-"""Relative clauses of the embedded corpus: where they may hang, and which role their pronoun fills."""
+"""Relative clauses of captions: where they may hang, and which role their pronoun fills."""
 
 from __future__ import annotations
 
-from seq2seq_attn.captions.grammar import Grammar
-from seq2seq_attn.captions.nouns import Impossible, accepts
-from seq2seq_attn.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
+from scripts.laboratory.captions.grammar import Grammar
+from scripts.laboratory.captions.nouns import Impossible, accepts
+from scripts.laboratory.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
 
 MEASURED = frozenset({"money", "weight", "duration", "material"})
 """classes of nouns that have no relative clause"""

@@ -1,7 +1,7 @@
 """Captions with a "picture" of their scene: a vector per object, in random order (`SPLIT.npz`, named by
 `SPLIT.vectors`), the German caption with its nouns blanked out (`SPLIT.de`), the English one (`SPLIT.en`).
 
-A caption is a clause of the embedded corpus in the present tense, without what a picture cannot show: names, articles
+A caption is a clause of `grammar` in the present tense, without what a picture cannot show: names, articles
 other than `a`, adverbs, negation. The vector of an object is the sum of fixed random vectors, one for each visible
 property (its noun, its number, its adjectives, its part in the scene; of the subject also what it does), with noise.
 Everything is drawn from fixed seeds.
@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.captions.english import english_sentence
-from seq2seq_attn.captions.german import german_sentence
-from seq2seq_attn.captions.grammar import Grammar
-from seq2seq_attn.captions.growth import Growth
-from seq2seq_attn.captions.lexicon import load_lexicon
-from seq2seq_attn.captions.nouns import Impossible
-from seq2seq_attn.captions.patterns import draw_sentence
-from seq2seq_attn.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.english import english_sentence
+from scripts.laboratory.captions.german import german_sentence
+from scripts.laboratory.captions.grammar import Grammar
+from scripts.laboratory.captions.growth import Growth
+from scripts.laboratory.captions.lexicon import load_lexicon
+from scripts.laboratory.captions.nouns import Impossible
+from scripts.laboratory.captions.patterns import draw_sentence
+from scripts.laboratory.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.text.corpus import read_lines

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from seq2seq_attn.captions.lexicon import Adjective, Case, Modal, Noun, Phrase, Verb
+from scripts.laboratory.captions.lexicon import Adjective, Case, Modal, Noun, Phrase, Verb
 
 Key = tuple[int, str]
 Mode = Literal["present", "perfect", "future", "modal", "passive", "passive past", "past"]

@@ -11,9 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.runtime.environment import describe_environment
 
@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SPEED = ROOT / "docs" / "speed"
 RECORDS = ROOT / "docs" / "records"
 Record = dict[str, Any]
-ChosenT = TypeVar("ChosenT")
 TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
@@ -47,14 +46,6 @@ def describe(script: str, device: torch.device | str = "cpu") -> Record:
     return describe_environment([script, *arguments], device)
 
 
-def add_record_option(parser: argparse.ArgumentParser, path: Path) -> None:
-    """`--record [FILE]`: without it a script only prints what it found."""
-    where = path.relative_to(ROOT)
-    parser.add_argument(
-        "--record", type=Path, nargs="?", const=path, metavar="FILE", help=f"keep the record; without FILE: {where}"
-    )
-
-
 def add_set_option(parser: argparse.ArgumentParser) -> None:
     """`--set KEY=VALUE`, any number of times."""
     parser.add_argument(
@@ -67,26 +58,9 @@ def set_arguments(settings: Iterable[str]) -> list[str]:
     return [argument for setting in settings for argument in ("--set", setting)]
 
 
-def choose(by_name: Mapping[str, ChosenT], names: str | None, option: str) -> list[ChosenT]:
-    """Those of an option's names, separated by commas; all of them without names.
-
-    Raises:
-        UsageError: there is no such name.
-    """
-    wanted = names.split(",") if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise UsageError(f"{option} {','.join(unknown)}: expected some of {', '.join(by_name)}")
-    return [by_name[name] for name in wanted]
-
-
 def load_records(folder: Path) -> dict[str, Record]:
     """All records of a folder, by the name of the file."""
     return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
-
-
-def options_of(options: argparse.Namespace) -> Record:
-    """The command line as values that JSON can hold."""
-    return {key: json.loads(json.dumps(value, default=str)) for key, value in vars(options).items()}
 
 
 def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:

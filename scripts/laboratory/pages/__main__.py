@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,15 +35,17 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield SPEED / "README.md", render("speed.md.j2", records=load_records(SPEED))
     yield BOTTLENECK / "README.md", bottleneck.bottleneck_page(bottleneck.load_bottleneck())
     if find_spec("scripts.laboratory.reference"):
-        from scripts.laboratory import reference
-
-        yield from reference.documents()
+        yield from import_module("scripts.laboratory.reference").documents()
 
 
 def readme() -> str:
     """README with its three blocks."""
     evaluated = results.evaluations()
-    values = {"demo": evaluated["demo"], "rows": results.overview(evaluated), "speed": load_records(SPEED)}
+    values = {
+        "demo": evaluated["demo"],
+        "configurations": results.configurations(evaluated),
+        "speed": load_records(SPEED),
+    }
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "results", "speed"):
         block = render(f"readme-{name}.md.j2", **values)
@@ -51,7 +54,7 @@ def readme() -> str:
 
 
 def problems() -> Iterator[str]:
-    """A line for each document or picture that is not what the records say, and for each record that says too little."""
+    """A line for each document or picture that is not what the records say, and each record that says too little."""
     advice = "not what the records say; run scripts/docs"
     for path, text in documents():
         if not path.exists() or path.read_text(encoding="utf-8") != text:

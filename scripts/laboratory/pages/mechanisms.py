@@ -60,7 +60,9 @@ def mechanisms() -> dict[str, Record]:
         _, _, _, _, _, overlay, *settings = shlex.split(record["command"])
         rows[record["row"]] = describe(record["row"], overlay, settings[1::2], record)
     axes, first = list(texts["axes"]), (BASELINE, *texts["parts_of_baseline"])
-    order = sorted(rows, key=lambda name: (axes.index(name.split("/")[0]), name not in first, rows[name]["overlay"], name))
+    order = sorted(
+        rows, key=lambda name: (axes.index(name.split("/")[0]), name not in first, rows[name]["overlay"], name)
+    )
     return {name: rows[name] for name in order}
 
 
@@ -104,19 +106,19 @@ def _explanation(name: str, source: Path) -> Record:
 def _measured(record: Record) -> Record:
     """Means over the seeds of a record. Attention's figures are None without attention to source words."""
     captions = record["captions"]
-    rates = captions[0]["error_rates"] if captions else {}
+    rates = {key: rate for run in captions[:1] for key, rate in run["error_rates"].items() if rate is not None}
     moves = [run["moves"] for run in captions if run.get("moves")]
-    attended = ("entropy", "dropped", "repeated")
+    buckets = zip(*(run["by_length"] for run in captions), strict=True)
     return {
         "captions": captions,
         "multi30k": record["multi30k"],
         "speed": record.get("speed"),
         "bleu": [run["bleu"] for run in captions],
         "multi30k_bleu": [run["validation_bleu"] for run in record["multi30k"]],
-        "by_length": [fmean(one["bleu"] for one in bucket) for bucket in zip(*(run["by_length"] for run in captions))],
-        "error_rates": {int(key): _mean([run["error_rates"] for run in captions], key) for key in rates if rates[key]},
+        "by_length": [fmean(one["bleu"] for one in bucket) for bucket in buckets],
+        "error_rates": {int(key): _mean([run["error_rates"] for run in captions], key) for key in rates},
         "moves": {key: _mean([move[key] for move in moves], "error_rate") for key in ("next", "jump")},
-        **{key: _mean(captions, key) for key in attended},
+        **{key: _mean(captions, key) for key in ("entropy", "dropped", "repeated")},
         "score": {
             "captions": _mean(captions, "bleu") or 0.0,
             "multi30k": _mean(record["multi30k"], "validation_bleu") or 0.0,

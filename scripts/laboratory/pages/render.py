@@ -54,7 +54,13 @@ def _templates() -> jinja2.Environment:
     found = jinja2.Environment(loader=loader, **options)
     found.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
     found.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
-    found.filters |= {"provenance": provenance, "with_settings": with_settings, "grouped": grouped, "keys": keys}
+    found.filters |= {
+        "provenance": provenance,
+        "with_settings": with_settings,
+        "grouped": grouped,
+        "times": times,
+        "keys": keys,
+    }
     found.filters |= {"prefix": lambda text, before, after="": f"{before}{text}{after}"}
     found.tests["below"] = lambda name, values, limit: all(one.get(name, 0.0) < limit for one in values)
     found.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
@@ -168,6 +174,12 @@ def ratio(value: float, bounds: Sequence[float] | None, *, digits: int = 2) -> s
 def interval(score: Record, key: str = "value", *, digits: int = 1) -> str:
     """A value of a record with the bounds beside it."""
     return ratio(score[key], (score["low"], score["high"]), digits=digits)
+
+
+def times(rows: Iterable[Record], name: str, other: str) -> str:
+    """How many times as fast as `other` the contestant `name` is."""
+    found: float = next(one["ratios"][other] for one in rows if name in (one.get("name"), one.get("contestant")))
+    return f"{found:.1f}"
 
 
 def ratios(values: Record, names: Iterable[str]) -> list[str]:
