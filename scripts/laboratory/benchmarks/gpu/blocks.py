@@ -32,7 +32,7 @@ NUM_BATCHES, WARM_UP_ROUNDS, ROUNDS = 8, 3, 10  # a graph is recorded when a sha
 TRANSLATED = search.Amount(turns=20, batch_size=256, sentences=1024)
 TARGETS = [35.0, 40.0]
 TOY_TARGETS, TOY_EPOCHS = [0.0, 1000.0], 2
-PROFILING_S = 20.0
+PROFILING_S = 5.0
 """left of a block's time, at least, for each profile"""
 
 
