@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         "uninterrupted_s": round(duration_s, 1),
         "seed_of_moments": options.seed,
         "settings": SETTINGS,
-        "environment": describe("scripts/lab kill-resume"),
+        "environment": describe("scripts/lab"),
     }
     if options.record:
         write_json(options.record, record)

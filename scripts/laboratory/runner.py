@@ -13,7 +13,8 @@ from string import Template
 from scripts.laboratory.experiment import Experiment, stem
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.runs import best_validation, train_all
-from scripts.laboratory.schemas import SCHEMAS, Results
+from scripts.laboratory.results import Results
+from scripts.laboratory.schemas import SCHEMAS
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 

@@ -8,80 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import seq2seq_attn
-from scripts.laboratory.experiment import Experiment, stem
-from scripts.laboratory.harness.records import ROOT, Record, describe, load_records
+from scripts.laboratory.experiment import stem
+from scripts.laboratory.harness.records import Record, describe, load_records
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
 from scripts.laboratory.harness.settings import difference, settings_of
 from scripts.laboratory.moves import measure_moves
 from scripts.laboratory.record import record_of
+from scripts.laboratory.results import Results
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
 from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
 from seq2seq_attn.text.corpus import read_lines
 
-if TYPE_CHECKING:
-    from seq2seq_attn.report.build import Report
-
 Records = Iterator[tuple[Path, Record]]
 NAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
-
-
-@dataclass(frozen=True)
-class Results:
-    """The finished runs of an experiment, the baseline's first, and their scores."""
-
-    experiment: Experiment
-    runs: list[tuple[str, Run]]
-    chosen: dict[str, float] = field(default_factory=dict)
-    """of each arm, the value of `choose` that validated best"""
-    tuning: list[Record] = field(default_factory=list)
-    """validation BLEU of each value that was tried"""
-
-    @property
-    def path(self) -> Path:
-        """Where the record goes."""
-        return ROOT / self.experiment.record
-
-    @property
-    def runs_by_arm(self) -> dict[str, list[Run]]:
-        """The runs of each arm, in the order of their seeds."""
-        arms: dict[str, list[Run]] = {}
-        for arm, run in self.runs:
-            arms.setdefault(arm, []).append(run)
-        return arms
-
-    @cached_property
-    def report(self) -> Report:
-        """The evaluation of all runs together."""
-        return self.evaluate([run for _, run in self.runs], "report")
-
-    def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
-        """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its folder."""
-        path = self.experiment.directory / f"{name}.json"
-        options = {"reuse_hypotheses": True, **self.experiment.evaluate, **options}
-        return seq2seq_attn.evaluate([run.path for run in runs], json=path, **options)
-
-    def header(self) -> Record:
-        """The question's data, settings and seeds, for records of systems."""
-        first = self.runs[0][1].config
-        num_seeds = max(len(runs) for runs in self.runs_by_arm.values())
-        return {
-            "what": self.experiment.about,
-            **({"chosen_on": self.experiment.chosen_on} if self.experiment.chosen_on else {}),
-            "config": self.experiment.configs[0],
-            "set": [setting for setting in self.runs[0][1].settings if not setting.startswith("data.")],
-            "num_seeds": num_seeds,
-            "seed": first.seed,
-            "environment": describe(f"scripts/lab run {self.experiment.name}"),
-        }
 
 
 def evaluation(results: Results) -> Records:
@@ -203,7 +148,7 @@ def levers(results: Results) -> Records:
                 **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
                 **({"without": arm.without} if arm.without else {}),
                 **({} if is_baseline else {"against": _against(results, name, settings)}),
-                "environment": describe(f"scripts/lab run {experiment.name}"),
+                "environment": describe("scripts/lab"),
             },
         )
 
