@@ -19,6 +19,13 @@ _IGNORED = (
 """not compared: names, seeds, and what the machine or the laboratory sets"""
 _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 """defaults of an objective's start and end, left out of the comparison"""
+_DELETED = {
+    "model.dropout.token": 0.0,
+    "model.dropout.recurrent": 0.0,
+    "data.concatenate": None,
+    "data.subword_sampling": None,
+}
+"""settings in records that the package no longer has, with the values that switched them off"""
 
 
 def flatten(values: dict[str, Any], prefix: str = "") -> Record:
@@ -48,7 +55,7 @@ def settings_of(config: Config) -> Record:
 
 def difference(base: Record, settings: Record) -> Record:
     """The settings that differ, as the second has them; a key that a record lacks has its default."""
-    defaults = settings_of(load_config(["base"]))
+    defaults = {**settings_of(load_config(["base"])), **_DELETED}
     keys = dict.fromkeys([*base, *settings])
     values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
     return {key: new for key, (old, new) in values.items() if old != new}
