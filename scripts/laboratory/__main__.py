@@ -20,7 +20,7 @@ MODULES = {
     "kill-resume": "kill_resume",
     "picture": "picture",
     "record": "record",
-    "closest": "closest",
+    "closest": "closest",  # a step of the experiment distil
 }
 """other tools, by command"""
 BENCHMARKS = Path(__file__).parent / "benchmarks"
@@ -73,7 +73,7 @@ def list_experiments() -> None:
 
 def run(arguments: Sequence[str]) -> None:
     """Run an experiment and print the paths of its records."""
-    from scripts.laboratory.experiment import load_experiment
+    from scripts.laboratory.experiment import load_experiment, parse_seeds
     from scripts.laboratory.runner import run_experiment
 
     parser = argparse.ArgumentParser(prog="scripts/lab run", description="Train what is missing, score, record.")
@@ -91,18 +91,6 @@ def run(arguments: Sequence[str]) -> None:
     seeds = parse_seeds(options.seeds or experiment.seeds)
     for path in run_experiment(experiment, only=chosen, seeds=seeds, jobs=options.jobs):
         print(path)
-
-
-def parse_seeds(text: str) -> list[int]:
-    """The numbers of `2` or `1-3`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if match is None or not (seeds := range(int(match[1]), int(match[2] or match[1]) + 1)):
-        raise UsageError(f"--seeds {text}: expected a number or an ascending range such as 1-3")
-    return list(seeds)
 
 
 if __name__ == "__main__":

@@ -185,6 +185,18 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     return experiment
 
 
+def parse_seeds(text: str) -> list[int]:
+    """The numbers of `2` or `1-3`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if match is None or not (seeds := range(int(match[1]), int(match[2] or match[1]) + 1)):
+        raise UsageError(f"--seeds {text}: expected a number or an ascending range such as 1-3")
+    return list(seeds)
+
+
 def _arms_of_axes(experiment: Experiment) -> dict[str, Arm]:
     found = {}
     for axis in experiment.axes:

@@ -1,10 +1,8 @@
 """Keep the part of an evaluation that the pages need as docs/records/NAME.json, with its plots.
 
     scripts/lab record NAME REPORT.json [validation|published elsewhere]
-    scripts/lab record --add NAME REPORT.json
 
 The last argument says what the settings were chosen on; the pages refuse scores of Multi30k's test sets without it.
-`--add` adds the run of an evaluation, another seed, to a record of the same configuration, test sets and metrics.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from scripts.laboratory.experiment import ChosenOn
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, read_training
@@ -26,59 +24,24 @@ FORMAT_KEYS = ("format", "format_version")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write or extend a record.
+    """Write the record of a report, and copy its plots.
 
     Raises:
-        UsageError: unknown arguments, or as `record_of` and `add_seed`.
+        UsageError: unknown arguments, or the report has an ensemble.
     """
     match arguments:
-        case ["--add", name, report]:
-            add_seed(name, Path(report))
         case [name, report, *chosen_on] if not chosen_on or " ".join(chosen_on) in get_args(ChosenOn):
-            keep_scores(name, Path(report), " ".join(chosen_on))
+            path = Path(report)
         case _:
             expected = " or ".join(filter(None, get_args(ChosenOn)))
-            raise UsageError(f"{' '.join(arguments)}: expected [--add] NAME REPORT.json [{expected}]")
-
-
-def keep_scores(name: str, report_path: Path, chosen_on: str) -> None:
-    """Write the record of a report, and copy its plots."""
-    write_json(RECORDS / f"{name}.json", record_of(name, report_path, chosen_on))
+            raise UsageError(f"{' '.join(arguments)}: expected NAME REPORT.json [{expected}]")
+    write_json(RECORDS / f"{name}.json", record_of(name, path, " ".join(chosen_on)))
     for kind in ("bleu", "retention"):
-        plot, kept = plot_path(report_path, kind), PLOTS / f"{name}-{kind}.png"
+        plot, kept = plot_path(path, kind), PLOTS / f"{name}-{kind}.png"
         if plot.exists():
             shutil.copyfile(plot, kept)
         else:
             kept.unlink(missing_ok=True)
-
-
-def add_seed(name: str, report_path: Path) -> None:
-    """Add the run of a report to a record.
-
-    Raises:
-        UsageError: the seed is in the record, or something else than the seed differs.
-    """
-    path = RECORDS / f"{name}.json"
-    record = read_json(path)
-    added = record_of(name, report_path, record.get("chosen_on", ""))
-    configs = {run["config"] for run in (*record["runs"], *added["runs"])}
-    if len(configs) > 1 or {run["seed"] for run in record["runs"]} & {run["seed"] for run in added["runs"]}:
-        raise UsageError(f"{report_path}: expected another seed of {record['runs'][0]['config']}")
-    write_json(path, _merge(record, added, report_path))
-
-
-def _merge(record: Any, added: Any, path: Path) -> Any:
-    """Equal values, with the lists of runs one after the other."""
-    if isinstance(record, dict) and record.keys() == added.keys():
-        return {
-            key: value + added[key] if key in ("runs", "translations") else _merge(value, added[key], path)
-            for key, value in record.items()
-        }
-    if isinstance(record, list) and len(record) == len(added):
-        return [_merge(value, other, path) for value, other in zip(record, added, strict=True)]
-    if record != added:
-        raise UsageError(f"{path}: it differs from the record in more than its run: {added}, not {record}")
-    return record
 
 
 def record_of(name: str, report_path: Path, chosen_on: str) -> Record:

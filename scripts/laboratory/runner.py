@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.experiment import Experiment, parse_seeds, stem
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.runs import best_validation, train_all
 from scripts.laboratory.results import Results
@@ -75,13 +75,15 @@ def choose(experiment: Experiment) -> tuple[dict[str, float], list[Record]]:
 
 
 def find_results(experiment: Experiment) -> Results:
-    """All finished runs.
+    """All finished runs; for an evaluation, those with the experiment's seeds only, as its record is of single runs.
 
     Raises:
         UserError: the baseline has none.
     """
     chosen, tried = choose(experiment)
     runs = list(experiment.finished(chosen))
+    if experiment.writes == "evaluation":
+        runs = [(arm, run) for arm, run in runs if run.seed in parse_seeds(experiment.seeds)]
     if not runs or runs[0][0] != experiment.baseline:
         raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
     return Results(experiment, runs, chosen, tried)

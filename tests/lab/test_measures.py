@@ -79,42 +79,37 @@ def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
         read_training(tmp_path)
 
 
-def report(seed, **changes):
-    run = {"name": f"s{seed}", "config": "tiny", "seed": seed, "training_environment": {}, "path": "."}
-    sets = [
-        {"name": "test", "num_pairs": 4, "measures": [{"name": "bleu", "runs": [{"run": f"s{seed}", "score": 1.0}]}]}
-    ]
-    more = {"attention": "dot", "lowercases": False, "search": {}, "model": {"format": 1, "bleu": 2.0}}
-    return {
-        "runs": [{**run, **more}],
-        "languages": {"source": "de", "target": "en"},
-        "length": {},
-        "sets": sets,
-        **changes,
-    }
-
-
-def test_another_seed_joins_the_record_of_an_evaluation(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "RECORDS", tmp_path)
-    monkeypatch.setattr(record, "PLOTS", tmp_path)
+def test_an_evaluation_becomes_a_record_with_its_plot(tmp_path, monkeypatch):
+    for name in ("RECORDS", "PLOTS"):
+        monkeypatch.setattr(record, name, tmp_path)
     monkeypatch.setattr(record, "read_training", lambda path: {"minutes": 1.0})
     monkeypatch.setattr(record, "minutes_before", lambda path: 2.0)
-    values = {"one": report(1), "two": report(2), "other": report(3, length={"of": "reference"})}
-    values["both"] = {**report(1), "runs": [{"name": "s1+s2"}]}
-    paths = {name: tmp_path / f"{name}.report.json" for name in values}
-    for name, value in values.items():
-        paths[name].write_text(json.dumps(value))
-    record.main(["tiny", str(paths["one"]), "published", "elsewhere"])
-    record.main(["--add", "tiny", str(paths["two"])])
-    found = json.loads((tmp_path / "tiny.json").read_text())
-    assert ([run["seed"] for run in found["runs"]], found["chosen_on"]) == ([1, 2], "published elsewhere")
-    assert [run["run"] for run in found["sets"][0]["measures"][0]["runs"]] == ["s1", "s2"]
-    assert found["runs"][0]["training"]["minutes"] == 3.0
-    for wrong in (
-        ["--add", "tiny", str(paths["two"])],
-        ["--add", "tiny", str(paths["other"])],
-        ["tiny", str(paths["both"])],
-        ["x"],
-    ):
+    run = {
+        "name": "s1",
+        "config": "tiny",
+        "attention": "dot",
+        "seed": 1,
+        "lowercases": False,
+        "search": {},
+        "path": ".",
+    }
+    run |= {"training_environment": {}, "model": {"format": 1, "bleu": 2.0}}
+    report = {"runs": [run], "languages": {"source": "de", "target": "en"}, "length": {}, "sets": [{"name": "test"}]}
+    path, ensemble = tmp_path / "a-report.json", tmp_path / "b-report.json"
+    path.write_text(json.dumps(report))
+    ensemble.write_text(json.dumps({**report, "runs": [{"name": "s1+s2", "members": ["s1", "s2"]}]}))
+    (tmp_path / "bleu-by-length.a-report.png").write_bytes(b"plot")
+    (tmp_path / "tiny-retention.png").write_bytes(b"of a former report")
+    record.main(["tiny", str(path), "published", "elsewhere"])
+    kept = json.loads((tmp_path / "tiny.json").read_text())
+    assert (kept["chosen_on"], kept["sets"], kept["runs"][0]["best"]) == (
+        "published elsewhere",
+        report["sets"],
+        {"bleu": 2.0},
+    )
+    assert kept["runs"][0]["training"]["minutes"] == 3.0
+    assert (tmp_path / "tiny-bleu.png").read_bytes() == b"plot"
+    assert not (tmp_path / "tiny-retention.png").exists()
+    for wrong in (["tiny", str(ensemble)], ["tiny", str(path), "test"], ["tiny"]):
         with pytest.raises(UsageError):
             record.main(wrong)

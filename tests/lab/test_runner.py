@@ -9,8 +9,8 @@ import yaml
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory import results as results_of_runs
 from scripts.laboratory import schemas
-from scripts.laboratory.__main__ import main, parse_seeds
-from scripts.laboratory.experiment import load_experiment
+from scripts.laboratory.__main__ import main
+from scripts.laboratory.experiment import load_experiment, parse_seeds
 from scripts.laboratory.harness.records import RECORDS, ROOT
 from scripts.laboratory.runner import find_results
 from seq2seq_attn.errors import UsageError, UserError
