@@ -1,0 +1,1 @@
+"""Experiments, benchmarks and generated documents: all that is not in the wheel."""
