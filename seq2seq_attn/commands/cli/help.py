@@ -29,7 +29,9 @@ class GroupedCommand(TyperCommand):
         """Write the arguments, then a section per group."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
-            rows[_group(parameter)].append(_plain(*parameter.get_help_record(ctx)))
+            record = parameter.get_help_record(ctx)
+            if record is not None:  # a hidden option
+                rows[_group(parameter)].append(_plain(*record))
         for group, options in rows.items():
             if options:
                 with formatter.section(group):
