@@ -5,7 +5,7 @@
 >>> seq2seq_attn.evaluate(run.path).summary                        # doctest: +SKIP
 >>> translator = seq2seq_attn.load()                               # doctest: +SKIP
 >>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
-'The little dog that the woman sees is sleeping today.'
+'The small dog that the woman sees is sleeping today.'
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,13 +121,22 @@ def choices(annotation: Any) -> tuple[Any, ...]:
 
 def configuration_page() -> str:
     """All settings, section by section."""
-    lines = ["# Configuration", CONFIGURATION.rstrip()]
+    lines = ["# Configuration", CONFIGURATION.rstrip(), "", "## Packaged configurations", ""]
+    lines += table(["`-c`", "what it is"], configuration_rows())
     for key, section in sections(Config):
         rows = [*setting_rows(key, section)]
         width = 4 if any(meaning for *_, meaning in rows) else 3
         lines += ["", f"## {key or 'The run'}", "", *paragraphs(section), ""]
         lines += table(["key", "value", "default", "meaning"][:width], (row[:width] for row in rows))
     return page(lines)
+
+
+def configuration_rows() -> Iterator[list[str]]:
+    """A row per configuration of configs/: its name, and the first sentence of the comment at its top."""
+    for path in sorted((ROOT / "configs").glob("*.yaml")):
+        lines = itertools.takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
+        comment = " ".join(line.removeprefix("# ") for line in lines)
+        yield [f"[`{path.stem}`](../configs/{path.name})", re.split(r"(?<=\.)\s", comment)[0].rstrip(".:")]
 
 
 def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, type[Section]]]:

@@ -2,7 +2,7 @@
 
 >>> translator = load()  # the run that finished last           # doctest: +SKIP
 >>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
-'The little dog that the woman sees is sleeping today.'
+'The small dog that the woman sees is sleeping today.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
 translated separately and joined by spaces, so lines of any length need no more memory than a batch. A line is

@@ -11,7 +11,7 @@ from seq2seq_attn.translate import translator
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
-TRANSLATION = "The little dog that the woman sees is sleeping today."
+TRANSLATION = "The small dog that the woman sees is sleeping today."
 SUGGESTED = {
     SENTENCE: TRANSLATION,
     "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt.": (
