@@ -84,7 +84,7 @@ class ValidationConfig(Section):
     num_pairs: PositiveInt | None = None
     """Pairs that are translated; the loss is always taken over all pairs. None: all."""
     num_samples: NonNegativeInt = 3
-    """Sample translations in TensorBoard."""
+    """Sample translations in the log and in TensorBoard."""
 
 
 class ObjectiveConfig(Section):
