@@ -1,1 +1,1 @@
-"""Experiments, benchmarks and generated documents: all that is not in the wheel."""
+"""Experiments, benchmarks and their records: beside the package, on its public API and commands. See `scripts/lab`."""
