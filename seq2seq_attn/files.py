@@ -238,13 +238,12 @@ def sha256_of(path: Path) -> str:
 
 
 def packaged(relative: str) -> Path:
-    """The path of a data file (`configs/...`, `captions.yaml`) in an installed wheel or in a source checkout.
+    """The path of a data file or folder (`configs/...`, `data/captions`) in an installed wheel or in a source checkout.
 
     Raises:
         UserError: the installation lacks the file.
     """
-    in_checkout = {"captions.yaml": "data/captions.yaml"}.get(relative, relative)
-    for candidate in (_PACKAGE_DIR / "_packaged" / relative, _PACKAGE_DIR.parent / in_checkout):
+    for candidate in (_PACKAGE_DIR / "_packaged" / relative, _PACKAGE_DIR.parent / relative):
         if candidate.exists():
             return candidate
     raise UserError(f"{relative}: missing from this installation of seq2seq-attn; install it again")

@@ -186,12 +186,12 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
         "data.corpus": "files",
         "data.train": [Path("a.de"), Path("a.en")],
         "data.data_dir": Path("x"),
-        "data.concatenate": {2: 1},
+        "data.limit": {"train": 3},
     }
     seq2seq_attn.train_model("quickstart", settings)
     [config] = trained
     assert (config.seed, config.data.train, config.data.data_dir) == (7, ["a.de", "a.en"], Path("x"))
-    assert config.data.concatenate == {2: 1.0}
+    assert config.data.limit.train == 3
     optimizer = config.train.optimizer
     assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (None, 0.5, (0.5, 0.25))
 

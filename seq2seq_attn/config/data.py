@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, Literal
+
+from pydantic import model_validator
 
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     FilePath,
     LanguageCode,
-    NumCaptions,
     NumProcesses,
     PositiveInt,
-    Probability,
     RatioOfLengths,
-    Seed,
     TextName,
     VocabSize,
-    Weight,
 )
 
 
-class CaptionsConfig(Section):
-    """The embedded corpus (`captions/`): numbers of pairs, lengths in source tokens, the seed."""
+class LimitConfig(Section):
+    """How many pairs of each split are used, the first ones; None: all. `test` applies to each test set. A number in
+    place of the section limits every split."""
 
-    num_train: NumCaptions = 20_000
-    num_valid: NumCaptions = 500
-    num_test: NumCaptions = 1_500
-    min_length: PositiveInt = 4
-    max_length: PositiveInt = 30
-    seed: Seed = 1
+    train: PositiveInt | None = None
+    valid: PositiveInt | None = None
+    test: PositiveInt | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_number(cls, value: Any) -> Any:
+        return dict.fromkeys(cls.model_fields, value) if value is None or isinstance(value, int | str) else value
+
+    def for_split(self, split: str) -> int | None:
+        """The limit of a split, by its name."""
+        return {"train": self.train, "valid": self.valid}.get(split, self.test)
 
 
 class TokenizerConfig(Section):
@@ -72,14 +77,14 @@ class DataConfig(Section):
     source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
     """
 
-    FORMER_KEYS: ClassVar = {"stitch": "concatenate"}
-
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
     source_language: str = "de"
     source_languages: list[LanguageCode] = []
     target_language: str = "en"
     data_dir: FilePath = Path("data")
     source_dir: FilePath | None = None
+    """Folder with the files of the corpus: the published ones of Multi30k instead of a download, or other captions with
+    gold links instead of the embedded ones."""
     train: TextName | list[TextName] | None = None
     valid: TextName | list[TextName] | None = None
     test: dict[str, TextName | list[TextName]] = {}
@@ -89,21 +94,15 @@ class DataConfig(Section):
     extra_in_vocab: bool = False
     """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
     otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
+    limit: LimitConfig = LimitConfig()
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
-    concatenate: dict[PositiveInt, Weight] = {}
-    """Concatenate training pairs: maps K to the share of examples that are K pairs. Empty: no concatenation."""
-    subword_sampling: Probability | None = None
-    """Draw the subwords of the training pairs anew in each epoch, with this alpha. For a unigram model it is the
-    exponent of a segmentation's probability (Kudo 2018; the smaller, the more varied), for BPE the probability that a
-    merge is skipped (Provilkov et al. 2020). None: always the most probable subwords."""
     links: TextName | None = None
     """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
     corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one
     line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
-    captions: CaptionsConfig = CaptionsConfig()
     num_processes: NumProcesses | None = None
     """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
     does not depend on it."""

@@ -19,7 +19,7 @@ _HINTS = {
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
     "data.extra": "a list of texts, each named like data.train, for example [corpus/back-translated]",
     "data.source_languages": "a list of language codes, for example [de,fr,cs]",
-    "data.concatenate": "write data.concatenate: {K: weight}, for example {1: 1, 2: 0.5}",
+    "data.limit": "a number of pairs, or {train: N, valid: M, test: K}",
     "options": "write options: {OPTION: value}, with a number, text, true, false, null or a list of those as value",
     "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",

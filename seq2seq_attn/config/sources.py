@@ -19,7 +19,7 @@ _MAX_NAME = 300
 _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
-_REPLACED = ("data.concatenate", "data.test")
+_REPLACED = ("data.test",)
 """Mappings whose keys are the user's own: a later mapping replaces them, a dotted key (`data.test.mine`) is added."""
 _DEFAULT_VARIANTS: dict[str, str] = {
     axis: section["name"]

@@ -22,8 +22,6 @@ MAX_LAYERS = 100
 MAX_VOCAB = 1_000_000
 """Maximum vocabulary of SentencePiece, which would run for hours with billions."""
 MAX_THREADS = 1_024
-MAX_CAPTIONS = 1_000_000
-"""Maximum pairs of a split; this many are generated in minutes."""
 MAX_SEED = 2**63 - 1
 LEAST_LENGTH_RATIO = 2.0
 """Lower bound of the length limit that training chooses for translations."""
@@ -71,7 +69,6 @@ Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
 """Width of a layer."""
 LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
 """Also used in file names."""
-NumCaptions = Annotated[Whole, Field(ge=1, le=MAX_CAPTIONS)]
 NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
 NumProcesses = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
 NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]

@@ -1,8 +1,7 @@
-"""Id sequences, one per sentence: in memory-mapped files, or in memory."""
+"""Id sequences, one per sentence, in memory-mapped files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +59,6 @@ class IdStore:
         writer.add_lengths(lengths)
         writer.add_ids(ids)
         writer.finish()
-
-
-class IdsInMemory(IdStore):
-    """Id sequences that are in no file."""
-
-    def __init__(self, sentences: Sequence[IdArray]) -> None:
-        self._ids = np.concatenate([np.empty(0, dtype=np.int32), *sentences])
-        self._offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
 
 
 class IdWriter:

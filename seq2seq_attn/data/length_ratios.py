@@ -16,14 +16,13 @@ _ROOM = 1.25
 _QUANTILES = (1, 50, 99)
 
 
-def limiting_ratio(pairs: PairStore, *, extra: int, num_concatenated: int = 1, is_reverse: bool = False) -> float:
+def limiting_ratio(pairs: PairStore, *, extra: int, is_reverse: bool = False) -> float:
     """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS included), with some
-    room. It also holds for `num_concatenated` concatenated pairs, which get `extra` only once. `is_reverse`: source and
-    target are swapped."""
+    room. `is_reverse`: source and target are swapped."""
     source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
     if is_reverse:
         source_lengths, target_lengths = target_lengths, source_lengths
-    needed = target_lengths + 1 - extra / num_concatenated
+    needed = target_lengths + 1 - extra
     is_pair = source_lengths > 0
     smallest = float((needed[is_pair] / source_lengths[is_pair]).max(initial=0.0))
     ratio = math.ceil(100 * _ROOM * smallest) / 100
@@ -35,9 +34,7 @@ def with_length_limit(config: Config, pairs: PairStore, *, is_reverse: bool = Fa
     self-contained. `is_reverse`: the ratio is that of source to target tokens, and always from the pairs."""
     if config.search.max_length_ratio is not None and not is_reverse:
         return config
-    num_concatenated = max(config.data.concatenate, default=1)
-    extra = config.search.max_length_extra
-    ratio = limiting_ratio(pairs, extra=extra, num_concatenated=num_concatenated, is_reverse=is_reverse)
+    ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, is_reverse=is_reverse)
     return config.model_copy(update={"search": config.search.model_copy(update={"max_length_ratio": ratio})})
 
 

@@ -19,6 +19,7 @@ from seq2seq_attn.data.store import links_prefix
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
+from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.corpus import count_lines, iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
@@ -68,8 +69,6 @@ def word_splitter(data: DataConfig) -> Callable[[str], list[str]]:
     gold links as the embedded corpus does."""
     if data.links != GOLD:
         return words_of
-    from seq2seq_attn.captions.generator import tokenize_caption
-
     return tokenize_caption
 
 

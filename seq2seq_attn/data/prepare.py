@@ -34,7 +34,6 @@ from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.pipeline.processes import map_in_order, num_available_cpus
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
-from seq2seq_attn.data.subword_sampling import sampling_identity, subwords_to_draw
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
@@ -153,9 +152,9 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
             "tokenizer": tokenizer,
             "vocab": data.vocab.model_dump(),
         },
+        **({"limit": limit} if (limit := data.limit.model_dump(exclude_none=True)) else {}),
         **links_identity(data),
         **extra_identity(data),
-        **sampling_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -180,16 +179,19 @@ def _open(directory: Path, digest: str) -> PreparedCorpus:
 def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, Any], show_progress: bool) -> None:
     files = raw.files()
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
+    num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
     if raw.train_links is not None:
         check_num_links(raw.train_links, num_pairs["train"])
     with _new_folder(directory, meta["hash"]) as temporary:
         with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
+            raw = raw.limited(data.limit, Path(draft_dir) / "limited")
+            files = raw.files()
             extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
             tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
             for name, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary, name)
             builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
-            _tokenize(builder, files, temporary, data, sum(num_pairs.values()), show_progress)
+            _tokenize(builder, files, temporary, data, num_used, show_progress)
             counts = builder.counts()
             if extra:
                 _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
@@ -203,7 +205,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
                 raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
             counts = builder.counts() if data.extra_in_vocab else counts
-            vocabs = _vocabs(data, counts, subwords_to_draw(data, tokenizers))
+            vocabs = _vocabs(data, counts)
             builder.finish(vocabs)
             audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
             for split in files if VECTORS in data.sources else ():
@@ -270,8 +272,7 @@ def _tokenize(
             bar.update(2 * chunk.num_pairs)
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]], extra_tokens: Sequence[Sequence[str]]) -> list[Vocab]:
-    counters = [counter + Counter(tokens) for counter, tokens in zip(counters, extra_tokens, strict=True)]
+def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import GOLD, links_file, links_identity
-from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.data.vectors import hashes_of_vectors
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import packaged, sha256_of, sha256_of_values, write_lines
-from seq2seq_attn.text import multi30k
-from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.links import parse_pharaoh
+from seq2seq_attn.files import sha256_of, sha256_of_values, write_lines
+from seq2seq_attn.text import captions, multi30k
+from seq2seq_attn.text.corpus import iter_lines, iter_raw_lines
 from seq2seq_attn.text.parallel_files import SeveralFiles, Table, TwoFiles
 from seq2seq_attn.text.tokenizers.base import VECTORS
-
-CAPTIONS_SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,30 @@ class RawCorpus:
     notes: list[str] = field(default_factory=list)
     """one line per change that `files` made to the text; empty before"""
 
+    def limited(self, limit: LimitConfig, directory: Path) -> RawCorpus:
+        """The first pairs of each split, with their links. Files of a split with a limit are copied to `directory`."""
+
+        def head(path: Path, split: str, kind: str) -> Path:
+            return _head(path, limit.for_split(split), directory / f"{split}.{kind}")
+
+        files = {
+            split: (head(source, split, "source"), head(target, split, "target"))
+            for split, (source, target) in self.files().items()
+        }
+        links = {split: head(path, split, "gold") for split, path in self.links.items()}
+        train_links = None if self.train_links is None else head(self.train_links, "train", "links")
+        return replace(self, files=lambda: files, links=links, train_links=train_links)
+
+
+def _head(path: Path, num_lines: int | None, copy: Path) -> Path:
+    """A file with the first lines of another; without a number, the file itself."""
+    if num_lines is None:
+        return path
+    copy.parent.mkdir(exist_ok=True)
+    with copy.open("wb") as stream:
+        stream.writelines(line + b"\n" for line in islice(iter_raw_lines(path), num_lines))
+    return copy
+
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
     """Locate the raw text of a configuration.
@@ -48,7 +70,7 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
     """
     if data.corpus == "multi30k":
         return _raw_multi30k(data, show_progress)
-    return _raw_captions(data, show_progress) if data.corpus == "captions" else _raw_files(data)
+    return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
 
 
 def split_names(data: DataConfig) -> list[str]:
@@ -62,17 +84,14 @@ def split_names(data: DataConfig) -> list[str]:
     if data.corpus == "multi30k":
         return list(multi30k.published_splits(*languages))
     if data.corpus == "captions":
-        from seq2seq_attn.captions import generator as captions
-
-        captions.check_request(data.captions.min_length, data.captions.max_length, _as_generated(data))
-        return [*CAPTIONS_SPLITS]
+        captions.check_languages(data.source_name, data.target_language)
+        return [*captions.SPLITS]
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
 
 def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, several
-    sources or a source of vectors are combined with settings for a single text, or pairs in characters or with
-    positions as targets would be concatenated."""
+    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, or several
+    sources or a source of vectors are combined with settings for a single text."""
     for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if named and data.corpus != "files":
             raise UsageError(
@@ -82,28 +101,16 @@ def check_sources(data: DataConfig) -> None:
     given = shorten(data.source_languages)
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if data.concatenate and data.tokenizer.target == POSITIONS:
-        raise UsageError(
-            f"data.concatenate={shorten(data.concatenate)}: pairs whose targets are positions in the source "
-            "(data.tokenizer.target=positions) cannot be concatenated; set data.concatenate={}"
-        )
     if data.sources == [VECTORS]:
         need = f"needs a source of text, but the only source is {VECTORS}: name a language"
     elif len(data.sources) > 1:
         need = f"needs a single source, but data.source_languages={given} names several: name one"
     else:
-        if data.concatenate and "characters" in (data.tokenizer.name, data.tokenizer.target):
-            raise UsageError(
-                f"data.concatenate={shorten(data.concatenate)}: sentences in characters would be joined without a "
-                "space; choose another tokenizer, or set data.concatenate={}"
-            )
         return
     if data.links is not None:
         raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
     if data.tokenizer.sentences:
         raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
-    if data.concatenate:
-        raise UsageError(f"data.concatenate={shorten(data.concatenate)}: {need}, or set data.concatenate={{}}")
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
@@ -123,51 +130,22 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
     return RawCorpus(identity, files, train_links=links_file(data))
 
 
-def _raw_captions(data: DataConfig, show_progress: bool) -> RawCorpus:
-    from seq2seq_attn.captions import generator as captions
+def _raw_captions(data: DataConfig) -> RawCorpus:
+    splits = captions.find_captions(data.source_dir, data.source_name, data.target_language)
+    files = {split: (paths.source, paths.target) for split, paths in splits.items()}
+    identity = {split: [*map(sha256_of, paths)] for split, paths in splits.items()}
+    is_reversed = data.source_name != captions.SOURCE
+    directory = data.data_dir / f"captions-{sha256_of_values(identity)[:12]}"
+    links = {split: directory / f"{split}.links" if is_reversed else paths.links for split, paths in splits.items()}
 
-    sizes = data.captions.model_dump()
-    source_language, target_language = _as_generated(data)
-    languages = {"source_language": data.source_name, "target_language": data.target_language}
-    # options, grammar and lexicon determine the text, so it need not be generated to identify it
-    made_by = [*sorted(Path(captions.__file__).parent.glob("[!_]*.py")), packaged("captions.yaml")]
-    identity = {"captions": {**sizes, **languages}, "made_by": {path.name: sha256_of(path) for path in made_by}}
-    digest = sha256_of_values(identity)
-    directory = data.data_dir / f"captions-{digest[:12]}"
+    def with_links() -> dict[str, tuple[Path, Path]]:
+        for split, paths in splits.items() if is_reversed else ():
+            write_lines(links[split], map(captions.reverse_links, iter_lines(paths.links)))
+        return files
 
-    def files() -> dict[str, tuple[Path, Path]]:
-        captions.write_corpus(
-            directory,
-            **sizes,
-            source_language=source_language,
-            target_language=target_language,
-            show_progress=show_progress,
-        )
-        for split, path in gold.items() if is_swapped else ():
-            _write_swapped_links(path, directory / f"{split}.links")
-        return {
-            split: (directory / f"{split}.{data.source_name}", directory / f"{split}.{data.target_language}")
-            for split in CAPTIONS_SPLITS
-        }
-
-    # never written over those of the generator, which another process may write or swap at the same time
-    is_swapped = source_language != data.source_name
-    direction = f".{data.source_name}-{data.target_language}" if is_swapped else ""
-    gold = {split: directory / f"{split}{direction}.links" for split in CAPTIONS_SPLITS}
-    return RawCorpus(identity, files, gold, train_links=gold["train"] if data.links == GOLD else links_file(data))
-
-
-def _as_generated(data: DataConfig) -> tuple[str, str]:
-    """The languages of the captions in the direction that they are generated in, German to English. The other direction
-    has the same pairs."""
-    languages = data.source_name, data.target_language
-    return ("de", "en") if languages == ("en", "de") else languages
-
-
-def _write_swapped_links(path: Path, generated: Path) -> None:
-    """Write the links of a generated file with the target position first."""
-    lines = [" ".join(f"{j}-{i}" for i, j in sorted(parse_pharaoh(line))) for line in read_lines(generated)]
-    write_lines(path, lines)
+    return RawCorpus(
+        identity, with_links, links, train_links=links["train"] if data.links == GOLD else links_file(data)
+    )
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:

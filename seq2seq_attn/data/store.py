@@ -61,15 +61,6 @@ class PairStore:
     def __len__(self) -> int:
         return len(self._source)
 
-    @property
-    def sides(self) -> tuple[IdStore, IdStore]:
-        """The open ids of both sides."""
-        return self._source, self._target
-
-    def with_sides(self, source: IdStore, target: IdStore) -> PairStore:
-        """The same pairs in other tokens, without links."""
-        return PairStore(source, target, None, self._spellings, self._vectors)
-
     def source(self, index: int) -> IdArray:
         """int32 ids of a source sentence, unknown tokens as UNK."""
         ids = self._source[index]
@@ -107,33 +98,22 @@ class PairStore:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The pairs at these indices, padded."""
-        return self.concatenated_batch([(index,) for index in indices])
-
-    def concatenated_batch(self, groups: Sequence[Sequence[int]]) -> Batch:
-        """Groups of pairs, padded, each concatenated to one pair. `indices_B` holds the first pair of each group."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
-        sources = [np.concatenate([self._source[index] for index in group]) for group in groups]
-        targets = [np.concatenate([self._target[index] for index in group]) for group in groups]
-        firsts = [group[0] for group in groups]
-        links = [self._concatenated_links(group) for group in groups] if self.has_links else None
+        sources = [self._source[index] for index in indices]
+        targets = [self._target[index] for index in indices]
+        links = [self.links(index) for index in indices] if self.has_links else None
         spellings, store = self._spellings, self._vectors
-        vectors = None if store is None else [*map(store.at_positions, firsts, sources)]
+        vectors = None if store is None else [*map(store.at_positions, indices, sources)]
         if spellings is None:
-            return collate(sources, targets, firsts, links, vectors=vectors)
+            return collate(sources, targets, indices, links, vectors=vectors)
         surfaces = [
             surface_of(spellings.on_target_side(source), target, spellings.num_target_ids)
             for source, target in zip(sources, targets, strict=True)
         ]
         sources = [_known(source, spellings.num_source_ids) for source in sources]
         targets = [_known(target, spellings.num_target_ids) for target in targets]
-        return collate(sources, targets, firsts, links, surfaces, vectors)
-
-    def _concatenated_links(self, group: Sequence[int]) -> LinkArray:
-        """The links of a group, with each pair's positions offset by the tokens before it."""
-        sizes = [(len(self._source[index]), len(self._target[index])) for index in group]
-        starts = np.cumsum([(0, 0), *sizes[:-1]], axis=0)
-        return np.concatenate([self.links(index) + start for index, start in zip(group, starts, strict=True)])
+        return collate(sources, targets, indices, links, surfaces, vectors)
 
 
 def _known(open_ids: IdArray, num_ids: int) -> IdArray:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq_attn.captions.generator import tokenize_caption
 from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
@@ -20,6 +19,7 @@ from seq2seq_attn.evaluation.attention_scores import GoldLinks
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
@@ -141,7 +141,7 @@ def _find_sets(
         return [test_set]
     for run, config in zip(runs, configs, strict=True):
         _check_splits(config.data, splits)
-        if _surely_different(config.data, configs[0].data, splits):
+        if _surely_different(config.data, configs[0].data):
             raise _different(run, runs[0])
     corpora: list[tuple[DataConfig, PreparedCorpus]] = []
     sets: list[EvaluationSet] = []
@@ -186,13 +186,10 @@ def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
         raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
 
 
-def _surely_different(one: DataConfig, other: DataConfig, splits: Sequence[str]) -> bool:
+def _surely_different(one: DataConfig, other: DataConfig) -> bool:
     """Whether the settings alone show that two corpora have different test sets; those of files must be read first."""
     if (one.sources, one.target_language) != (other.sources, other.target_language):
         return True
-    if one.corpus == other.corpus == "captions":
-        sizes = [[getattr(data.captions, f"num_{split}") for split in splits or ["test"]] for data in (one, other)]
-        return sizes[0] != sizes[1]
     return one.corpus != other.corpus and "files" not in (one.corpus, other.corpus)
 
 

@@ -1,15 +1,13 @@
-"""Concatenate sentence pairs (`--concatenate K`, `data.concatenate`): K sources become one, and so do their targets.
+"""Concatenate sentence pairs (`--concatenate K`): K sources become one, and so do their targets.
 
 This gives inputs longer than any in the corpus, of the same words and with a known number of sentences.
 """
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.links import parse_pharaoh
 
 Group = tuple[int, ...]
@@ -30,43 +28,6 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
     if k > 1:
         random.Random(f"stitch {k} {seed}").shuffle(order)  # another word would change every draw
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
-
-
-def mixed_groups(num_pairs: int, weights: Mapping[int, float], *, seed: str) -> list[Group]:
-    """Random disjoint groups that cover every index once, with sizes in these proportions.
-
-    The number of groups of each size does not depend on the seed, so every epoch has the same number of examples.
-    Indices left over become groups of one.
-
-    Args:
-        num_pairs: number of indices.
-        weights: maps the size of a group to its share of the examples; the shares need not sum to 1.
-        seed: decides which indices are grouped.
-
-    Raises:
-        UsageError: there are too few indices for a group of a size above 1 with a positive share.
-        ValueError: a size below 1, a negative share, or no positive share.
-    """
-    total = sum(weights.values())
-    if min(weights, default=0) < 1 or min(weights.values(), default=-1.0) < 0.0 or total <= 0.0:
-        given = dict(weights)
-        raise ValueError(f"weights {given}: expected sizes of at least 1, and weights of at least 0 that are not all 0")
-    mean_size = sum(size * weight for size, weight in weights.items()) / total
-    num_groups = num_pairs / mean_size
-    order = list(range(num_pairs))
-    random.Random(f"stitch {seed}").shuffle(order)  # as above
-    groups: list[Group] = []
-    start = 0
-    for size, weight in sorted(weights.items()):
-        count = math.floor(num_groups * weight / total)
-        if count == 0 and weight > 0.0 and size > 1:  # those of one are filled up below
-            raise UsageError(
-                f"data.concatenate.{size}={weight:g}: {num_pairs:,} training pairs make no group of {size} with "
-                "these shares; leave it out, or change the shares"
-            )
-        groups += [tuple(order[at : at + size]) for at in range(start, start + count * size, size)]
-        start += count * size
-    return groups + [(index,) for index in order[start:]]
 
 
 def concatenate_lines(lines: Sequence[str], groups: Sequence[Group]) -> list[str]:

@@ -35,7 +35,7 @@ def find_text(spec: Spec, *languages: str) -> Text:
             )
         if _is_table(spec):
             return Table(Path(spec), tuple(source_languages), target_language)
-        return _of_files(_of_prefix(spec, *languages))
+        return _of_files(find_files(spec, *languages))
     if len(spec) != len(languages):
         wanted = "two files, source and target"
         if len(languages) > 2:
@@ -112,7 +112,13 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
     return [code for code in codes if CODE.fullmatch(code)], True
 
 
-def _of_prefix(prefix: str, *languages: str) -> list[Path]:
+def find_files(prefix: str, *languages: str) -> list[Path]:
+    """The files of a prefix, plain or gzipped, one per language.
+
+    Raises:
+        UsageError: the prefix is nearly right (the message suggests the right one).
+        UserError: a file does not exist.
+    """
     sides = [_side(prefix, language) for language in languages]
     paths = [path for path in sides if path is not None]
     if len(paths) == len(sides):

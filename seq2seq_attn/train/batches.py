@@ -7,15 +7,13 @@ and the thread only pads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
-from seq2seq_attn.data.concatenation import ConcatenatedPairs, concatenate_pairs
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.distributed import ALONE, Group
@@ -24,7 +22,6 @@ ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
 
 NUM_AHEAD = 8
-NO_CONCATENATION: Mapping[int, float] = MappingProxyType({})
 
 
 class UpdateBatches(NamedTuple):
@@ -48,15 +45,13 @@ class EpochBatches:
         *,
         seed: int,
         epoch: int,
-        concatenate: Mapping[int, float] = NO_CONCATENATION,
         group: Group = ALONE,
         prepare: Callable[[Batch], Batch] = lambda batch: batch,
     ) -> None:
-        """`concatenate`: as `data.concatenate` in the configuration. `prepare`: applied to each batch ahead of time,
-        for the device."""
+        """`prepare`: applied to each batch ahead of time, for the device."""
         self._group = group
         self._prepare = prepare
-        self._pairs = concatenate_pairs(pairs, concatenate, seed=seed, epoch=epoch)
+        self._pairs = pairs
         self._accumulate = config.accumulate
         self._target_lengths = self._pairs.target_lengths
         self._indices = bucketed_batches(
@@ -92,8 +87,6 @@ class EpochBatches:
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
         batches = [self._prepare(self._pairs.batch(share)) for share in shares if share]
-        if isinstance(self._pairs, ConcatenatedPairs):
-            whole = [self._pairs.members(groups) for groups in whole]
         return UpdateBatches(batches, whole, num_tokens)
 
 

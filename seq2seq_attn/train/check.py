@@ -11,7 +11,6 @@ from seq2seq_attn.config.model import SUMMARY_ONLY
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
-from seq2seq_attn.data.subword_sampling import check_sampling
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -58,7 +57,6 @@ def check_config(config: Config) -> None:
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
     find_extra(config.data)
-    check_sampling(config.data)
     if config.data.tokenizer.name == "spacy":
         languages = [*config.data.sources, *([] if config.data.tokenizer.target else [config.data.target_language])]
         for language in languages:
@@ -216,7 +214,7 @@ def _warn_about_tokenizer(config: DataConfig) -> None:
 
 
 def _warn_about_data(config: DataConfig) -> None:
-    if config.source_dir is not None and config.corpus != "multi30k":
+    if config.source_dir is not None and config.corpus == "files":
         log.warning("data.source_dir=%s: no effect with data.corpus=%s", config.source_dir, config.corpus)
     if config.extra_in_vocab and not config.extra:
         log.warning("data.extra_in_vocab=true: no effect without extra pairs; name them in data.extra")

@@ -19,8 +19,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PairStore, PreparedCorpus
-from seq2seq_attn.data.subword_sampling import describe_draw, draw_pairs
+from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
@@ -155,8 +154,6 @@ class Trainer:
         notes: list[str] = []
         if loaded is None:
             notes = self._set_start()
-            if self._config.data.subword_sampling is not None:
-                notes.append(describe_draw(self._pairs, self._pairs_of(epoch=0)))
             if self._reverse is not None:
                 notes.append(f"{self.run.reverse.path}: saves the target-to-source model with each new best model")
         if self._group.is_first:
@@ -326,20 +323,13 @@ class Trainer:
             " or --precision fp32"
         )
 
-    def _pairs_of(self, epoch: int) -> PairStore:
-        alpha = self._config.data.subword_sampling
-        if alpha is None:
-            return self._pairs
-        return draw_pairs(self._prepared, alpha, seed=self._config.seed, epoch=epoch)
-
     def _epoch(self, epoch: int) -> EpochBatches:
         config = self._config
         return EpochBatches(
-            self._pairs_of(epoch),
+            self._pairs,
             config.train.batch,
             seed=config.seed,
             epoch=epoch,
-            concatenate=config.data.concatenate,
             group=self._group,
             prepare=self._updater.prepare,
         )

@@ -434,4 +434,4 @@ def test_prepare_looks_into_the_source_folder_that_was_named(capsys: pytest.Capt
     code, error = fails(capsys, "prepare", "multi30k", "--source-dir", "wrong")
     assert (code, "wrong/train.de.gz: no such file; a source folder must hold the published" in error) == (1, True)
     code, error = fails(capsys, "prepare", "captions", "--source-dir", "wrong")
-    assert (code, "--source-dir wrong: for multi30k only, not captions" in error) == (2, True)
+    assert (code, "wrong/train.de: no such file" in error) == (1, True)

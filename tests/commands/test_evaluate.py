@@ -268,8 +268,8 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
 
 
 def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
-    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
-    config = toy_config(corpus="captions", data_dir=str(tmp_path), captions=captions, tokenizer="spacy")
+    sizes = {"train": 30, "valid": 4, "test": 12}
+    config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
     report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)

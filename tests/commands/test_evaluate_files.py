@@ -170,8 +170,8 @@ def test_a_penalty_switched_off_is_in_the_name(workshop, tmp_path):
 
 
 def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
-    captions = {"num_train": 30, "num_valid": 4, "num_test": 12, "max_length": 9}
-    config = toy_config(corpus="captions", data_dir="data", captions=captions, tokenizer="spacy")
+    sizes = {"train": 30, "valid": 4, "test": 12}
+    config = toy_config(corpus="captions", data_dir="data", limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "project/runs/run", config)
     monkeypatch.chdir(tmp_path / "project")
     prepare_corpus(config)

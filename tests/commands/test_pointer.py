@@ -83,12 +83,3 @@ def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[st
     assert "--concatenate 2: the targets of run are positions in the source" in capsys.readouterr().err
     [scores] = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["sets"]
     assert scores["measures"][0]["runs"][0]["score"] >= 80
-
-
-def test_pairs_whose_targets_are_positions_are_not_concatenated(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [f"--set={setting}" for setting in (*CONFIG, "data.concatenate={2: 1}", "train.max_updates=1")]
-    assert run(["train", "-c", "base", "-c", "output/pointer", *settings, "--run-dir", "run"]) == 2
-    assert "data.concatenate={2: 1.0}: pairs whose targets are positions in the source" in capsys.readouterr().err
-    assert not Path("data").exists()

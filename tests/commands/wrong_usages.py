@@ -88,7 +88,6 @@ def _contradictions() -> Iterator[list[str]]:
         ["train", "--resume", "--run-dir", "no/run"],
         ["prepare", "multi30k", "-c", "quickstart"],
         ["prepare", "wmt14"],
-        ["prepare", "captions", "--source-dir", "x"],
         ["translate", "Hund", "-i", "x"],
         ["translate", "Hund", "--n-best", "9", "--beam-size", "2"],
         ["evaluate", "no/run", "--source", "x"],

@@ -26,12 +26,6 @@ def test_the_former_name_of_a_key_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, "old.yaml", "extends: base\nname: old\ntrain: {max_bad_steps: 7}\n")
     assert load_config([path]).train.max_bad_updates == 7
     assert load_config(["base"], ["train.max_bad_steps=3"]).train.max_bad_updates == 3
-    assert load_config(["base"], ["data.stitch={2: 1}"]).data.concatenate == {2: 1.0}
-
-
-def test_a_key_under_both_names_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"data\.stitch"):
-        load_config(["bottleneck/joined"], ["data.stitch={2: 1}"])
 
 
 @pytest.mark.parametrize("name", packaged_config_names())
@@ -86,29 +80,12 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
         assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["data.concatenate={2: 1}"], {2: 1.0}),
-        (["data={concatenate: {2: 1}}"], {2: 1.0}),
-        (["data.concatenate={}"], {}),
-        (["data.concatenate={2: 1}", "data.concatenate={3: 1}"], {3: 1.0}),
-        (["data.concatenate={}", "data.concatenate.3=1"], {3: 1.0}),
-        (["data.concatenate.2=5"], {1: 1.0, 2: 5.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 1.0}),
-    ],
-)
-def test_shares_are_replaced_whole_and_by_dotted_keys_one_by_one(
-    overrides: list[str], expected: dict[int, float]
-) -> None:
-    assert load_config(["bottleneck/joined"], overrides).data.concatenate == expected
-
-
-def test_a_later_file_replaces_shares_and_test_sets(tmp_path: Path) -> None:
-    one = write(tmp_path, "one.yaml", "extends: bottleneck/joined\ndata: {test: {a: x, b: y}}\n")
-    two = write(tmp_path, "two.yaml", "data: {concatenate: {2: 1}, test: {c: z}}\n")
-    child = write(tmp_path, "child.yaml", "extends: one.yaml\ndata: {concatenate: {2: 1}, test: {c: z}}\n")
+def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
+    one = write(tmp_path, "one.yaml", "extends: base\nname: one\ndata: {test: {a: x, b: y}}\n")
+    two = write(tmp_path, "two.yaml", "data: {test: {c: z}}\n")
+    child = write(tmp_path, "child.yaml", "extends: one.yaml\ndata: {test: {c: z}}\n")
     for config in (load_config([one, two]), load_config([child])):
-        assert (config.data.concatenate, config.data.test) == ({2: 1.0}, {"c": "z"})
+        assert config.data.test == {"c": "z"}
     assert load_config([one], ["data.test.c=z"]).data.test == {"a": "x", "b": "y", "c": "z"}
     assert load_config([one], ["data.test.c=z", "data.test.d=u"]).data.test.keys() == {*"abcd"}
     assert load_config([one], ["data.test={}", "data.test.c=z"]).data.test == {"c": "z"}

@@ -49,9 +49,6 @@ def refusal(*overrides: str) -> str:
         ("model.dropout.embedding=0.9999999999999999", "expected at most 0.99"),
         ("search.max_length_ratio=.inf", "search.max_length_ratio=inf: expected a finite number"),
         ("search.max_length_ratio=1e300", "search.max_length_ratio='1e300': expected at most 1000"),
-        ("data.concatenate={1: .inf}", "data.concatenate.1=inf: expected a finite number"),
-        ("data.concatenate=3", "data.concatenate=3: write data.concatenate: {K: weight}"),
-        ("data.concatenate={a: 1}", "data.concatenate.a='a': write data.concatenate: {K: weight}"),
         ("data.test=corpus/test", "data.test='corpus/test': write data.test: {NAME: PREFIX}"),
         ("data.test={a: 5}", "data.test.a=5: write data.test: {NAME: PREFIX}"),
         ("data.data_dir=3", "data.data_dir=3: expected a path"),
@@ -112,7 +109,7 @@ def test_no_is_norwegian() -> None:
         {"name": "null"},
         {"name": "a\nb\u2028c"},
         {"model": {"attention": {"options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}}}},
-        {"data": {"concatenate": {2: 0.25}, "test": {"1": "a"}}},
+        {"data": {"limit": {"train": 3}, "test": {"1": "a"}}},
     ],
 )
 def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path_factory) -> None:

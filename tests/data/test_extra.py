@@ -160,8 +160,8 @@ def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write, tmp
 
 
 def test_captions_keep_their_gold_links_for_evaluation(make_config, write):
-    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
-    made_of = {"corpus": "captions", "captions": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
+    sizes = {"train": 40, "valid": 5, "test": 7}
+    made_of = {"corpus": "captions", "limit": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
     prepared = prepare_corpus(make_config([write("extra", EXTRA)], **made_of))
     assert len(prepared.pairs("train")) == 42
     assert prepared.links("train") is None

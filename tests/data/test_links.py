@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.captions.generator import tokenize_caption
 from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.links import parse_pharaoh
 
 PAIRS = [
@@ -149,8 +149,7 @@ def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
 
 
 def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:
-    captions = {"num_train": 20, "num_valid": 2, "num_test": 2, "min_length": 4, "max_length": 9}
-    values = {"corpus": "captions", "data_dir": str(tmp_path), "links": "gold", "captions": captions}
+    values = {"corpus": "captions", "data_dir": str(tmp_path), "links": "gold", "limit": 20}
     prepared = prepare_corpus(config_from_dict({"data": {**values, "tokenizer": {"name": "spacy"}}}))
     gold = prepared.links("train")
     assert gold is not None

@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.captions import generator
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import prepare
 from seq2seq_attn.data.pipeline import chunks
 from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
-from seq2seq_attn.data.sources import find_raw_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_checked_json, write_checked_json
+from seq2seq_attn.files import read_checked_json, write_checked_json, write_lines
+from seq2seq_attn.text import captions
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -395,7 +394,7 @@ def test_what_a_configuration_must_say(make_config, tmp_path):
         prepare_corpus(make_config(test={"a/b": str(tmp_path / "more")}))
     with pytest.raises(UserError, match=r"nothing\.de: no such file"):
         prepare_corpus(make_config(train=str(tmp_path / "nothing")))
-    with pytest.raises(UsageError, match=r"captions .fr. -> .en.: the embedded corpus is German to English"):
+    with pytest.raises(UsageError, match=r"captions .fr. -> .en."):
         prepare_corpus(make_config(corpus="captions", source_language="fr"))
 
 
@@ -454,9 +453,57 @@ def test_bars_only_on_request(make_config, capsys):
     assert "24/24" in err
 
 
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [
+        (2, {"train": 2, "valid": 2, "more": 1}),
+        ({"train": 3}, {"train": 3, "valid": 3, "more": 1}),
+        ({"valid": 1, "test": 1}, {"train": 3, "valid": 1, "more": 1}),
+        (1_000, {"train": 3, "valid": 3, "more": 1}),
+    ],
+)
+def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
+    whole, limited = prepare_corpus(make_config()), prepare_corpus(make_config(limit=limit))
+    assert {split: len(limited.pairs(split)) for split in limited.splits} == sizes
+    for split, size in sizes.items():
+        assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
+    assert limited.directory != whole.directory
+    assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
+
+
+def test_a_limit_decides_the_vocabulary(make_config):
+    limited = prepare_corpus(make_config(limit={"train": 1}))
+    assert "Katze" not in limited.source_vocab
+    assert "Hund" in limited.source_vocab
+
+
+def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, tmp_path):
+    pairs = [(f"Wort{number} und", f"word{number} and") for number in range(60)]
+    for index, language in enumerate(("de", "en")):
+        write_lines(tmp_path / f"own.{language}", [pair[index] for pair in pairs])
+    write_lines(tmp_path / "own.links", [f"0-{number % 2}" for number in range(60)])
+    own = {"train": str(tmp_path / "own"), "valid": None, "test": {}, "links": str(tmp_path / "own.links")}
+    whole, limited = prepare_corpus(make_config(**own)), prepare_corpus(make_config(**own, limit=3))
+    for split in ("train", "valid"):
+        assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
+    linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
+    assert linked[0] == linked[1] != []
+
+
+def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
+    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
+    prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
+    assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
+
+
+@pytest.mark.parametrize("limit", [0, -1, "all", True, {"tests": 3}])
+def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
+    with pytest.raises(UsageError, match=r"data\.limit"):
+        make_config(limit=limit)
+
+
 def test_captions_bring_their_gold_links(make_config):
-    sizes = {"num_train": 40, "num_valid": 5, "num_test": 7}
-    config = make_config(corpus="captions", captions=sizes, max_length=12)
+    config = make_config(corpus="captions", limit={"train": 40, "valid": 5, "test": 7}, max_length=12)
     prepared = prepare_corpus(config)
     assert prepared.splits == ["train", "valid", "test"]
     assert len(prepared.pairs("valid")) == 5
@@ -473,7 +520,7 @@ def test_captions_bring_their_gold_links(make_config):
 
 @pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
 def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source):
-    settings = {"corpus": "captions", "captions": {"num_train": 40, "num_valid": 5, "num_test": 7}}
+    settings = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}}
     there = prepare_corpus(make_config(**settings))
     back = prepare_corpus(make_config(**settings, **source, target_language="de"))
     for split in ("valid", "test"):
@@ -482,15 +529,17 @@ def test_captions_in_the_other_direction_are_the_same_pairs(make_config, source)
         assert [sorted(link.split("-") for link in line.split()) for line in back.links(split)] == pairs
 
 
-def test_another_process_that_writes_the_captions_leaves_the_links_of_the_other_direction(make_config, monkeypatch):
-    sizes = {"num_train": 8, "num_valid": 2, "num_test": 3}
-    languages = {"source_language": "en", "target_language": "de"}
-    raw = find_raw_corpus(make_config(corpus="captions", captions=sizes, **languages).data)
-    raw.files()
-    before = {split: path.read_text() for split, path in raw.links.items()}
-    monkeypatch.setattr(generator, "write_corpus", lambda *_, **__: None)  # the other one wrote just before
-    raw.files()
-    assert {split: path.read_text() for split, path in raw.links.items()} == before
+def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
+    for split in captions.SPLITS:
+        for kind, line in {"de": "Ein Hund schläft.", "en": "A dog sleeps.", "links": "0-0 1-1 2-2"}.items():
+            write_lines(tmp_path / "other" / f"{split}.{kind}", [line])
+    config = make_config(corpus="captions", source_dir=str(tmp_path / "other"))
+    prepared = prepare_corpus(config)
+    assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
+    assert prepared.links("test") == ["0-0 1-1 2-2"]
+    (tmp_path / "other" / "valid.links").unlink()
+    with pytest.raises(UserError, match=r"other/valid\.links: no such file"):
+        prepare_corpus(config)
 
 
 def test_multi30k(multi30k_dir, tmp_path):

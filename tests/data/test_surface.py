@@ -7,7 +7,6 @@ import pytest
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, rounded_up
-from seq2seq_attn.data.concatenation import ConcatenatedPairs
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.surface import Positions, spell_source, surface_of, surface_of_tokens
 from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
@@ -98,12 +97,3 @@ def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
         assert [pairs.target(i).tolist() for i in range(len(pairs))] == target
     num_ids = len(prepared.target_vocab)
     assert prepared.pairs("train").batch([2]).tgt_surface_BT[0, 1] == num_ids + 1  # Bo
-
-
-def test_joined_pairs_copy_from_all_their_sources(prepared):
-    num_ids = len(prepared.target_vocab)
-    batch = ConcatenatedPairs(prepared.pairs("train"), [(3, 2)]).batch([0])
-    bo, cy = num_ids, num_ids + 1
-    assert batch.source.surface_ids_BS[0, :2].tolist() == [bo, cy]
-    assert batch.source.surface_ids_BS[0, 3] == bo
-    assert batch.tgt_surface_BT[0, 3] == bo

@@ -39,8 +39,7 @@ def installed(tmp_path_factory):
 
 
 def test_quickstart_in_an_empty_folder(installed, tmp_path):
-    corpus = [f"data.captions.{what}" for what in ("num_train=60", "num_valid=5", "num_test=5")]
-    small = [*corpus, "train.max_updates=2"]
+    small = ["data.limit={train: 60, valid: 5, test: 5}", "train.max_updates=2"]
     settings = [part for setting in small for part in ("--set", setting)]
     run = [installed, "train", "-c", "quickstart", *settings, "--run-dir", "run"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from seq2seq_attn.captions.generator import generate, tokenize_caption
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer, decode_gold
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.test_sets import caption_links, concatenated
+from seq2seq_attn.text.captions import find_captions, tokenize_caption
+from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run, toy_config
 
-PAIRS = generate(12, min_length=4, max_length=9, seed=5)
-SOURCE, TARGET = [pair.source for pair in PAIRS], [pair.target for pair in PAIRS]
-LINKS = [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in PAIRS]
+
+class Pair(NamedTuple):
+    """A caption and its links."""
+
+    source: str
+    target: str
+    links: Sequence[tuple[int, int]]
+
+
+ROWS = zip(*map(iter_lines, find_captions(None, "de", "en")["test"]), strict=True)
+SHORT = [*islice((row for row in ROWS if len(row[0].split()) < 9), 12)]
+PAIRS = [Pair(source, target, parse_pharaoh(links)) for source, target, links in SHORT]
+SOURCE, TARGET, LINKS = map(list, zip(*SHORT, strict=True))
 CAPTIONS = EvaluationSet("test", SOURCE, TARGET, caption_links(SOURCE, TARGET, LINKS))
 
 

@@ -12,7 +12,7 @@ import pytest
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.test_sets import find_sets
@@ -93,11 +93,6 @@ def test_what_the_user_has_prepared_elsewhere_is_read(here: Path, tmp_path: Path
     config = settings(f"data.data_dir={tmp_path / 'elsewhere'}")
     prepare_corpus(config)
     assert len(sets_of(config)[0].source) == 20
-
-
-def test_the_embedded_corpus_has_a_limit() -> None:
-    with pytest.raises(UsageError, match=r"data.captions.num_train"):
-        load_config((), ["data.captions.num_train=1000000000"])
 
 
 def evaluated(path: Path) -> EvaluatedRun:

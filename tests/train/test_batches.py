@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +8,6 @@ import torch
 
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.id_store import IdStore
-from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.batches import EpochBatches, built_ahead
 
@@ -57,16 +54,6 @@ def test_a_place_that_the_epoch_does_not_have_is_refused(batches_done: int) -> N
 def test_epochs_differ_and_repeat() -> None:
     assert indices(epoch(0).updates(0)) != indices(epoch(1).updates(0))
     assert indices(epoch(1).updates(0)) == indices(epoch(1).updates(0))
-
-
-def test_the_pairs_of_a_batch_of_concatenated_pairs(tmp_path: Path) -> None:
-    IdStore.write(tmp_path / "ids", np.arange(4, 84), np.full(40, 2))
-    pairs = PairStore(IdStore(tmp_path / "ids"), IdStore(tmp_path / "ids"))
-    updates = EpochBatches(pairs, BatchConfig(size=5), seed=1, epoch=0, concatenate={2: 1.0}).updates(0)
-    for update in updates:
-        tokens = {int(token) for token in update.batches[0].source.ids_BS.flatten() if token > 3}
-        assert {(token - 4) // 2 for token in tokens} == set(update.indices[0])
-        assert len(update.indices[0]) == 2 * len(update.batches[0].source.ids_BS)
 
 
 def test_building_ahead_keeps_order_and_stays_within_its_limit() -> None:

@@ -191,18 +191,6 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-def test_a_resume_draws_the_same_subwords(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    size = "num_train: 160, num_valid: 5, num_test: 5, min_length: 4, max_length: 10"
-    captions = *NO_TEXT, "data.corpus=captions", f"data.captions={{{size}}}"
-    corpus = *captions, "data.tokenizer={name: sentencepiece, vocab_size: 120}"
-    config = toy_config(*ALL, *corpus, "data.subword_sampling=0.2")
-    expected = train(config, run_dir=tmp_path / "whole")
-    train_and_die(15, config, run_dir=tmp_path / "killed")  # in the middle of the second epoch
-    assert_same_end(train(config, run_dir=tmp_path / "killed", resume=True), expected)
-    own = train(toy_config(*ALL, *corpus), run_dir=tmp_path / "own")
-    assert events(own, "train") != events(expected, "train")
-
-
 def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) -> None:
     # the validation at the end of a training is one more than an uninterrupted one has: it must not disturb
     fixed = "train.schedule={name: inverse_sqrt, warmup_updates: 3}"
@@ -416,13 +404,13 @@ def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: 
         train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
 
 
-def test_a_resume_on_the_same_text_from_another_generator(
+def test_a_resume_on_the_same_text_from_other_files(
     toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = "data.captions={num_train: 40, num_valid: 5, num_test: 5}"
+    sizes = "data.limit={train: 40, valid: 5, test: 5}"
     captions = (*NO_TEXT, "data.corpus=captions", sizes, f"data.data_dir={tmp_path / 'data'}")
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
-    monkeypatch.setattr("seq2seq_attn.data.sources.sha256_of", lambda path: "a comment has changed")
+    monkeypatch.setattr("seq2seq_attn.data.sources.sha256_of", lambda path: "compressed by another program")
     train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
     assert len({path.name for path in (tmp_path / "data" / "prepared").glob("captions-*")}) == 2
     assert events(run, "end")[-1]["update"] == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.data.id_store import IdsInMemory
+from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.text.ibm1 import TranslationTable
@@ -24,7 +24,13 @@ from tests.train.conftest import ConfigMaker
 OUTPUT = "model.output={name: lexicon, options: {num_entries: 3}}"
 
 
-def test_the_table_is_that_of_all_pairs() -> None:
+def single_tokens(prefix: Path, ids: list[int]) -> IdStore:
+    """Sentences of one token."""
+    IdStore.write(prefix, np.array(ids), np.ones(len(ids), dtype=np.int64))
+    return IdStore(prefix)
+
+
+def test_the_table_is_that_of_all_pairs(tmp_path: Path) -> None:
     """Sentences of one token, each translated in its own way."""
     sources, targets = [4, 5, 6, 7], [9, 8, 6, 5]
     found: list[TranslationTable] = []
@@ -36,19 +42,18 @@ def test_the_table_is_that_of_all_pairs() -> None:
             found.append(table)
             return "taken"
 
-    source, target = (IdsInMemory([np.array([i], dtype=np.int32) for i in side]) for side in (sources, targets))
-    pairs = PairStore(source, target)
+    pairs = PairStore(single_tokens(tmp_path / "source", sources), single_tokens(tmp_path / "target", targets))
     assert set_table(Wanting(3, 10), pairs) == ["taken"]
     assert set_table(Softmax(3, 10), pairs) == []
     [table] = found
     np.testing.assert_array_equal(table.lookup(np.array(sources), np.array(targets)), np.eye(4))
 
 
-def test_an_output_that_asks_for_a_table_takes_it() -> None:
+def test_an_output_that_asks_for_a_table_takes_it(tmp_path: Path) -> None:
     class Forgetful(Softmax):
         needs_table = True
 
-    side = IdsInMemory([np.array([4], dtype=np.int32)])
+    side = single_tokens(tmp_path / "side", [4])
     with pytest.raises(NotImplementedError, match="Forgetful needs a table, and has no `set_table`"):
         set_table(Forgetful(3, 10), PairStore(side, side))
 

@@ -47,7 +47,7 @@ def prepare(
     ] = None,
     source_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder with the published .gz files, instead of downloading them."),
+        typer.Option(metavar="DIR", help="Folder with the corpus's files, instead of downloading them."),
     ] = None,
     imports: Import = None,
     debug: Debug = False,
@@ -70,9 +70,7 @@ def prepare(
     config_names, overrides = with_own_text(text, config or [], overrides)
     resolved = load_config(_prepare_configs(corpus, config_names), overrides)
     split_names(resolved.data)  # rejects an invalid corpus
-    if source_dir is not None:
-        if resolved.data.corpus != "multi30k":
-            raise UsageError(f"--source-dir {source_dir}: for multi30k only, not {resolved.data.corpus}")
+    if source_dir is not None and resolved.data.corpus == "multi30k":
         check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
     prepared = prepare_corpus(resolved, show_progress=is_terminal())
     echo(audit_report(prepared))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, read_regular, write_json
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import join_marked
-from seq2seq_attn.text.tokenizers.subword_draws import SubwordDraws
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +38,6 @@ class SentencePieceTokenizer:
         """Size of the model's vocabulary."""
         return int(self._processor.get_piece_size())
 
-    def subwords(self) -> list[str]:
-        """All of the model's vocabulary but the unknown one."""
-        return [self._processor.id_to_piece(number) for number in range(1, self.num_subwords)]
-
     def tokenize(self, text: str) -> list[str]:
         """The subwords of one line."""
         subwords: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
@@ -55,16 +49,6 @@ class SentencePieceTokenizer:
         subwords: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return subwords
 
-    def sample_many(self, texts: Sequence[str], alpha: float, *, seed: int | str) -> Iterator[list[str]]:
-        """A random segmentation of each line, in every process the same one for the same line, position and seed.
-
-        Args:
-            alpha: for a unigram model the exponent of the probability of a segmentation, for BPE the probability that
-                a merge is skipped.
-        """
-        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
-        return _draws(self._processor, alpha).draw(lines, seed)
-
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The subwords joined, with spaces where they are marked."""
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
@@ -75,11 +59,6 @@ class SentencePieceTokenizer:
         with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
             temporary.write_bytes(self.model)
         write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})
-
-
-@lru_cache(maxsize=2)  # a source and a target model
-def _draws(processor: Any, alpha: float) -> SubwordDraws:
-    return SubwordDraws(processor, alpha)
 
 
 def train_sentencepiece(

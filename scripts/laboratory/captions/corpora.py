@@ -1,0 +1,120 @@
+"""Corpora of captions as text: the embedded one, and those of the laboratory's experiments.
+
+A corpus is a folder for `data.source_dir`, with `data.corpus=captions`: `SPLIT.de`, `SPLIT.en`, and the gold links of
+German to English in `SPLIT.links`. Each function writes the same lines whenever it is called.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from scripts.laboratory.captions import scenes
+from scripts.laboratory.captions.generator import CaptionPair, draw_splits
+from scripts.laboratory.captions.groups import mixed_groups
+from seq2seq_attn.files import atomic_path, write_lines
+from seq2seq_attn.text.captions import tokenize_caption
+from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links
+
+Splits = Mapping[str, Sequence[CaptionPair]]
+
+SIZES = {"train": 16_000, "valid": 200, "test": 1_000}
+LENGTHS = (4, 30)
+"""source tokens of the shortest and the longest captions"""
+SHORT_LENGTHS = (4, 10)
+"""those of the bottleneck experiment"""
+JOINED, JOINED_EPOCHS = (1, 2, 3, 4, 5, 6), 16
+"""captions per training pair, equally often; how often all captions are grouped anew"""
+HELD_OUT_ONE_IN = 4
+"""the share of the surnames that `unseen-names` holds out"""
+_SURNAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
+
+
+def write_embedded(directory: Path) -> None:
+    """The corpus that travels with the package, gzipped."""
+    for name, lines in _lines_by_name(draw_splits(SIZES, LENGTHS)).items():
+        text = "".join(f"{line}\n" for line in lines)
+        with atomic_path(directory / f"{name}.gz") as path:
+            path.write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
+
+
+def write_single(directory: Path) -> None:
+    """Short captions (bottleneck experiment)."""
+    _write(directory, _short_captions())
+
+
+def write_joined(directory: Path) -> None:
+    """The same captions; a training pair joins one to six of them. The groups are those of 16 epochs, one after the
+    other."""
+    splits = _short_captions()
+    train = splits["train"]
+    epochs = [mixed_groups(len(train), JOINED, seed=f"1/{epoch}") for epoch in range(JOINED_EPOCHS)]
+    joined = join_pairs(train, [group for groups in epochs for group in groups])
+    _write(directory, {**splits, "train": joined})
+
+
+def write_unseen_names(directory: Path) -> None:
+    """Training and validation pairs without a quarter of the surnames, test pairs that have at least one of these. They
+    are in `held-out.txt`."""
+    splits = draw_splits({**SIZES, "test": 6_000}, LENGTHS)
+    names = sorted({name for pairs in splits.values() for pair in pairs for name in surnames_of(pair.target)})
+    held_out = set(names[::HELD_OUT_ONE_IN])
+
+    def is_kept(split: str, pair: CaptionPair) -> bool:
+        if split == "test":
+            return not held_out.isdisjoint(surnames_of(pair.target))
+        return not any(name in pair.source or name in pair.target for name in held_out)
+
+    _write(directory, {split: [pair for pair in splits[split] if is_kept(split, pair)] for split in splits})
+    write_lines(directory / "held-out.txt", sorted(held_out))
+
+
+def write_scenes(directory: Path) -> None:
+    """Captions with a vector per object, named by `SPLIT.vectors`, in place of links (`scenes`)."""
+    scenes.write_corpus(directory, scenes.SPLITS)
+
+
+CORPORA: dict[str, Callable[[Path], None]] = {
+    "captions": write_embedded,
+    "bottleneck-single": write_single,
+    "bottleneck-joined": write_joined,
+    "unseen-names": write_unseen_names,
+    "scenes": write_scenes,
+}
+
+
+def surnames_of(english: str) -> list[str]:
+    """The surnames in an English caption, each as often as it occurs."""
+    return _SURNAME.findall(english)
+
+
+def join_pairs(pairs: Sequence[CaptionPair], groups: Sequence[Group]) -> list[CaptionPair]:
+    """A pair for each group, the captions at its indices joined."""
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    links = concatenate_links(
+        [pair.links for pair in pairs],
+        groups,
+        source_lengths=[len(tokenize_caption(source)) for source in sources],
+        target_lengths=[len(tokenize_caption(target)) for target in targets],
+    )
+    joined = zip(concatenate_lines(sources, groups), concatenate_lines(targets, groups), links, strict=True)
+    return [CaptionPair(*pair) for pair in joined]
+
+
+def _short_captions() -> Splits:
+    return draw_splits({**SIZES, "test": 1_500}, SHORT_LENGTHS)
+
+
+def _write(directory: Path, splits: Splits) -> None:
+    for name, lines in _lines_by_name(splits).items():
+        write_lines(directory / name, lines)
+
+
+def _lines_by_name(splits: Splits) -> dict[str, list[str]]:
+    return {
+        f"{split}.{kind}": [pair[column] for pair in pairs]
+        for split, pairs in splits.items()
+        for column, kind in enumerate(("de", "en", "links"))
+    }

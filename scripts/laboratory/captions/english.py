@@ -1,0 +1,267 @@
+"""English from the tree: subject-verb-object order, the progressive, do-support, a/an, the possessive."""
+
+from __future__ import annotations
+
+from scripts.laboratory.captions.lexicon import Adjective
+from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+
+_PRONOUN = {"m": "he", "f": "she"}
+_POSSESSIVE = {"m": "his", "f": "her", "n": "its"}
+_JOINTS = {"und": "and", "aber": "but"}
+COMMA = ","
+
+
+def english_sentence(sentence: Sentence) -> list[Token]:
+    """The tokens of a sentence, final mark included."""
+    tokens: list[Token] = []
+    if sentence.opening is not None:
+        tokens += _clause(sentence.opening)
+        tokens.append(Token(COMMA, ((sentence.opening.uid, "comma"),)))
+    for i, clause in enumerate(sentence.clauses):
+        if i:
+            word = sentence.joints[i - 1]
+            tokens.append(Token(COMMA, ((sentence.uid, f"comma {i}"),)))
+            if word != COMMA:
+                tokens.append(Token(_JOINTS[word], ((sentence.uid, f"joint {i}"),)))
+        tokens += _clause(clause, is_question=sentence.is_question)
+    tokens.append(Token("?" if sentence.is_question else ".", ((sentence.uid, "stop"),)))
+    return _articles(tokens)
+
+
+def _articles(tokens: list[Token]) -> list[Token]:
+    """`a` becomes `an` before a vowel sound."""
+    result = list(tokens)
+    for i, token in enumerate(tokens[:-1]):
+        following = tokens[i + 1].text.lower()
+        if token.text == "a" and following[0] in "aeiou" and not following.startswith("uni"):
+            result[i] = Token("an", token.keys)
+    return result
+
+
+def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = True) -> list[Token]:
+    tokens: list[Token] = []
+    if clause.gap:
+        tokens += _relative_pronoun(clause)
+    elif clause.link is not None:
+        tokens += _fixed(clause.link)
+    elif has_subject:
+        tokens += _front(clause)
+    auxiliary, rest = _verbs(clause, is_question=is_question)
+    subject = _subject(clause) if has_subject else []
+    middle = _middle(clause)
+    negation = [Token("not", _negation_keys(clause))] if clause.is_negated else []
+    if is_question:
+        tokens += [*auxiliary[:1], *subject, *negation, *auxiliary[1:], *middle, *rest]
+    elif clause.verb is None:
+        tokens += [*subject, *auxiliary, *negation, *middle]
+    else:
+        # what follows the first word of "wants to", "is being" stays behind it
+        split = 1 if negation else len(auxiliary)
+        tokens += [*subject, *auxiliary[:split], *negation, *auxiliary[split:], *middle, *rest]
+    tokens += _complements(clause)
+    return tokens + _trailing(clause)
+
+
+def _front(clause: Clause) -> list[Token]:
+    if clause.front == "time" and clause.time is not None:
+        tokens = _fixed(clause.time)
+    elif clause.front == "place" and clause.place is not None:
+        tokens = english_pp(clause.place)
+    else:
+        return []
+    return [*tokens, Token(COMMA, ())] if len(tokens) > 1 else tokens
+
+
+def _subject(clause: Clause) -> list[Token]:
+    if clause.is_existential:
+        return [Token("there", ((clause.uid, "there"),))]
+    return [] if clause.gap == "subject" else english_np(clause.subject)
+
+
+def _negation_keys(clause: Clause) -> tuple[Key, ...]:
+    if clause.is_indefinite_negation and clause.accusative is not None:
+        return ((clause.accusative.uid, "not"),)
+    return ((clause.uid, "not"),)
+
+
+def _middle(clause: Clause) -> list[Token]:
+    """Adverbs before the main verb."""
+    tokens: list[Token] = []
+    if clause.time is not None and clause.time.phrase.is_mid and clause.front != "time":
+        tokens += _fixed(clause.time)
+    if clause.manner is not None and _manner_place(clause) == "before":
+        tokens += _fixed(clause.manner)
+    return tokens
+
+
+def _manner_place(clause: Clause) -> str:
+    """Before the main verb, behind it where it has no object, or behind the object of a modal."""
+    if clause.accusative is None and clause.dative is None and clause.mode not in ("passive", "passive past"):
+        return "behind the verb"
+    return "behind the object" if clause.mode == "modal" else "before"
+
+
+def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Token]]:
+    """Auxiliaries and the main verb with what belongs to it."""
+    fin: Key = (clause.uid, "fin")
+    lex: Key = (clause.uid, "lex")
+    many = clause.subject.is_many
+    be = Token("are" if many else "is", (fin,))
+    verb = clause.verb
+    if verb is None:
+        return [Token("were" if many else "was", (fin,)) if clause.mode == "past" else be], []
+    base, third, progressive, past, participle = verb.en
+    plus = [Token(word, (lex,)) for word in verb.plus.split()]
+    needs_do = is_question or clause.is_negated
+    mode = clause.mode
+    if mode == "modal" and clause.modal is not None:
+        words = (clause.modal.en_plural if many else clause.modal.en).split()
+        return [Token(word, (fin,)) for word in words], [Token(base, (lex,)), *plus]
+    if mode == "future":
+        return [Token("will", (fin,))], [Token(base, (lex,)), *plus]
+    if mode == "passive":
+        return [be, Token("being", (fin,))], [Token(participle, (lex,)), *plus]
+    if mode == "passive past":
+        return [Token("were" if many else "was", (fin,))], [Token(participle, (lex,)), *plus]
+    if mode == "perfect":
+        if needs_do:
+            return [Token("did", (fin,))], [Token(base, (lex,)), *plus]
+        return [], [Token(past, (fin, lex)), *plus]
+    if verb.is_simple or clause.is_habit:
+        if needs_do:
+            return [Token("do" if many else "does", (fin,))], [Token(base, (lex,)), *plus]
+        return [], [Token(base if many else third, (fin, lex)), *plus]
+    return [be], [Token(progressive, (lex,)), *plus]
+
+
+def _complements(clause: Clause) -> list[Token]:
+    manner = _fixed(clause.manner) if clause.manner is not None else []
+    tokens: list[Token] = manner if _manner_place(clause) == "behind the verb" else []
+    if clause.is_existential:
+        tokens += english_np(clause.subject)
+    if clause.predicate is not None:
+        tokens += _adjective(clause.uid, "predicate", clause.predicate)
+    if clause.accusative is not None and clause.gap != "accusative":
+        tokens += english_np(clause.accusative)
+    if clause.dative is not None and clause.gap != "dative":
+        if clause.accusative is not None:
+            tokens.append(Token("to", ((clause.dative.uid, "to"),)))
+        tokens += english_np(clause.dative)
+    if _manner_place(clause) == "behind the object":
+        tokens += manner
+    if clause.prepositional is not None and clause.gap != "prepositional":
+        tokens += english_pp(clause.prepositional)
+    if clause.direction is not None:
+        tokens += english_pp(clause.direction)
+    if clause.means is not None:
+        tokens += _fixed(clause.means)
+    if clause.place is not None and clause.front != "place" and clause.gap != "place":
+        tokens += english_pp(clause.place)
+    if clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid:
+        tokens += _fixed(clause.time)
+    return tokens
+
+
+def _trailing(clause: Clause) -> list[Token]:
+    tokens: list[Token] = []
+    if clause.shared is not None:
+        tokens.append(Token("and", ((clause.shared.uid, "and"),)))
+        tokens += _clause(clause.shared, has_subject=False)
+    if clause.complement is not None:
+        tokens += _clause(clause.complement)
+    if clause.subordinate is not None:
+        tokens += _clause(clause.subordinate)
+    return tokens
+
+
+def _fixed(fixed: FixedPhrase) -> list[Token]:
+    keys: list[list[Key]] = [[] for _ in fixed.en]
+    for i, j in fixed.phrase.links:
+        keys[j].append((fixed.uid, f"{i}-{j}"))
+    return [Token(word, tuple(key)) for word, key in zip(fixed.en, keys, strict=True)]
+
+
+def english_pp(pp: PrepositionalPhrase) -> list[Token]:
+    """A prepositional phrase; every word of "in front of" carries the preposition's key."""
+    return [*(Token(word, ((pp.uid, "prep"),)) for word in pp.en.split()), *english_np(pp.phrase)]
+
+
+def english_np(phrase: NounPhrase) -> list[Token]:
+    """A noun phrase with everything that hangs on it."""
+    tokens = _single(phrase)
+    for i, other in enumerate(phrase.following):
+        is_last = i == len(phrase.following) - 1
+        tokens.append(Token("and" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),)))
+        tokens += _single(other)
+    return tokens
+
+
+def _single(phrase: NounPhrase) -> list[Token]:
+    uid = phrase.uid
+    if phrase.determiner == "pronoun" and phrase.owner is not None:
+        return [Token(_subject_pronoun(phrase.owner), ((uid, "noun"),))]
+    tokens = _determiner(phrase)
+    for i, adjective in enumerate(phrase.adjectives):
+        tokens += _adjective(uid, f"adjective {i}", adjective)
+    if phrase.noun is None:
+        if phrase.label is not None:
+            tokens.append(Token(phrase.label[2], ((uid, "label"),)))
+        tokens.append(Token(phrase.name, ((uid, "noun"),)))
+    else:
+        text = phrase.noun.en_plural if phrase.is_plural else phrase.noun.en
+        tokens += [Token(word, ((uid, "noun"),)) for word in text.split()]
+    if phrase.attribute is not None:
+        tokens += english_pp(phrase.attribute)
+    if phrase.relative is not None:
+        tokens += _clause(phrase.relative)
+    return tokens
+
+
+def _subject_pronoun(owner: NounPhrase) -> str:
+    if owner.is_many:
+        return "they"
+    return _PRONOUN.get(owner.gender, "it") if owner.is_person else "it"
+
+
+def _determiner(phrase: NounPhrase) -> list[Token]:
+    keys: tuple[Key, ...] = ((phrase.uid, "det"),)
+    if phrase.genitive is not None:
+        # the possessor's 's does the work of the article
+        possessor = english_np(phrase.genitive)
+        last = possessor[-1]
+        return [*possessor[:-1], Token(f"{last.text}'s", last.keys + keys)]
+    kind = phrase.determiner
+    if kind == "number":
+        return [Token(phrase.number[1], keys)]
+    if kind == "sein" and phrase.owner is not None:
+        word = "their" if phrase.owner.is_many else _POSSESSIVE[phrase.owner.gender]
+        return [Token(word, keys)]
+    word = {
+        "der": "the",
+        "ein": "a",
+        "kein": "a",
+        "dieser": "these" if phrase.is_plural else "this",
+        "jeder": "every",
+    }.get(kind, phrase.number[1])
+    return [Token(word, keys)] if word else []
+
+
+def _relative_pronoun(clause: Clause) -> list[Token]:
+    key: Key = (clause.uid, "relative")
+    if clause.gap_phrase is not None:
+        pronoun = "whom" if clause.gap_phrase.phrase.is_person else "which"
+        return [
+            *(Token(w, ((clause.gap_phrase.uid, "prep"),)) for w in clause.gap_phrase.en.split()),
+            Token(pronoun, (key,)),
+        ]
+    antecedent = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[clause.gap]
+    assert antecedent is not None  # the gap of a relative clause holds its antecedent
+    if not antecedent.is_person:
+        return [Token("that", (key,))]
+    return [Token("who" if clause.gap == "subject" else "whom", (key,))]
+
+
+def _adjective(uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None]) -> list[Token]:
+    word, degree = adjective
+    tokens = [Token(degree[1], ((uid, f"{role} degree"),))] if degree is not None else []
+    return [*tokens, *(Token(part, ((uid, role),)) for part in word.en.split())]

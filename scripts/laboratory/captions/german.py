@@ -1,0 +1,346 @@
+"""German from the tree: declension, verb-second and verb-final order, the verbal bracket, commas."""
+
+from __future__ import annotations
+
+from scripts.laboratory.captions.lexicon import Adjective, Case
+from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+
+_DER = {
+    "nom": {"m": "der", "f": "die", "n": "das", "p": "die"},
+    "acc": {"m": "den", "f": "die", "n": "das", "p": "die"},
+    "dat": {"m": "dem", "f": "der", "n": "dem", "p": "den"},
+    "gen": {"m": "des", "f": "der", "n": "des", "p": "der"},
+}
+_EIN = {
+    "nom": {"m": "", "f": "e", "n": "", "p": "e"},
+    "acc": {"m": "en", "f": "e", "n": "", "p": "e"},
+    "dat": {"m": "em", "f": "er", "n": "em", "p": "en"},
+    "gen": {"m": "es", "f": "er", "n": "es", "p": "er"},
+}
+_DIESER = {
+    "nom": {"m": "er", "f": "e", "n": "es", "p": "e"},
+    "acc": {"m": "en", "f": "e", "n": "es", "p": "e"},
+    "dat": {"m": "em", "f": "er", "n": "em", "p": "en"},
+    "gen": {"m": "es", "f": "er", "n": "es", "p": "er"},
+}
+_RELATIVE = {**_DER, "dat": {"m": "dem", "f": "der", "n": "dem", "p": "denen"}}
+_PRONOUN = {"m": "er", "f": "sie", "n": "es", "p": "sie"}
+_CONTRACTIONS = {
+    ("in", "dem"): "im",
+    ("an", "dem"): "am",
+    ("zu", "dem"): "zum",
+    ("zu", "der"): "zur",
+    ("von", "dem"): "vom",
+}
+_FINITE = {
+    "perfect": {"haben": ("hat", "haben"), "sein": ("ist", "sind")},
+    "copula": {"present": ("ist", "sind"), "past": ("war", "waren")},
+}
+COMMA = ","
+
+Part = NounPhrase | PrepositionalPhrase | FixedPhrase | Token
+
+
+def german_sentence(sentence: Sentence) -> list[Token]:
+    """The tokens of a sentence, final mark included."""
+    tokens: list[Token] = []
+    if sentence.opening is not None:
+        tokens += _subordinate(sentence.opening)
+        tokens.append(Token(COMMA, ((sentence.opening.uid, "comma"),)))
+    for i, clause in enumerate(sentence.clauses):
+        if i:
+            tokens += _joint(sentence, i)
+        has_opening = i == 0 and sentence.opening is not None
+        order = "first" if has_opening or sentence.is_question else "second"
+        tokens += german_clause(clause, order)
+    tokens.append(Token("?" if sentence.is_question else ".", ((sentence.uid, "stop"),)))
+    return _tidy_commas(tokens)
+
+
+def _joint(sentence: Sentence, i: int) -> list[Token]:
+    word = sentence.joints[i - 1]
+    comma = Token(COMMA, ((sentence.uid, f"comma {i}"),))
+    if word == COMMA:
+        return [comma]
+    joint = Token(word, ((sentence.uid, f"joint {i}"),))
+    return [joint] if word == "und" else [comma, joint]
+
+
+def _tidy_commas(tokens: list[Token]) -> list[Token]:
+    """One comma where two clauses end together, none before the final mark."""
+    tidy: list[Token] = []
+    for token in tokens:
+        if tidy and tidy[-1].text == COMMA and token.text in (COMMA, ".", "?"):
+            merged = tidy.pop()
+            token = Token(token.text, token.keys + merged.keys) if token.text == COMMA else token
+        tidy.append(token)
+    return tidy
+
+
+def german_clause(clause: Clause, order: str) -> list[Token]:
+    """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause), `last`, or `bare`
+    (verb second without its subject, behind und)."""
+    tokens: list[Token] = []
+    if order == "last":
+        if clause.gap:
+            tokens += _relative_pronoun(clause)
+        elif clause.link is not None:
+            tokens += _fixed(clause.link)
+    finite, end = _verbs(clause)
+    middle, extraposed = _middle_field(clause, order, has_bracket=bool(end) or order == "last")
+    if order == "second":
+        tokens += _front(clause)
+    if order != "last":
+        tokens += finite
+    tokens += middle
+    tokens += _verb_final(clause, finite, end) if order == "last" else end
+    tokens += extraposed
+    return tokens + _trailing(clause, order)
+
+
+def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[Token]:
+    """The verbs at the end of a subordinate clause; a separable prefix is written together with its verb."""
+    if clause.verb is not None and clause.verb.prefix and clause.mode == "present":
+        return [Token(end[0].text + finite[0].text, finite[0].keys)]
+    return end + finite
+
+
+def _trailing(clause: Clause, order: str) -> list[Token]:
+    tokens: list[Token] = []
+    if clause.shared is not None:
+        tokens.append(Token("und", ((clause.shared.uid, "and"),)))
+        tokens += german_clause(clause.shared, order if order == "last" else "bare")
+    for inner in (clause.complement, clause.subordinate):
+        if inner is not None:
+            tokens.append(Token(COMMA, ()))
+            tokens += _subordinate(inner)
+            tokens.append(Token(COMMA, ()))
+    return tokens
+
+
+def _subordinate(clause: Clause) -> list[Token]:
+    return german_clause(clause, "last")
+
+
+def _verbs(clause: Clause) -> tuple[list[Token], list[Token]]:
+    """The finite verb and what closes the bracket (prefix, participle or infinitive)."""
+    fin: Key = (clause.uid, "fin")
+    lex: Key = (clause.uid, "lex")
+    many = clause.subject.is_many
+    if clause.is_existential:
+        return [Token("gibt", (fin,))], []
+    verb = clause.verb
+    if verb is None:
+        kind = "past" if clause.mode == "past" else "present"
+        return [Token(_FINITE["copula"][kind][many], (fin,))], []
+    if clause.mode == "perfect":
+        return [Token(_FINITE["perfect"][verb.auxiliary][many], (fin,))], [Token(verb.participle, (lex,))]
+    if clause.mode == "modal" and clause.modal is not None:
+        return [Token(clause.modal.plural if many else clause.modal.singular, (fin,))], [Token(verb.de, (lex,))]
+    if clause.mode == "future":
+        return [Token("werden" if many else "wird", (fin,))], [Token(verb.de, (lex,))]
+    if clause.mode in ("passive", "passive past"):
+        forms = ("wird", "werden") if clause.mode == "passive" else ("wurde", "wurden")
+        return [Token(forms[many], (fin,))], [Token(verb.participle, (lex,))]
+    finite = Token(verb.plural if many else verb.singular, (fin, lex))
+    return [finite], [Token(verb.prefix, (lex,))] if verb.prefix else []
+
+
+def _front(clause: Clause) -> list[Token]:
+    if clause.is_existential and clause.front == "subject":
+        return [Token("es", ((clause.uid, "there"),))]
+    if clause.front == "time" and clause.time is not None:
+        return _fixed(clause.time)
+    if clause.front == "place" and clause.place is not None:
+        return german_pp(clause.place)
+    if clause.front == "accusative" and clause.accusative is not None:
+        return german_np(clause.accusative, "acc")
+    return german_np(clause.subject, "nom")
+
+
+def _middle_field(clause: Clause, order: str, *, has_bracket: bool) -> tuple[list[Token], list[Token]]:
+    """Subject, dative, definite object, time, not, manner, place, indefinite object, the rest; and the relative clause
+    that moves behind the bracket when it hangs on the last phrase."""
+    parts = _middle_parts(clause, order)
+    tokens: list[Token] = []
+    extraposed: list[Token] = []
+    for i, (part, case) in enumerate(parts):
+        is_last = i == len(parts) - 1 and clause.predicate is None and part is not clause.subject
+        moved = _hanging_relative(part) if is_last and has_bracket else None
+        tokens += _part(part, case, skip=moved)
+        if moved is not None:
+            extraposed = _relative(moved)
+    if clause.predicate is not None:
+        tokens += _adjective(clause.uid, "predicate", clause.predicate, "")
+    return tokens, extraposed
+
+
+def _middle_parts(clause: Clause, order: str) -> list[tuple[Part, Case]]:
+    """The phrases of the middle field, those left out that stand in front or that the relative pronoun replaces."""
+    front = clause.front if order == "second" else ""
+    gap = clause.gap
+    accusative = clause.accusative if gap != "accusative" and front != "accusative" else None
+    is_early = accusative is not None and accusative.is_definite
+    parts: list[tuple[Part, Case]] = []
+    if clause.is_existential:
+        if front != "subject":
+            parts.append((Token("es", ((clause.uid, "there"),)), "nom"))
+    elif order != "bare" and front != "subject" and gap != "subject":
+        parts.append((clause.subject, "nom"))
+    if clause.dative is not None and gap != "dative":
+        parts.append((clause.dative, "dat"))
+    if accusative is not None and is_early:
+        parts.append((accusative, "acc"))
+    if clause.time is not None and front != "time":
+        parts.append((clause.time, "acc"))
+    if clause.is_negated and not clause.is_indefinite_negation:
+        parts.append((Token("nicht", ((clause.uid, "not"),)), "acc"))
+    if clause.means is not None:
+        parts.append((clause.means, "dat"))
+    if clause.manner is not None:
+        parts.append((clause.manner, "acc"))
+    if clause.place is not None and front != "place":
+        parts.append((clause.place, "dat"))
+    if accusative is not None and not is_early:
+        parts.append((accusative, "acc"))
+    if clause.is_existential:
+        parts.append((clause.subject, "acc"))
+    if clause.prepositional is not None and gap != "prepositional":
+        parts.append((clause.prepositional, "acc"))
+    if clause.direction is not None:
+        parts.append((clause.direction, "dat"))
+    return parts
+
+
+def _part(part: Part, case: Case, skip: Clause | None) -> list[Token]:
+    if isinstance(part, Token):
+        return [part]
+    if isinstance(part, FixedPhrase):
+        return _fixed(part)
+    if isinstance(part, PrepositionalPhrase):
+        return german_pp(part, skip)
+    return german_np(part, case, skip)
+
+
+def _hanging_relative(part: Part) -> Clause | None:
+    phrase = part.phrase if isinstance(part, PrepositionalPhrase) else part
+    return phrase.relative if isinstance(phrase, NounPhrase) else None
+
+
+def _fixed(fixed: FixedPhrase) -> list[Token]:
+    keys: list[list[Key]] = [[] for _ in fixed.de]
+    for i, j in fixed.phrase.links:
+        keys[i].append((fixed.uid, f"{i}-{j}"))
+    return [Token(word, tuple(key)) for word, key in zip(fixed.de, keys, strict=True)]
+
+
+def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token]:
+    """A prepositional phrase; in dem -> im and its like are one token with the keys of both."""
+    tokens = german_np(pp.phrase, pp.case, skip)
+    key: Key = (pp.uid, "prep")
+    contracted = _CONTRACTIONS.get((pp.de, tokens[0].text)) if pp.phrase.determiner == "der" else None
+    if contracted is not None:
+        return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
+    return [Token(pp.de, (key,)), *tokens]
+
+
+def german_np(phrase: NounPhrase, case: Case, skip: Clause | None = None) -> list[Token]:
+    """A noun phrase with everything that hangs on it, except the relative clause `skip`."""
+    tokens = _single(phrase, case, skip)
+    for i, other in enumerate(phrase.following):
+        is_last = i == len(phrase.following) - 1
+        tokens.append(Token("und" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),)))
+        tokens += _single(other, case, skip)
+    return tokens
+
+
+def _single(phrase: NounPhrase, case: Case, skip: Clause | None) -> list[Token]:
+    uid = phrase.uid
+    number = "p" if phrase.is_plural else phrase.gender
+    case_keys: tuple[Key, ...] = ((uid, "to"),)  # the dative's counterpart, where English says "to"
+    if phrase.determiner == "pronoun" and phrase.owner is not None:
+        form = _PRONOUN["p" if phrase.owner.is_many else phrase.owner.gender]
+        return [Token(form, ((uid, "noun"),))]
+    tokens = _determiner(phrase, case, number)
+    ending = _ending(phrase.determiner, case, number)
+    for i, adjective in enumerate(phrase.adjectives):
+        tokens += _adjective(uid, f"adjective {i}", adjective, ending)
+    if phrase.noun is None:
+        if phrase.label is not None:
+            tokens.append(Token(phrase.label[0 if case == "nom" else 1], ((uid, "label"),)))
+        tokens.append(Token(phrase.name, ((uid, "noun"),)))
+    else:
+        tokens.append(Token(phrase.noun.german(case, is_plural=phrase.is_plural), ((uid, "noun"),)))
+    tokens[0] = Token(tokens[0].text, tokens[0].keys + case_keys)
+    if phrase.genitive is not None:
+        tokens += german_np(phrase.genitive, "gen")
+    if phrase.attribute is not None:
+        tokens += german_pp(phrase.attribute)
+    if phrase.relative is not None and phrase.relative is not skip:
+        tokens += _relative(phrase.relative)
+    return tokens
+
+
+def _relative(clause: Clause) -> list[Token]:
+    return [Token(COMMA, ()), *german_clause(clause, "last"), Token(COMMA, ())]
+
+
+def _relative_pronoun(clause: Clause) -> list[Token]:
+    antecedent = clause.gap_phrase.phrase if clause.gap_phrase is not None else _gap_np(clause)
+    cases: dict[str, Case] = {"subject": "nom", "accusative": "acc", "dative": "dat"}
+    case = clause.gap_phrase.case if clause.gap_phrase is not None else cases[clause.gap]
+    number = "p" if antecedent.is_plural else antecedent.gender
+    pronoun = Token(_RELATIVE[case][number], ((clause.uid, "relative"),))
+    if clause.gap_phrase is None:
+        return [pronoun]
+    return [Token(clause.gap_phrase.de, ((clause.gap_phrase.uid, "prep"),)), pronoun]
+
+
+def _gap_np(clause: Clause) -> NounPhrase:
+    phrase = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[clause.gap]
+    assert phrase is not None  # the gap of a relative clause holds its antecedent
+    return phrase
+
+
+def _determiner(phrase: NounPhrase, case: Case, number: str) -> list[Token]:
+    keys: tuple[Key, ...] = ((phrase.uid, "det"),)
+    kind = phrase.determiner
+    if kind == "number":
+        return [Token(phrase.number[0], keys)]
+    if kind == "der":
+        return [Token(_DER[case][number], keys)]
+    if kind == "dieser" or kind == "jeder":
+        return [Token(kind[:-2] + _DIESER[case][number], keys)]
+    if kind == "ein":
+        return [Token("ein" + _EIN[case][number], keys)]
+    if kind == "kein":
+        return [Token("kein" + _EIN[case][number], (*keys, (phrase.uid, "not")))]
+    if kind == "sein" and phrase.owner is not None:
+        stem = "sein" if phrase.owner.gender != "f" and not phrase.owner.is_many else "ihr"
+        return [Token(stem + _EIN[case][number], keys)]
+    return [Token(kind[:-1] + _DIESER[case]["p"], keys)] if kind else []
+
+
+def _ending(determiner: str, case: Case, number: str) -> str:
+    """Adjective endings: weak after der-words, mixed after ein-words, strong elsewhere."""
+    if determiner in ("der", "dieser", "jeder"):
+        return _weak_ending(case, number)
+    if determiner in ("ein", "kein", "sein"):
+        if case in ("nom", "acc") and number in ("m", "n") and not (case == "acc" and number == "m"):
+            return _DIESER[case][number]
+        return _weak_ending(case, number)
+    if case == "gen" and number in ("m", "n"):
+        return "en"
+    return _DIESER[case][number]
+
+
+def _weak_ending(case: Case, number: str) -> str:
+    is_short = number != "p" and (case == "nom" or (case == "acc" and number != "m"))
+    return "e" if is_short else "en"
+
+
+def _adjective(uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None], ending: str) -> list[Token]:
+    word, degree = adjective
+    tokens = [Token(degree[0], ((uid, f"{role} degree"),))] if degree is not None else []
+    form = word.stem + ending if ending and word.stem else word.de
+    return [*tokens, Token(form, ((uid, role),))]

@@ -1,0 +1,137 @@
+"""The tree of a sentence that both languages are read off: noun phrases, clauses, and the tokens with their link keys.
+
+A token carries keys; a source and a target token are linked when they share one. A key is (node number, role), so each
+language can order its words as it likes and the gold alignment falls out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from scripts.laboratory.captions.lexicon import Adjective, Case, Modal, Noun, Phrase, Verb
+
+Key = tuple[int, str]
+Mode = Literal["present", "perfect", "future", "modal", "passive", "passive past", "past"]
+Tense = Literal["present", "past", "future"]
+
+
+class Token(NamedTuple):
+    """A word or a mark with its link keys."""
+
+    text: str
+    keys: tuple[Key, ...]
+
+
+@dataclass(eq=False, slots=True)
+class NounPhrase:
+    """A noun or a name with what belongs to it.
+
+    `determiner`: der, ein, dieser, jeder, kein, sein (possessive, of `owner`), viele/einige/mehrere, number, pronoun
+    (for `owner`) or empty. `number` holds the words of a numeral in both languages, `name` the copied name, city or
+    number, `label` what stands before it (nominative, other cases, English): Herr, Herrn, Mr.
+    `barred_ranks` are the ranks of adjectives that would contradict or repeat what a clause says of it.
+    """
+
+    uid: int
+    noun: Noun | None = None
+    name: str = ""
+    gender: str = "m"
+    label: tuple[str, str, str] | None = None
+    is_plural: bool = False
+    determiner: str = ""
+    number: tuple[str, str] = ("", "")
+    """German and English: of a number, or of a word such as viele"""
+    owner: NounPhrase | None = None
+    adjectives: list[tuple[Adjective, tuple[str, str] | None]] = field(default_factory=list)
+    genitive: NounPhrase | None = None
+    attribute: PrepositionalPhrase | None = None
+    relative: Clause | None = None
+    barred_ranks: set[int] = field(default_factory=set)
+    following: list[NounPhrase] = field(default_factory=list)
+
+    @property
+    def is_many(self) -> bool:
+        """Whether a verb agrees with it in the plural."""
+        if self.owner is not None and self.determiner == "pronoun":
+            return self.owner.is_many
+        return self.is_plural or bool(self.following)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether English says `who`."""
+        return self.noun is None or "person" in self.noun.classes
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether it stands early in the German middle field."""
+        return self.determiner in ("der", "dieser", "sein", "jeder", "pronoun") or bool(self.name)
+
+
+@dataclass(eq=False, slots=True)
+class PrepositionalPhrase:
+    """A preposition in both languages, the case it governs, and its noun phrase."""
+
+    uid: int
+    de: str
+    en: str
+    case: Case
+    phrase: NounPhrase
+
+
+@dataclass(eq=False, slots=True)
+class FixedPhrase:
+    """One use of a fixed phrase; `de` and `en` have their numbers filled in."""
+
+    uid: int
+    phrase: Phrase
+    de: tuple[str, ...]
+    en: tuple[str, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Clause:
+    """A clause without its order of words. `gap` names the role that a relative pronoun fills, `front` the role that
+    stands before the finite verb, `link` the conjunction that ties the clause to what it follows."""
+
+    uid: int
+    verb: Verb | None
+    subject: NounPhrase
+    mode: Mode = "present"
+    modal: Modal | None = None
+    accusative: NounPhrase | None = None
+    dative: NounPhrase | None = None
+    prepositional: PrepositionalPhrase | None = None
+    direction: PrepositionalPhrase | None = None
+    place: PrepositionalPhrase | None = None
+    time: FixedPhrase | None = None
+    manner: FixedPhrase | None = None
+    means: FixedPhrase | None = None
+    predicate: tuple[Adjective, tuple[str, str] | None] | None = None
+    is_negated: bool = False
+    is_existential: bool = False
+    is_habit: bool = False
+    depth: int = 0
+    gap: str = ""
+    gap_phrase: PrepositionalPhrase | None = None
+    front: str = "subject"
+    link: FixedPhrase | None = None
+    complement: Clause | None = None
+    subordinate: Clause | None = None
+    shared: Clause | None = None
+
+    @property
+    def is_indefinite_negation(self) -> bool:
+        """Whether the negation is `kein` on the object."""
+        return self.is_negated and self.accusative is not None and self.accusative.determiner == "kein"
+
+
+@dataclass(eq=False, slots=True)
+class Sentence:
+    """Clauses joined by und/aber, perhaps behind one fronted subordinate clause."""
+
+    uid: int
+    clauses: list[Clause]
+    joints: list[str] = field(default_factory=list)
+    opening: Clause | None = None
+    is_question: bool = False

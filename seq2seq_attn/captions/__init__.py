@@ -1,1 +1,0 @@
-"""The embedded German-English corpus: lexicon, grammar, generator."""
