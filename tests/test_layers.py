@@ -110,8 +110,7 @@ def test_a_cycle_is_found() -> None:
 
 
 def test_the_whole_attention_decoder_is_five_short_files() -> None:
-    guide = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    paragraph = guide.partition("## The whole attention decoder in five files")[2].partition("The recurrence is")[0]
-    named = re.findall(r"`(model/\S+\.py)`", paragraph)
+    guide = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| \[(model/\S+\.py)\]", guide, re.MULTILINE)
     assert [name.split("/")[1] for name in named] == ["decoder", "readout.py", "attention", "normalizer", "output"]
     assert sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in named) <= 300

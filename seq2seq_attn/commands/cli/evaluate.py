@@ -79,16 +79,16 @@ Json = Annotated[
 Report = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE.md|.html",
-        help="Report file; .html also shows sentences and attention.",
+        metavar="FILE",
+        help="Report, .md or .html; .html also shows sentences and attention.",
         show_default="in the first run",
     ),
 ]
 PlotFormat = Annotated[
     Plots | None,
     typer.Option(
-        metavar="|".join(Plots),
-        help="Plots in this format, beside the report.",
+        metavar="NAME",
+        help="Plots as png, svg or pdf, beside the report.",
         show_default="png in the first run; none elsewhere",
     ),
 ]
