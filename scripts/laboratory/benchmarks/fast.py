@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
 import torch
-from torch import Tensor
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import random_sentences, searcher
@@ -18,7 +17,7 @@ from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.model import dropout, embedding, speed
+from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast import cross_entropy, product
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
@@ -30,28 +29,12 @@ NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
 BASE = "everything on"
 Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
-
-
-def drawn_by_torch(shape: tuple[int, ...], rate: float, device: torch.device, dtype: Any = None) -> Tensor:
-    """Dropout's factors by `bernoulli_`."""
-    return torch.empty(shape, device=device, dtype=dtype).bernoulli_(1.0 - rate).div_(1.0 - rate)
-
-
-def without_dropout_generator() -> ExitStack:
-    """Draw dropout's factors with torch inside the block."""
-    with ExitStack() as stack:
-        for module in (dropout, embedding):
-            stack.enter_context(mock.patch.object(module, "dropout_mask", drawn_by_torch))
-        return stack.pop_all()
-
-
 IN_TRAINING: dict[str, Way] = {
     "hand-written unroll": lambda: speed.without(["unroll"]),
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
     "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
-    "own dropout generator": without_dropout_generator,
 }
 IN_SEARCH: dict[str, Way] = {
     "prepared steps": lambda: speed.without(["steps"]),
@@ -88,9 +71,8 @@ def training(name: str, precision: Precision, num_sentences: int) -> dict[str, W
     size = min(config.train.batch.size, num_sentences)
     source, target = random_sentences(size, num_types), random_sentences(size, num_types)
     updater = our_updater(config, Sizes(num_types, num_types), precision)
-    update = updates_over(
-        [collate(source, target, range(size))], our_update(updater, config.train.teacher_forcing.start)
-    )
+    batch = collate(source, target, range(size))
+    update = updates_over([batch], our_update(updater, config.train.teacher_forcing.start))
 
     def without(way: Way) -> Work:
         def work(number: int) -> float:

@@ -30,11 +30,7 @@ def build_parser(name: str, description: str | None, *, path: Path | None = None
 def publish(record: Record, path: Path | None) -> None:
     """Print the figures of a record as YAML, and write it to a path; None: only print."""
     figures = {key: _rounded(value) for key, value in record.items() if key != "environment"}
-    print(
-        yaml.safe_dump(figures, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None),
-        end="",
-        flush=True,
-    )
+    print(yaml.safe_dump(figures, sort_keys=False, allow_unicode=True, default_flow_style=None, width=240), flush=True)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, record)
@@ -64,5 +60,5 @@ def toy_settings(folder: Path) -> list[str]:
         *("data.corpus=files", f"data.data_dir={folder}", "data.tokenizer.name=spaces"),
         *(f"data.{split}={folder / split}" for split in ("train", "valid")),
         *(f"model.{name}=16" for name in ("embedding_size", "hidden_size", "encoder.hidden_size")),
-        "train.batch.size=16",
+        *("model.tie_embeddings=none", "train.batch.size=16"),
     ]

@@ -39,18 +39,17 @@ def timed_build(*arguments, **options):
     building.extend(end - begin for begin, end in zip(began, clocks()))
     return built
 
-if __name__ == "__main__":  # worker processes import this again
-    building, build_tokenizers = [], prepare.build_tokenizers
-    config = load_config(["base"], sys.argv[1:])
-    began = clocks()
-    with mock.patch.object(prepare, "build_tokenizers", timed_build):
-        corpus = prepare.prepare_corpus(config)
-    seconds, cpu_s = (end - begin - built for begin, end, built in zip(began, clocks(), building))
-    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-    num_lines = 2 * sum(audit["pairs_read"] for audit in corpus.audit.values())
-    per_core = num_lines / (cpu_s + workers.ru_utime + workers.ru_stime)
-    speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": per_core}
-    print(json.dumps({"seconds": seconds, "tokenizer_seconds": building[0], **speeds}))
+building, build_tokenizers = [], prepare.build_tokenizers
+config = load_config(["base"], sys.argv[1:])
+began = clocks()
+with mock.patch.object(prepare, "build_tokenizers", timed_build):
+    corpus = prepare.prepare_corpus(config)
+seconds, cpu_s = (end - begin - built for begin, end, built in zip(began, clocks(), building))
+workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+num_lines = 2 * sum(audit["pairs_read"] for audit in corpus.audit.values())
+per_core = num_lines / (cpu_s + workers.ru_utime + workers.ru_stime)
+speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": per_core}
+print(json.dumps({"seconds": seconds, "tokenizer_seconds": building[0], **speeds}))
 """
 
 
@@ -96,11 +95,9 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
         UserError: it failed.
     """
     with tempfile.TemporaryDirectory(dir=folder) as data_dir:
-        script = Path(data_dir) / "prepare.py"  # a file, for worker processes to import
-        script.write_text(PREPARE, encoding="utf-8")
         data = {"corpus": "files", "data_dir": data_dir, "tokenizer.name": tokenizer, "num_processes": num_processes}
         data |= {split: folder / split for split in ("train", "valid")}
-        command = [sys.executable, str(script), *(f"data.{key}={value}" for key, value in data.items())]
+        command = [sys.executable, "-c", PREPARE, *(f"data.{key}={value}" for key, value in data.items())]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         peak = peak_mib(process, SAMPLE_EVERY_S)
         output, _ = process.communicate()

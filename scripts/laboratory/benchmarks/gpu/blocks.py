@@ -31,8 +31,8 @@ TEACHER_FORCING = {"tutorial": 0.5, "multi30k": 1.0}
 NUM_BATCHES, WARM_UP_ROUNDS, ROUNDS = 8, 3, 10  # a graph is recorded when a shape comes for the second time
 TRANSLATED = search.Amount(turns=20, batch_size=256, sentences=1024)
 TARGETS = [35.0, 40.0]
-TOY_TARGETS = [0.0, 1000.0]
-PROFILING_S = 20.0
+TOY_TARGETS, TOY_EPOCHS = [0.0, 1000.0], 2
+PROFILING_S = 5.0
 """left of a block's time, at least, for each profile"""
 
 
@@ -167,7 +167,7 @@ def tests(settings: Settings, budget: Budget) -> bool:
 
 def read_summary(output: str) -> Record:
     """The counts of pytest's last line, and the failed tests with the first line of their messages (`-rf`)."""
-    failed = [{"name": name, "message": text} for name, text in re.findall(r"^FAILED (\S+)(?: - (.*))?$", output, re.M)]
+    failed = [{"name": name, "message": text} for name, text in re.findall(r"^FAILED (.+?)(?: - (.*))?$", output, re.M)]
     counts = {name: int(count) for count, name in re.findall(r"(\d+) (passed|skipped)", output.splitlines()[-1])}
     return {"passed": 0, "skipped": 0, **counts, "failed": failed}
 
@@ -200,7 +200,11 @@ def train_command(settings: Settings, run_dir: Path, *, cuda_graphs: bool) -> li
     shutil.rmtree(run_dir, ignore_errors=True)
     overrides = [f"train.device={settings.device}", f"train.cuda_graphs={str(cuda_graphs).lower()}"]
     if settings.is_rehearsal:
-        overrides += [*toy_settings(settings.work / "toy"), "train.max_epochs=2", "train.log_every_updates=2"]
+        overrides += [
+            *toy_settings(settings.work / "toy"),
+            f"train.max_epochs={TOY_EPOCHS}",
+            "train.log_every_updates=2",
+        ]
     return [*command, "-c", "multi30k", *set_arguments(overrides)]
 
 
