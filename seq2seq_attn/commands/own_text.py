@@ -79,7 +79,7 @@ def with_own_text(
         return config_names, overrides
     fallback: dict[str, object] = {}
     if not any("name" in read_config(name) for name in config_names):
-        config_names.insert(0, _suitable_config(texts[0]))
+        config_names.insert(0, _suitable_config(texts[0], config.data.limit.train))
         targets = [line for _, line in islice(texts[0].pairs(), NUM_LINES_TO_TRY)]
         fallback = _metric_for(targets) | _output_for(source_languages)
         if not _is_set(config, "data.tokenizer.name"):
@@ -144,11 +144,12 @@ def _is_set(section: Section, key: str) -> bool:
     return name in section.model_fields_set and (not rest or _is_set(getattr(section, name), rest))
 
 
-def _suitable_config(text: Text) -> str:
+def _suitable_config(text: Text, limit: int | None) -> str:
     num_pairs = count_lines(text.paths[0])  # an estimate, as a table may have a header and blank lines
     if not num_pairs:
         raise UserError(f"{' and '.join(map(str, text.paths))}: no sentence pair; the file is empty")
-    name = next((name for limit, name in SIZES if num_pairs < limit), "own-large")
+    num_pairs = min(limit or num_pairs, num_pairs)
+    name = next((name for size, name in SIZES if num_pairs < size), "own-large")
     log.info("settings: %s, for %s lines of text; change them with -c and --set", name, f"{num_pairs:,}")
     return name
 

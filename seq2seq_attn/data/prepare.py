@@ -147,12 +147,12 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         "config": {
             "source_language": data.source_name,
             "target_language": data.target_language,
+            "limit": data.limit.model_dump(),
             "max_length": data.max_length,
             "max_length_ratio": data.max_length_ratio,
             "tokenizer": tokenizer,
             "vocab": data.vocab.model_dump(),
         },
-        **({"limit": limit} if (limit := data.limit.model_dump(exclude_none=True)) else {}),
         **links_identity(data),
         **extra_identity(data),
         "versions": {package: importlib.metadata.version(package)} if package else {},

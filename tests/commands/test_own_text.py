@@ -82,6 +82,16 @@ def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> N
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
+def test_settings_are_those_for_the_pairs_within_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    for language in ("de", "en"):
+        Path(f"corpus/long.{language}").write_text("Wort\n" * 2_000)
+    names = [
+        dumped(capsys, "--train=corpus/long", *LANGUAGES, *limit)["data"]["tokenizer"]["name"]
+        for limit in ([], ["--set=data.limit=1999"], ["--set=data.limit.valid=1999"])
+    ]
+    assert names == ["sentencepiece", "spacy", "sentencepiece"]
+
+
 @pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz"])
 def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     name = write_table("train", suffix)
