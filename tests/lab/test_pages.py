@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import bottleneck, quality, render
 from scripts.laboratory.pages.mechanisms import mechanisms
@@ -36,7 +37,7 @@ def change_record(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 inner[keys[-1]] = value
             return record
 
-        monkeypatch.setattr(render, "read_json", read)
+        monkeypatch.setattr(records, "read_json", read)
 
     return change
 
@@ -129,7 +130,7 @@ def test_records_of_a_gpu_have_a_section():
         "passed": 41,
         "skipped": 2,
     }
-    text = render.render("speed.md.j2", records={**render.load_records(render.SPEED), "gpu-tests": record})
+    text = render.render("speed.md.j2", records={**records.load_records(records.SPEED), "gpu-tests": record})
     section = text.partition("## On a GPU\n")[2]
     assert "41 passed, 1 failed, 2 skipped" in section
     assert "- `test_x`: off by one" in section

@@ -8,18 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from scripts.laboratory.harness.records import exit_code
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
-from scripts.laboratory.pages.render import (
-    BOTTLENECK,
-    DOCS,
-    RECORDS,
-    ROOT,
-    SPEED,
-    load_records,
-    render,
-    replace_block,
-)
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
 from seq2seq_attn.files import write_text
 
 
@@ -68,9 +59,9 @@ def problems() -> Iterator[str]:
 def main(arguments: Sequence[str]) -> int:
     """Write or check; the exit code."""
     if arguments == ["check"]:
-        found = list(problems())
-        print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-        return 1 if found else 0
+        lines = list(problems())
+        print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
+        return 1 if lines else 0
     if arguments:
         print(f"scripts/docs {' '.join(arguments)}: expected nothing, or check", file=sys.stderr)
         return 2

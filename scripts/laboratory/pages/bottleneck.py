@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scripts.laboratory.pages.render import BOTTLENECK, Record, interval, load_records, render
+from scripts.laboratory.harness.records import Record, load_records
+from scripts.laboratory.pages.render import BOTTLENECK, interval, render
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
 
 BASELINE = "additive"
@@ -16,16 +17,16 @@ CORPORA = ("joined", "single", "multi30k")
 def load_bottleneck() -> dict[str, Record]:
     """The records of the experiment by corpus. Multi30k's has "budgets": its own and those of other numbers of
     updates."""
-    found = load_records(BOTTLENECK)
-    budgets = [one for name, one in found.items() if name.startswith("multi30k")]
-    found["multi30k"]["budgets"] = sorted(budgets, key=lambda one: int(one["arms"][0]["updates"]))
-    return {name: found[name] for name in CORPORA}
+    records = load_records(BOTTLENECK)
+    budgets = [record for name, record in records.items() if name.startswith("multi30k")]
+    records["multi30k"]["budgets"] = sorted(budgets, key=lambda record: int(record["arms"][0]["updates"]))
+    return {name: records[name] for name in CORPORA}
 
 
 def bottleneck_page(records: dict[str, Record]) -> str:
     """The page."""
     kept = retentions(records["multi30k"])
-    is_falling = all(before["value"] > after["value"] for before, after in pairwise(kept))
+    is_falling = all(point["value"] > following["value"] for point, following in pairwise(kept))
     return render(
         "bottleneck.md.j2",
         records=records,
@@ -34,7 +35,7 @@ def bottleneck_page(records: dict[str, Record]) -> str:
         seeds=_seeds,
         retentions=retentions,
         mean=mean,
-        natural=", ".join(interval(one, digits=2) for one in kept),
+        natural=", ".join(interval(share, digits=2) for share in kept),
         is_met=kept[0]["value"] - kept[-1]["value"] >= 0.25 and is_falling,
         half_rows=_half_rows,
     )
@@ -90,5 +91,5 @@ def _seeds(record: Record) -> str:
         counts.setdefault(len(arm["seeds"]), []).append(arm["name"])
     most = max(counts, key=lambda count: len(counts[count]))
     text = f"{most} seed{'s' * (most > 1)} per arm"
-    others = [f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most]
-    return text + (f" ({'; '.join(others)})" if others else "")
+    remarks = [f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most]
+    return text + (f" ({'; '.join(remarks)})" if remarks else "")

@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from textwrap import dedent
 
-from scripts.laboratory.pages.render import DOCS, MECHANISMS, ROOT, Record, distinct, load_records, load_yaml, render
+from scripts.laboratory.harness.records import ROOT, Record, load_records
+from scripts.laboratory.pages.render import DOCS, MECHANISMS, distinct, load_yaml, render
 
 CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
 """the config under each row's overlay: of the table, and of its column for Multi30k"""
@@ -78,7 +79,7 @@ def describe(name: str, overlay: str, settings: Sequence[str], record: Record) -
         "axis": axis,
         "anchor": name.replace("/", ""),
         "settings": settings,
-        "command": f"seq2seq train -c {CAPTIONS} -c {overlay}{''.join(f' --set {one}' for one in settings)}",
+        "command": f"seq2seq train -c {CAPTIONS} -c {overlay}{''.join(f' --set {setting}' for setting in settings)}",
         "source": relpath(source, DOCS) if source.exists() else None,
         "picture": relpath(picture, DOCS) if picture.exists() else None,
         **_explanation(name, source),
@@ -87,12 +88,12 @@ def describe(name: str, overlay: str, settings: Sequence[str], record: Record) -
 
 
 def _explanation(name: str, source: Path) -> Record:
-    """The question that a row answers, and the docstring of its file as Markdown: the first paragraph, then the others
+    """The question that a row answers, and the docstring of its file as Markdown: its first paragraph, then the rest
     with formulas as code, without shapes and measurements."""
     text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source.exists() else ""
-    first, *others = (text or "").split("\n\n")
+    first, *rest = (text or "").split("\n\n")
     introduction, parts = " ".join(first.split()), []
-    for is_formula, paragraphs in groupby(others, key=lambda text: text.startswith("    ")):
+    for is_formula, paragraphs in groupby(rest, key=lambda text: text.startswith("    ")):
         if is_formula:
             parts.append("```text\n" + dedent("\n\n".join(paragraphs)) + "\n```")
             continue
@@ -115,7 +116,7 @@ def _measured(record: Record) -> Record:
         "speed": record.get("speed"),
         "bleu": [run["bleu"] for run in captions],
         "multi30k_bleu": [run["validation_bleu"] for run in record["multi30k"]],
-        "by_length": [fmean(one["bleu"] for one in bucket) for bucket in buckets],
+        "by_length": [fmean(score["bleu"] for score in bucket) for bucket in buckets],
         "error_rates": {int(key): _mean([run["error_rates"] for run in captions], key) for key in rates},
         "moves": {key: _mean([move[key] for move in moves], "error_rate") for key in ("next", "jump")},
         **{key: _mean(captions, key) for key in ("entropy", "dropped", "repeated")},
@@ -127,8 +128,8 @@ def _measured(record: Record) -> Record:
 
 
 def _mean(values: Sequence[Record], key: str) -> float | None:
-    found = [one[key] for one in values if one[key] is not None]
-    return fmean(found) if found else None
+    known = [value[key] for value in values if value[key] is not None]
+    return fmean(known) if known else None
 
 
 def shared(runs: Sequence[Record], key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
+from inspect import getsource
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from scripts.laboratory.harness.records import RECORDS, SPEED, Record, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, RECORDS, SPEED, Record, load_records, p_value
-from seq2seq_attn.files import sha256_of, sha256_of_values
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, p_value
+from seq2seq_attn.files import sha256_of_values
 
 PLOTS = DOCS / "plots"
 BLUE, ORANGE, GRAY, PALE = "#0a5ea8", "#d55e00", "#5c6670", "#b9c4ce"
@@ -40,8 +42,8 @@ class Picture(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of the data and of this module; the file holds the one that it was drawn from."""
-        return sha256_of_values([self.title, self.height, self.data, sha256_of(Path(__file__))])
+        """Of the data and of the function that draws them; the file holds the digest that it was drawn from."""
+        return sha256_of_values([self.title, self.height, self.data, getsource(self.plot)])
 
     @property
     def is_current(self) -> bool:
@@ -68,7 +70,7 @@ class Picture(NamedTuple):
 
 def pictures() -> Iterator[Picture]:
     """All of them."""
-    title = "BLEU on Multi30k, German to English (test_2016_flickr, without regard to case)"
+    title = "BLEU on Multi30k, German to English (test_2016_flickr; the tutorial lower-cased)"
     yield Picture(PLOTS / "results.png", title, 3.4, plot_bars, results_bars(results.evaluations()))
     title = "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)"
     yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars(load_records(LEVERS)))
@@ -96,21 +98,21 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
     """Each configuration that translates Multi30k from German to English."""
     names = {"tutorial": "tutorial, attention", "tutorial+fixed": "tutorial, one fixed vector"}
     groups: Groups = []
-    found = results.configurations(records)
-    for config, one in sorted(found.items(), key=lambda item: float(item[1]["lowercase_bleu"])):
-        if one["test"] == "test_2016_flickr" and one["languages"] == ["de", "en"]:
-            bleu = one["lowercase_bleu"]
-            groups.append((names.get(config, config), [(bleu, f"{bleu:.1f}", PALE if config in names else BLUE)]))
+    configurations = results.configurations(records)
+    for config, scores in sorted(configurations.items(), key=lambda item: float(item[1]["mean"])):
+        if scores["test"] == "test_2016_flickr" and scores["languages"] == ["de", "en"]:
+            color = PALE if config in names else BLUE
+            groups.append((names.get(config, config), [(scores["mean"], f"{scores['mean']:.1f}", color)]))
     return groups
 
 
 def technique_bars(levers: Mapping[str, Record]) -> Groups:
     """The gain of each technique."""
     groups: Groups = []
-    for one in quality.techniques(levers):
-        remark = "" if one["is_current"] else ", former recipe"
-        text = f"{one['gain']:+.2f}  (p {p_value(one['p_value'])}{remark})"
-        groups.append((one["name"], [(one["gain"], text, BLUE)]))
+    for technique in quality.techniques(levers):
+        remark = "" if technique["is_current"] else ", former recipe"
+        text = f"{technique['gain']:+.2f}  (p {p_value(technique['p_value'])}{remark})"
+        groups.append((technique["name"], [(technique["gain"], text, BLUE)]))
     return groups
 
 
@@ -125,7 +127,7 @@ def speed_bars(records: Mapping[str, Record]) -> Groups:
         ratios = {row.get("contestant", row.get("name")): list(row["ratios"].values())[number] for row in rows}
         values = [(ratios[f"{ours}, {precision}"], precision) for precision in ("fp32", "bf16")]
         groups.append(
-            (label, [(one, f"{one:.1f} ×  in {name}", PALE if name == "fp32" else BLUE) for one, name in values])
+            (label, [(speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE) for speed, name in values])
         )
     return groups
 
@@ -168,7 +170,7 @@ def bleu_lines(record: Record) -> Record:
     lines = []
     for name, (label, color, width) in shown.items():
         scores = [point["scores"][name]["bleu"] for point in record["points"]]
-        values = {key: [one[key] for one in scores] for key in ("mean", "low", "high")}
+        values = {key: [score[key] for score in scores] for key in ("mean", "low", "high")}
         lines.append({"label": label, "color": color, "width": width, **values})
     x_label = "captions joined into one input" if slots else "German words and punctuation marks"
     return {"lines": lines, "ticks": [str(point["label"]) for point in record["points"]], "x_label": x_label}
@@ -221,7 +223,7 @@ def plot_lines(axes: Axes, data: Record) -> None:
     x = range(len(data["ticks"]))
     top = max(max(line["high"]) for line in data["lines"])
     height = -0.02 * top
-    for line in sorted(data["lines"], key=lambda one: sum(one["mean"])):
+    for line in sorted(data["lines"], key=lambda line: sum(line["mean"])):
         color, last = line["color"], line["mean"][-1]
         axes.plot(x, line["mean"], color=color, linewidth=line["width"], marker="o")
         axes.fill_between(x, line["low"], line["high"], color=color, alpha=0.15, linewidth=0)

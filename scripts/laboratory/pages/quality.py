@@ -8,13 +8,14 @@ from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
+from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.settings import settings_of
-from scripts.laboratory.pages.render import LEVERS, RECORDS, Record, distinct, load_records, mean_sd, p_value, render
+from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UserError
 
 BASELINE = "multi30k"
-"""the record that the others are described by: what is named is what differs from its settings"""
+"""the record of the settings that the labels of other records are relative to"""
 RECIPES = ("multi30k-fast", "multi30k", "multi30k-extra")
 CHOSEN_ON = ("validation", "published elsewhere")
 """how the settings of runs that were scored on test sets may have been chosen"""
@@ -26,23 +27,23 @@ SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over (BLEU)", "minutes",
 def quality_page() -> str:
     """docs/quality.md."""
     levers, records = load_records(LEVERS), load_records(RECORDS)
-    ordered = sorted(levers.items(), key=lambda one: (one[0] != BASELINE, _languages(one[1]), -mean_bleu(one[1])))
+    ordered = sorted(levers.items(), key=lambda item: (item[0] != BASELINE, _languages(item[1]), -mean_bleu(item[1])))
     rows = [record for _, record in ordered]
     tested = [record for record in rows if any("test" in run for run in record["runs"])]
     return render(
         "quality.md.j2",
         base=levers[BASELINE],
         score_names=SCORES,
-        tried=[[label(one), track(one), *score_cells(one)] for one in rows if "without" not in one or is_packaged(one)],
-        ablation=[[one["without"], label(one), *score_cells(one)] for one in ablation(levers)],
+        tried=[[label(row), track(row), *score_cells(row)] for row in rows if "without" not in row or is_packaged(row)],
+        ablation=[[row["without"], label(row), *score_cells(row)] for row in ablation(levers)],
         tests=test_names(*tested),
         tested=[
-            [label(one), track(one), one.get("chosen_on", ""), *test_cells(one, test_names(*tested))] for one in tested
+            [label(row), track(row), row.get("chosen_on", ""), *test_cells(row, test_names(*tested))] for row in tested
         ],
         techniques=techniques(levers),
         means={name: _packaged_mean(levers, name) for name in RECIPES},
         first_look=_first_look(records["first-look"]),
-        distilled=[one for name, one in records.items() if name.startswith("distil")],
+        distilled=[record for name, record in records.items() if name.startswith("distil")],
         test_names=test_names,
         test_cells=test_cells,
         search=_search(records["search-quality"]),
@@ -52,7 +53,7 @@ def quality_page() -> str:
 def refusals() -> Iterator[str]:
     """A line for each record with scores of test sets that does not say how its settings were chosen."""
     for name, record in (load_records(RECORDS) | load_records(LEVERS)).items():
-        names = [one["name"] for one in record.get("sets", ())] + [str(record.get("test", ""))]
+        names = [test["name"] for test in record.get("sets", ())] + [str(record.get("test", ""))]
         has_tests = any("test" in run for run in record.get("runs", ()))
         if (has_tests or any(name.startswith("test_2") for name in names)) and record.get("chosen_on") not in CHOSEN_ON:
             yield (
@@ -63,10 +64,14 @@ def refusals() -> Iterator[str]:
 
 def chosen_rows() -> dict[str, Record]:
     """The packaged configurations that were trained with several seeds and scored on test sets."""
-    levers = [one for one in load_records(LEVERS).values() if sum("test" in run for run in one["runs"]) > 1]
-    students = [one for name, one in load_records(RECORDS).items() if name.startswith("distil")]
-    found = {one["config"]: one for one in levers if is_packaged(one)} | {one["student"]: one for one in students}
-    return dict(sorted(found.items(), key=lambda one: track(one[1])))
+    rows = {}
+    for record in load_records(LEVERS).values():
+        if sum("test" in run for run in record["runs"]) > 1 and is_packaged(record):
+            rows[record["config"]] = record
+    for name, record in load_records(RECORDS).items():
+        if name.startswith("distil"):
+            rows[record["student"]] = record
+    return dict(sorted(rows.items(), key=lambda item: track(item[1])))
 
 
 def ablation(levers: Mapping[str, Record]) -> list[Record]:
@@ -79,15 +84,15 @@ def techniques(levers: Mapping[str, Record]) -> list[Record]:
     (`is_current`)."""
     rows = ablation(levers)
     unused = {record["without"] for record in rows if is_packaged(record)}
-    found: dict[str, Record] = {}
+    gains: dict[str, Record] = {}
     for record in rows:
         name, is_current = record["without"], is_packaged(compared_with(record))
-        if name not in unused and (is_current or name not in found):
+        if name not in unused and (is_current or name not in gains):
             label = name.replace("tying", "tied embeddings")
             against = record["against"]
             values = {"gain": -against["gain"], "p_value": against["p_value"], "is_current": is_current}
-            found[name] = {"name": label, **values}
-    return sorted(found.values(), key=lambda one: -float(one["gain"]))
+            gains[name] = {"name": label, **values}
+    return sorted(gains.values(), key=lambda row: -float(row["gain"]))
 
 
 def _packaged_mean(levers: Mapping[str, Record], name: str) -> float:
@@ -96,10 +101,10 @@ def _packaged_mean(levers: Mapping[str, Record], name: str) -> float:
     Raises:
         UserError: no record has its settings.
     """
-    found = [mean_bleu(record) for record in levers.values() if record["config"] == name and is_packaged(record)]
-    if not found:
+    means = [mean_bleu(record) for record in levers.values() if record["config"] == name and is_packaged(record)]
+    if not means:
         raise UserError(f"configs/{name}.yaml: no record of docs/records/levers has its settings; add its runs")
-    return found[0]
+    return means[0]
 
 
 def mean_bleu(record: Record) -> float:
@@ -120,28 +125,28 @@ def _languages(record: Record) -> tuple[str, str, str]:
 
 
 @cache
-def _packaged(name: str) -> Record:
-    return settings_of(load_config([name]))
+def _packaged(name: str) -> Record | None:
+    """The settings of a packaged configuration; None if there is none of this name."""
+    return settings_of(load_config([name])) if name in packaged_config_names() else None
 
 
 @cache
-def _neutral() -> Record:
-    """The value of a setting that a record lacks: its default; if it has left the package, that of the baseline."""
-    base: Record = load_records(LEVERS)[BASELINE]["settings"]
-    return {**base, **_packaged("base")}
+def _baseline() -> Record:
+    return dict(load_records(LEVERS)[BASELINE]["settings"])
 
 
 def difference(base: Record, settings: Record) -> Record:
-    """The settings that differ, as the second has them."""
-    neutral, keys = _neutral(), dict.fromkeys([*base, *settings])
+    """The settings that differ, as the second has them. One that a record lacks has its default, or if it has left the
+    package, the baseline's value."""
+    neutral, keys = {**_baseline(), **(_packaged("base") or {})}, dict.fromkeys([*base, *settings])
     values = {key: (base.get(key, neutral.get(key)), settings.get(key, neutral.get(key))) for key in keys}
     return {key: new for key, (old, new) in values.items() if old != new}
 
 
 def is_packaged(record: Record) -> bool:
     """Whether its settings are those of a packaged configuration."""
-    name = record["config"]
-    return name in packaged_config_names() and not difference(_packaged(name), record["settings"])
+    packaged = _packaged(record["config"])
+    return packaged is not None and not difference(packaged, record["settings"])
 
 
 def label(record: Record) -> str:
@@ -149,14 +154,14 @@ def label(record: Record) -> str:
     if is_packaged(record):
         return f"`{record['config']}`"
     name, named = record["config"].partition("+")[0], []  # without the names of overlays
-    reference = load_records(LEVERS)[BASELINE]["settings"]
-    if name != BASELINE and name in packaged_config_names():
-        reference, named = _packaged(name), [f"`{name}`"]
+    reference = _baseline()
+    if name != BASELINE and (packaged := _packaged(name)):
+        reference, named = packaged, [f"`{name}`"]
     return ", ".join([*named, *_named(difference(reference, record["settings"]))]) or f"`{name}`"
 
 
 def _named(changed: Mapping[str, Any]) -> list[str]:
-    """Settings with their values; those of one section with the same value together, `section.{one,other}=value`."""
+    """Settings with their values; those of a section with the same value together, `section.{first,second}=value`."""
     groups: dict[tuple[str, str], list[str]] = {}
     for key, value in changed.items():
         section, dot, last = key.rpartition(".")
@@ -210,26 +215,26 @@ def test_cells(record: Record, names: Sequence[str]) -> list[str]:
     """Seeds, then BLEU on each test set, mean ± SD, of the runs that have it."""
     tested = [run for run in record["runs"] if "test" in run]
     scores = [[run["test"][name]["bleu"] for run in tested if name in run["test"]] for name in names]
-    return [", ".join(str(run["seed"]) for run in tested), *(mean_sd(one, digits=2, sign=" ± ") for one in scores)]
+    return [", ".join(str(run["seed"]) for run in tested), *(mean_sd(score, digits=2, sign=" ± ") for score in scores)]
 
 
 def _first_look(record: Record) -> Record:
     """The rows in the order of their gain, and what their scores have in common."""
     rows: Mapping[str, Record] = record["rows"]
-    ordered = sorted(rows.items(), key=lambda one: -one[1].get("against", {"gain": float("inf")})["gain"])
+    ordered = sorted(rows.items(), key=lambda item: -item[1].get("against", {"gain": float("inf")})["gain"])
     score = rows["the recipe"]["validation"]
-    gains = [one for _, one in ordered[1:] if one["against"]["gain"] > 0 and one["against"]["p_value"] < 0.05]
+    gains = [row for _, row in ordered[1:] if row["against"]["gain"] > 0 and row["against"]["p_value"] < 0.05]
     return {"rows": dict(ordered), "num_gains": len(gains), "beam_size": record["beam_size"], **score}
 
 
 def _search(record: Record) -> Record:
     """The grid of beam sizes and length penalties, and the other options."""
     grid, extra, baseline = {}, [], record["baseline"]
-    for one in record["rows"]:
-        changed = {key: value for key, value in one["options"].items() if baseline.get(key) != value}
+    for row in record["rows"]:
+        changed = {key: value for key, value in row["options"].items() if baseline.get(key) != value}
         if changed.keys() <= baseline.keys():
-            grid[one["options"]["beam_size"], one["options"]["length_penalty"]] = one["bleu"]
+            grid[row["options"]["beam_size"], row["options"]["length_penalty"]] = row["bleu"]
         else:
-            extra.append({**one, "changed": changed})
+            extra.append({**row, "changed": changed})
     sizes, penalties = (sorted({key[axis] for key in grid}) for axis in (0, 1))
     return {**record, "grid": grid, "sizes": sizes, "penalties": penalties, "extra": extra}

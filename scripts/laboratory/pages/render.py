@@ -13,26 +13,19 @@ from typing import Any
 import jinja2
 import yaml
 
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-RECORDS, SPEED, BOTTLENECK = DOCS / "records", DOCS / "speed", DOCS / "bottleneck"
+BOTTLENECK = DOCS / "bottleneck"
 LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer have"""
 PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
 BLEU = (
-    "BLEU counts the words and sequences of up to four words that a translation shares with a human one: 0 is none, "
-    "100 is the same text."
+    "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 "
+    "is none, 100 is the same text."
 )
-Record = dict[str, Any]
-
-
-def load_records(folder: Path) -> dict[str, Record]:
-    """All records of a folder, by the name of the file."""
-    return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
 
 
 def render(template: str, **values: Any) -> str:
@@ -51,25 +44,31 @@ def load_yaml(name: str) -> Any:
 def _templates() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
-    found = jinja2.Environment(loader=loader, **options)
-    found.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
-    found.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
-    found.filters |= {
+    templates = jinja2.Environment(loader=loader, **options)
+    templates.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
+    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
+    templates.filters |= {
         "provenance": provenance,
         "with_settings": with_settings,
         "grouped": grouped,
         "times": times,
         "keys": keys,
     }
-    found.filters |= {"prefix": lambda text, before, after="": f"{before}{text}{after}"}
-    found.tests["below"] = lambda name, values, limit: all(one.get(name, 0.0) < limit for one in values)
-    found.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
-    found.globals |= {"table": table, "header": header, "row": row, "last_commit": LAST_COMMIT, "bleu_is": BLEU}
-    found.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
-    found.tests["in"] = lambda value, values: value in values
-    found.filters["options"] = overlay_text
-    found.filters["extract"] = lambda key, values: values[key]
-    return found
+    templates.filters |= {"prefix": lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"}
+    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
+    templates.globals |= {
+        "table": table,
+        "header": header,
+        "cells": table_row,
+        "last_commit": LAST_COMMIT,
+        "bleu_is": BLEU,
+    }
+    templates.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
+    templates.tests["in"] = lambda value, values: value in values
+    templates.filters["options"] = overlay_text
+    templates.filters["extract"] = lambda key, values: values[key]
+    return templates
 
 
 def overlay_text(name: str) -> str:
@@ -80,17 +79,17 @@ def overlay_text(name: str) -> str:
 
 def header(cells: Sequence[str], *, align: str = "---:") -> str:
     """The two lines above a table's rows; all columns but the first are aligned as `align` says."""
-    return f"{row(cells)}\n|---|{f'{align}|' * (len(cells) - 1)}"
+    return f"{table_row(cells)}\n|---|{f'{align}|' * (len(cells) - 1)}"
 
 
-def row(cells: Sequence[Any]) -> str:
+def table_row(cells: Sequence[Any]) -> str:
     """A row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "---:") -> str:
     """A whole table."""
-    return "\n".join([header(head, align=align), *map(row, rows)])
+    return "\n".join([header(head, align=align), *map(table_row, rows)])
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
@@ -99,11 +98,11 @@ def replace_block(text: str, begin: str, end: str, block: str) -> str:
     Raises:
         UserError: the page lacks a marker.
     """
-    before, has_begin, rest = text.partition(begin)
-    _, has_end, after = rest.partition(end)
+    head, has_begin, rest = text.partition(begin)
+    _, has_end, tail = rest.partition(end)
     if not (has_begin and has_end):
         raise UserError(f"no lines {begin!r} ... {end!r}; put them back")
-    return f"{before}{begin}\n\n{block}\n{end}{after}"
+    return f"{head}{begin}\n\n{block}\n{end}{tail}"
 
 
 def provenance(record: Record, command: str, *, is_gone: bool = False) -> str:
@@ -135,15 +134,15 @@ def distinct(values: Iterable[Any]) -> str:
 
 def keys(values: Iterable[Record]) -> list[str]:
     """The different keys of several dictionaries, in their order."""
-    return list(dict.fromkeys(key for one in values for key in one))
+    return list(dict.fromkeys(key for value in values for key in value))
 
 
 def grouped(values: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
     """Dictionaries by their values of the named keys."""
-    found: dict[tuple[Any, ...], list[Record]] = {}
-    for one in values:
-        found.setdefault(tuple(one[name] for name in names), []).append(one)
-    return found
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for value in values:
+        groups.setdefault(tuple(value[name] for name in names), []).append(value)
+    return groups
 
 
 def percent(share: float | None) -> str:
@@ -178,8 +177,8 @@ def interval(score: Record, key: str = "value", *, digits: int = 1) -> str:
 
 def times(rows: Iterable[Record], name: str, other: str) -> str:
     """How many times as fast as `other` the contestant `name` is."""
-    found: float = next(one["ratios"][other] for one in rows if name in (one.get("name"), one.get("contestant")))
-    return f"{found:.1f}"
+    speeds = (row["ratios"][other] for row in rows if name in (row.get("name"), row.get("contestant")))
+    return f"{next(speeds):.1f}"
 
 
 def ratios(values: Record, names: Iterable[str]) -> list[str]:

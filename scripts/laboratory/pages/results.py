@@ -7,18 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
 from scripts.laboratory.pages.quality import chosen_rows, test_cells, test_names, track
-from scripts.laboratory.pages.render import (
-    RECORDS,
-    ROOT,
-    Record,
-    interval,
-    load_records,
-    mean_sd,
-    p_value,
-    render,
-    table,
-)
+from scripts.laboratory.pages.render import interval, mean_sd, p_value, render, table
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 MEASURES = {
@@ -36,13 +27,13 @@ def evaluations() -> dict[str, Record]:
 
 def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
     """Each configuration that has a record: its first run, and its scores on the first test set."""
-    found: dict[str, Record] = {}
+    configs: dict[str, Record] = {}
     several = chosen_rows()
     for record in records.values():
         for config in dict.fromkeys(run["config"] for run in record["runs"]):
             tested = [run for run in several[config]["runs"] if "test" in run] if config in several else []
-            found.setdefault(config, _configuration(record, config, tested))
-    return found
+            configs.setdefault(config, _configuration(record, config, tested))
+    return configs
 
 
 def _configuration(record: Record, config: str, tested: Sequence[Record]) -> Record:
@@ -52,8 +43,8 @@ def _configuration(record: Record, config: str, tested: Sequence[Record]) -> Rec
     numbers = [number for number, run in enumerate(record["runs"]) if run["config"] == config]
     runs = [record["runs"][number] for number in numbers]
     name = "bleu_tutorial" if runs[0]["lowercases"] else "bleu"
-    measures = {one["name"]: [one["runs"][number] for number in numbers] for one in test["measures"]}
-    scores, minutes = [one["score"] for one in measures[name]], [run["training"]["minutes"] for run in runs]
+    measures = {measure["name"]: [measure["runs"][n] for n in numbers] for measure in test["measures"]}
+    scores, minutes = [run["score"] for run in measures[name]], [run["training"]["minutes"] for run in runs]
     if tested:
         scores, minutes = [run["test"][test["name"]]["bleu"] for run in tested], [run["minutes"] for run in tested]
     first = measures[name][0]
@@ -65,14 +56,13 @@ def _configuration(record: Record, config: str, tested: Sequence[Record]) -> Rec
         "num_pairs": test["num_pairs"],
         "run": runs[0],
         "measure": MEASURES[name],
-        "signature": next(one["signature"] for one in test["measures"] if one["name"] == name),
+        "signature": next(measure["signature"] for measure in test["measures"] if measure["name"] == name),
         "first_score": first,
         "seeds": [run["seed"] for run in tested or runs],
         "scores": scores,
         "mean": fmean(scores),
         "bleu": mean_sd(scores, sign=" ± ") if len(scores) > 1 else interval(first, "score"),
         "minutes": fmean(minutes),
-        "lowercase_bleu": fmean(one["score"] for one in measures["bleu_lowercase"]),
     }
 
 
@@ -102,9 +92,9 @@ def length_table(record: Record, test: Record) -> str:
 
 def config_headers(records: Mapping[str, Record]) -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each packaged configuration that has a record, which its header shows."""
-    for config, found in configurations(records).items():
+    for config, scores in configurations(records).items():
         path = ROOT / "configs" / f"{config}.yaml"
         if path.exists():
             text = re.sub(r"#\n# Result: .*\n(# .*\n)*", "", path.read_text(encoding="utf-8"))
-            before, first_key, after = re.split(r"^(name:|extends:)", text, maxsplit=1, flags=re.MULTILINE)
-            yield path, f"{before}{render('config.txt.j2', found=found)}{first_key}{after}"
+            head, first_key, tail = re.split(r"^(name:|extends:)", text, maxsplit=1, flags=re.MULTILINE)
+            yield path, f"{head}{render('config.txt.j2', config=scores)}{first_key}{tail}"
