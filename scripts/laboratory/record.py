@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         case _:
             expected = " or ".join(filter(None, get_args(ChosenOn)))
             raise UsageError(f"{' '.join(arguments)}: expected NAME REPORT.json [{expected}]")
-    write_json(RECORDS / f"{name}.json", record_of(name, path, " ".join(chosen_on)))
+    write_json(RECORDS / f"{name}.json", record_of(name, read_json(path), " ".join(chosen_on)))
     for kind in ("bleu", "retention"):
         plot, kept = plot_path(path, kind), PLOTS / f"{name}-{kind}.png"
         if plot.exists():
@@ -44,15 +44,14 @@ def main(arguments: Sequence[str]) -> None:
             kept.unlink(missing_ok=True)
 
 
-def record_of(name: str, report_path: Path, chosen_on: str) -> Record:
+def record_of(name: str, report: Record, chosen_on: str) -> Record:
     """The part of a report that a record keeps.
 
     Raises:
         UsageError: the report has an ensemble.
     """
-    report = read_json(report_path)
     if ensembles := [run["name"] for run in report["runs"] if "training_environment" not in run]:
-        raise UsageError(f"{report_path}: {ensembles[0]} is an ensemble; a record is of single runs")
+        raise UsageError(f"{name}: {ensembles[0]} is an ensemble; a record is of single runs")
     return {
         "name": name,
         **({"chosen_on": chosen_on} if chosen_on else {}),

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from scripts.laboratory.captions.corpora import surnames_of
 from scripts.laboratory.experiment import stem
 from scripts.laboratory.harness.records import Record, describe, load_records
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
@@ -26,14 +27,11 @@ from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
 from seq2seq_attn.text.corpus import read_lines
 
 Records = Iterator[tuple[Path, Record]]
-NAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
 
 
 def evaluation(results: Results) -> Records:
     """Scores of a few runs with signatures, sizes and settings, overall and by length."""
-    name, path = results.path.stem, results.experiment.directory / "report.json"
-    assert results.report.data["runs"]
-    yield results.path, record_of(name, path, results.experiment.chosen_on)
+    yield results.path, record_of(results.path.stem, results.report.data, results.experiment.chosen_on)
 
 
 def points(results: Results) -> Records:
@@ -41,15 +39,15 @@ def points(results: Results) -> Records:
     report, experiment = results.report, results.experiment
     sets, lengths = report.data["sets"], report.lengths
     if experiment.evaluate.get("concatenate"):
-        found = [
-            _point(results, one, one["num_concatenated"], float(of_set.mean()), one["attention"]["runs"])
-            for one, of_set in zip(sets, lengths, strict=True)
+        measured = [
+            _point(results, scores, scores["num_concatenated"], float(lengths_N.mean()), scores["attention"]["runs"])
+            for scores, lengths_N in zip(sets, lengths, strict=True)
         ]
     else:
         rows, attention = report.sets[-1].buckets, sets[-1]["attention"]["buckets"]
         means = [float(lengths[-1][row.bucket.indices].mean()) for row in rows]
         buckets = zip(sets[-1]["buckets"], means, attention, strict=True)
-        found = [_point(results, one, one["label"], mean, looked["runs"]) for one, mean, looked in buckets]
+        measured = [_point(results, scores, scores["label"], mean, part["runs"]) for scores, mean, part in buckets]
     yield (
         results.path,
         {
@@ -57,7 +55,7 @@ def points(results: Results) -> Records:
             "signatures": {measure["name"]: measure["signature"] for measure in sets[0]["measures"]},
             "length": report.data["length"]["tokenizer"],
             "resampling": report.data["resampling"],
-            "points": found,
+            "points": measured,
             **({"tuning": results.tuning} if results.tuning else {}),
             "environment": report.data["environment"],
         },
@@ -70,9 +68,13 @@ def _point(results: Results, scores: Record, label: Any, mean_length: float, att
     for measure in scores["measures"]:
         for arm, score in zip(arms, _arm_scores(results, measure), strict=True):
             by_arm[arm][measure["name"]] = score
-    looked = {arm: _mean([attention[i] for i in _indices(results, arm)]) for arm in arms}
-    about = {"label": str(label), "num_pairs": scores["num_pairs"], "mean_length": mean_length}
-    return {**about, "scores": by_arm, "attention": looked}
+    return {
+        "label": str(label),
+        "num_pairs": scores["num_pairs"],
+        "mean_length": mean_length,
+        "scores": by_arm,
+        "attention": {arm: _mean([attention[i] for i in _indices(results, arm)]) for arm in arms},
+    }
 
 
 def _indices(results: Results, arm: str) -> list[int]:
@@ -100,10 +102,10 @@ def _mean(values: Sequence[Record]) -> Record:
     means: Record = {}
     for key, first in values[0].items():
         if key == "gold":
-            columns = zip(*(one["gold"] for one in values), strict=True)
+            columns = zip(*(value["gold"] for value in values), strict=True)
             means["gold"] = [{**_mean(column), "shift": column[0]["shift"]} for column in columns]
         elif not isinstance(first, str):
-            means[key] = None if first is None else fmean(one[key] for one in values)
+            means[key] = None if first is None else fmean(value[key] for value in values)
     return means
 
 
@@ -117,9 +119,9 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
         "seeds": [run.seed for run in runs],
         "dropout": results.chosen.get(name),
         "updates": about[0]["updates"],
-        "minutes": round(fmean(one["minutes"] for one in about), 1),
-        "validation": [round(one["validation_bleu"], 1) for one in about],
-        "commits": sorted({one["commit"] for one in about}),
+        "minutes": round(fmean(run["minutes"] for run in about), 1),
+        "validation": [round(run["validation_bleu"], 1) for run in about],
+        "commits": sorted({run["commit"] for run in about}),
     }
 
 
@@ -170,11 +172,11 @@ def _against(results: Results, name: str, settings: Record) -> Record:
 
 
 def _lever_run(results: Results, run: Run, is_published: bool) -> Record:
-    index = [one for _, one in results.runs].index(run)
+    index = [scored for _, scored in results.runs].index(run)
     entry = {"seed": run.seed, "validation": _bleu(results.report.data["sets"][0], index), **describe_run(run.path)}
     if is_published:
         sets = results.evaluate([run], f"test-{run.path.name}", split=()).data["sets"]
-        entry["test"] = {one["name"]: _bleu(one, 0) for one in sets if one["name"].startswith("test_2")}
+        entry["test"] = {scores["name"]: _bleu(scores, 0) for scores in sets if scores["name"].startswith("test_2")}
     return entry
 
 
@@ -225,7 +227,7 @@ def _seed_scores(results: Results, run: Run) -> Record:
     report = results.evaluate([run], f"report-{run.path.name}").data
     [test] = report["sets"]
     [measure] = test["measures"]
-    [looked] = test["attention"]["runs"]
+    [attention] = test["attention"]["runs"]
     [score] = measure["runs"]
     return {
         **{key: round(score[name], 2) for key, name in (("bleu", "score"), ("low", "low"), ("high", "high"))},
@@ -239,11 +241,11 @@ def _seed_scores(results: Results, run: Run) -> Record:
             }
             for bucket in test["buckets"]
         ],
-        "error_rates": {str(one["shift"]): _rounded(one["error_rate"]) for one in looked.get("gold", [])},
-        **{key: _rounded(looked[key]) for key in ("entropy", "dropped", "repeated")},
+        "error_rates": {str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])},
+        **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
         "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[:12],
-        "moves": measure_moves(run.path) if looked.get("gold") else None,
+        "moves": measure_moves(run.path) if attention.get("gold") else None,
     }
 
 
@@ -291,10 +293,12 @@ def names(results: Results) -> Records:
     assert experiment.test is not None
     references = read_lines(Path(experiment.test.reference))
     trained = read_lines(Path(experiment.test.reference).with_name("train.en"))
-    seen = set(NAME.findall("\n".join(trained)))
+    seen = {name for line in trained for name in surnames_of(line)}
     [file] = experiment.test.source
     pairs = zip(read_lines(Path(file)), references, strict=True)
-    test = [(pair, held_out) for pair in pairs if (held_out := [n for n in NAME.findall(pair[1]) if n not in seen])]
+    test = [
+        (pair, held_out) for pair in pairs if (held_out := [name for name in surnames_of(pair[1]) if name not in seen])
+    ]
     sources, references = [pair[0] for pair, _ in test], [pair[1] for pair, _ in test]
     rows = []
     for arm, run in results.runs:
