@@ -58,7 +58,7 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
 
 
 def test_a_translation_is_one_short_line(root: Path) -> None:
-    [long] = seq2seq_attn.load(root / "runs" / "none").score(["Ein Hund"], ["a dog\n" * 200])
+    [long] = seq2seq_attn.load(root / "runs" / "fixed").score(["Ein Hund"], ["a dog\n" * 200])
     assert repr(long).startswith("Translation('a dog a dog ")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
