@@ -16,6 +16,10 @@ _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 """defaults of an objective's start and end, left out of the comparison"""
 
 
+_DELETED = {"model.dropout.token": 0.0, "model.dropout.recurrent": 0.0}
+"""settings in records that the package no longer has, with the values that switched them off"""
+
+
 def settings_of(config: Config) -> Record:
     """The settings by which runs are grouped into one lever. Extra texts are compared by file name, and runs that
     training starts from by the names of their directories without the seed (`-s1`). Several threads are a setting,
@@ -35,7 +39,7 @@ def settings_of(config: Config) -> Record:
 
 def difference(base: Record, settings: Record) -> Record:
     """The settings that differ, as the second has them; a key that a record lacks has its default."""
-    defaults = settings_of(load_config(["base"]))
+    defaults = {**settings_of(load_config(["base"])), **_DELETED}
     keys = dict.fromkeys([*base, *settings])
     values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
     return {key: new for key, (old, new) in values.items() if old != new}

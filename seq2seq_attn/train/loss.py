@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import ObjectiveConfig
 from seq2seq_attn.data.batch import Batch, swapped
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.output.base import Output, Outputs
+from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.train.objectives.base import Objective
@@ -61,22 +61,12 @@ def batch_loss(
     the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    outputs = with_log_probs(model.output, outputs, batch)
     of_reverse = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         of_reverse.append(reverse_sum)
     terms = [objective.term(outputs, batch) for objective in objectives]
     return Loss(loss.loss_sum, loss.nll_sum, terms + of_reverse)
-
-
-def with_log_probs(output: Output, outputs: Outputs, batch: Batch) -> Outputs:
-    """The outputs with the log-probabilities that objectives may ask for; nothing is computed yet."""
-    rows = outputs.rows
-    return outputs._replace(
-        target_log_probs=lambda: output.target_log_probs(outputs, batch),
-        log_probs_of=lambda chosen_I: output.log_probs(*rows(chosen_I)),
-    )
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:

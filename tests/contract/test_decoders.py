@@ -114,6 +114,6 @@ def test_states_stay_in_float32_under_autocast(name):
     model, embedded = build(name, dtype=torch.float32), embeddings(dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         _, steps = run(model, SOURCES, embedded)
-    tensors = [leaf for leaf in tree_leaves(steps[-1].state) if leaf is not None]  # no dropout, no mask
+    tensors = [leaf for leaf in tree_leaves(steps[-1].state) if leaf is not None]  # no mask
     assert {tensor.dtype for tensor in tensors} == {torch.float32}
     assert all(torch.isfinite(tensor).all() for tensor in tensors)

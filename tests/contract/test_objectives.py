@@ -15,7 +15,7 @@ from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_log_probs, with_reverse
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
 
 SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
@@ -135,7 +135,6 @@ def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective
     for _ in range(20):
         with torch.autocast("cpu", dtype=precision, enabled=precision != torch.float32):
             outputs = model(batch)
-            outputs = with_log_probs(model.output, outputs, batch)
             outputs, _ = with_reverse(reverse, outputs, batch, label_smoothing=0.0)
             term = objective.term(outputs, batch)
         assert term.dtype == torch.float32

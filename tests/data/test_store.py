@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_checked_json
 
 
 @pytest.fixture
@@ -55,17 +55,24 @@ def test_no_tokens_at_all(tmp_path):
     assert store[1].tolist() == []
 
 
-@pytest.mark.parametrize("meta", ["[]", "{}", '{"format": 1}', '{"format": 2}', '{"format": 2, "files": []}', "{"])
-def test_a_foreign_folder_is_refused(tmp_path, meta):
+@pytest.mark.parametrize("meta", ["[]", "{}", "{"])
+def test_a_foreign_file_is_refused(tmp_path, meta):
     (tmp_path / "meta.json").write_text(meta)
-    with pytest.raises(UserError, match=r"prepare the data again|not a readable JSON file"):
+    with pytest.raises(UserError, match=r"meta\.json"):
+        PreparedCorpus(tmp_path)
+
+
+@pytest.mark.parametrize("meta", [{}, {"format": 1}, {"format": 2}, {"format": 2, "files": []}])
+def test_a_foreign_folder_is_refused(tmp_path, meta):
+    write_checked_json(tmp_path / "meta.json", meta)
+    with pytest.raises(UserError, match="prepare the data again"):
         PreparedCorpus(tmp_path)
 
 
 def test_a_folder_that_is_not_whole_is_refused(tmp_path):
     meta = {"format": 2, "config": {}, "splits": ["train"], "audit": {}, "files": {"a": 3}}
     meta["hashes"] = {"a": hashlib.sha256(b"abc").hexdigest()}
-    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    write_checked_json(tmp_path / "meta.json", meta)
     with pytest.raises(UserError, match=r"a: missing; prepare the data again"):
         PreparedCorpus(tmp_path)
     (tmp_path / "a").write_text("ab")

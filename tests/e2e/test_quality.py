@@ -100,9 +100,9 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     folder = tmp_path / "levers"
     [base] = levers.adopt(runs, folder=folder)
     assert base.name == "multi30k.json"
-    other = train_tiny(tmp_path / "other", "train.batch.size=16", "model.dropout.readout=0.1")
+    other = train_tiny(tmp_path / "other", "train.batch.size=16", "model.dropout.readout=0.2")
     [path] = levers.adopt([other], folder=folder, against=runs)
-    assert path.name == "readout-0.1-size-16.json"
+    assert path.name == "readout-0.2-size-16.json"
     [again] = levers.adopt([other], folder=folder, test=True, chosen_on="validation")
     assert again == path
     record = json.loads(path.read_text())
@@ -118,7 +118,7 @@ def test_a_record_of_a_lever_holds_its_seeds_and_what_differs(runs, tmp_path):
     records[path.stem]["runs"] += [{**record["runs"][0], "seed": 2}]  # a seed that was not compared
     assert f"{gain}; seed 1) | {over} |" in "\n".join(levers_page.render(records))
     assert "| `quickstart` | A |" in page
-    assert "| `model.dropout.readout=0.1`, `train.batch.size=16` | A |" in page
+    assert "| `model.dropout.readout=0.2`, `train.batch.size=16` | A |" in page
     assert "### Test sets" in page
     assert not list(levers.refusals(levers.load_records(folder)))
 
@@ -363,8 +363,8 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     trials = [
         Lever(recipe, tiny),
         Lever(f"{recipe}, seed 2", (*tiny, "seed=2")),
-        Lever("less dropout", (*tiny, "model.dropout.readout=0.1")),
-        Lever("one epoch more", tiny, start_from="less dropout"),
+        Lever("more dropout", (*tiny, "model.dropout.readout=0.2")),
+        Lever("one epoch more", tiny, start_from="more dropout"),
         Lever("self-distillation", tiny, pairs=(first_look.SELF_DISTILLED,)),
     ]
     monkeypatch.setattr(first_look, "BY_NAME", {lever.name: lever for lever in trials})
@@ -380,18 +380,18 @@ def test_a_first_look_compares_each_lever_to_the_recipe(tmp_path, monkeypatch, c
     assert f"one seed; SD of the recipe over 2 seeds: {spread:.2f}. BLEU" in page
     first_row = page.partition("| change | ")[2].split("\n")[2]
     assert first_row.startswith(f"| {recipe} | {rows[recipe]['validation']['bleu']:.2f} |  |  | ")
-    against = rows["less dropout"]["against"]
+    against = rows["more dropout"]["against"]
     assert against["bleu"] == rows[recipe]["validation"]["bleu"]
     assert f"| {against['bleu']:.2f} | {against['gain']:+.2f} (" in page
-    assert "`model.dropout.readout=0.1` |" in page
+    assert "`model.dropout.readout=0.2` |" in page
     assert "extra pairs: self-distilled |" in page
-    assert "starts from: less dropout |" in page
+    assert "starts from: more dropout |" in page
     more = RunDir(tmp_path / "runs" / "one-epoch-more").config()
-    assert more.train.start_from == tmp_path / "runs" / "less-dropout"
+    assert more.train.start_from == tmp_path / "runs" / "more-dropout"
     student = RunDir(tmp_path / "runs" / "self-distillation").config()
     assert student.data.extra == [[f"{tmp_path}/runs/pairs/self-distilled.{side}" for side in ("de", "en")]]
     before = stamps(tmp_path / "runs")
-    monkeypatch.setattr("sys.argv", [*words, "--only", "less dropout"])
+    monkeypatch.setattr("sys.argv", [*words, "--only", "more dropout"])
     assert exit_code(first_look.main) == 0  # trains nothing again, and keeps the other rows
     assert stamps(tmp_path / "runs") == before
     assert set(json.loads((tmp_path / "record.json").read_text())["rows"]) == set(rows)

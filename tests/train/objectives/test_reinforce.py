@@ -19,7 +19,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.check import check_config
-from seq2seq_attn.train.loss import batch_loss, with_log_probs
+from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import reinforce
 from tests.contract.test_objectives import make_batch, outputs_of, random_scores
 
@@ -120,7 +120,7 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
         model.decoder.attention = Forced(drawing, torch.tensor([positions]))
         outputs = model(batch)
         loss = model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
-        term = objective.term(with_log_probs(model.output, outputs, batch), batch)
+        term = objective.term(outputs, batch)
         model.decoder.attention = drawing
         probs.append(outputs.extra.log_prob_B.sum().exp())
         rewards.append(-loss)
