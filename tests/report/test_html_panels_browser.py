@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, every, one, show
+from tests.report.browsing import CONTRAST, ActionChains, By, WebDriverWait, every, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
@@ -61,7 +61,8 @@ def expected_list(inside, run, place):
 
 def click_on(browser, run, place):
     """Click a point, not its element: others may lie over it."""
-    space = figure(browser, run).find_element(By.CSS_SELECTOR, "svg.space")
+    shown = WebDriverWait(figure(browser, run), 10)  # it is drawn once its size is known
+    space = shown.until(lambda of: of.find_element(By.CSS_SELECTOR, "svg.space"))
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", space)
     dot = space.find_elements(By.CSS_SELECTOR, ".dot")[place]
     size = space.size
