@@ -44,20 +44,26 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
 
 
 def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int], jobs: int) -> None:
-    """Train seed after seed, so that an interrupted experiment has whole seeds. An arm with text of its own waits for
-    the arms before it, whose translations the text may be."""
-    groups: list[list[str]] = [[]]
-    for arm in only:
-        groups += [[arm]] if experiment.arms[arm].texts else []
-        if not experiment.arms[arm].texts:
-            groups[-1].append(arm)
-    for arms in groups:
+    """Train stage after stage, and in each seed after seed, so that an interrupted experiment has whole seeds."""
+    for arms in stages(experiment, only):
         for arm in arms:
             write_texts(experiment.arms[arm].texts, experiment.directory)
         if experiment.choose:
             train_all([experiment.run(arm, 1, value) for value in experiment.choose.values for arm in arms], jobs)
         chosen, _ = choose(experiment)
         train_all([experiment.run(arm, seed, chosen.get(arm)) for seed in seeds for arm in arms], jobs)
+
+
+def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
+    """The arms that are trained side by side. One with text of its own waits for the arms before it, whose translations
+    the text may be; the arms after it wait for it, as they may continue its runs."""
+    grouped: list[list[str]] = [[]]
+    for arm in arms:
+        if experiment.arms[arm].texts:
+            grouped += [[arm], []]
+        else:
+            grouped[-1].append(arm)
+    return [stage for stage in grouped if stage]
 
 
 def choose(experiment: Experiment) -> tuple[dict[str, float], list[Record]]:

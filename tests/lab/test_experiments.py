@@ -11,6 +11,7 @@ from scripts.laboratory import experiment as experiments
 from scripts.laboratory.experiment import load_experiment, names
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.settings import flatten
+from scripts.laboratory.runner import stages
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, count_parameters
@@ -60,6 +61,13 @@ def test_a_fixed_summary_has_the_dropout_of_the_encoder(name):
         model = run(name, arm).config.model
         if model.attention.name == "fixed":
             assert model.attention.options["dropout"] == model.dropout.encoder
+
+
+def test_what_makes_texts_is_trained_before_what_reads_them():
+    own = experiment("multi30k-extra")
+    assert stages(own, list(own.arms)) == [["multi30k", "de-en", "en-de"], ["multi30k-task2"], ["multi30k-extra"]]
+    own = experiment("distil")
+    assert stages(own, list(own.arms)) == [["multi30k"], ["multi30k-distilled"]]
 
 
 def test_every_variant_is_in_the_bench_of_mechanisms():
