@@ -143,7 +143,8 @@ def interleaved(seed: int, num_pairs: int = 32) -> tuple[list[list[int]], list[l
     ]
 
 
-@pytest.mark.parametrize("attention", ["additive", pytest.param("hierarchical", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ["additive", "hierarchical"])
 def test_it_learns_a_target_that_needs_both_sources(attention: str) -> None:
     sizes = {"embedding_size": 16, "hidden_size": 32, "encoder": {"hidden_size": 16}}
     model = build(

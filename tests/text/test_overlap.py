@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.text import overlap
@@ -46,6 +46,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("digests")
 
 
+@settings(deadline=None)
 @given(pairs=PAIRS, train=PAIRS)
 def test_as_with_sets_of_strings(folder, pairs, train):
     with pytest.MonkeyPatch.context() as patch:
