@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from seq2seq_attn._version import __version__
 
 if TYPE_CHECKING:
-    from seq2seq_attn.commands.api import evaluate, train_model
+    from seq2seq_attn.cli.api import evaluate, train_model
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.translate.attention_map import AttentionMap
     from seq2seq_attn.translate.translation import Translation

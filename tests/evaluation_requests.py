@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.cli.evaluation import EvaluationRequest, evaluate
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import seq2seq_attn
-from seq2seq_attn.commands import api
+from seq2seq_attn.cli import api
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir

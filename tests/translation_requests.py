@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands import translate as command
+from seq2seq_attn.cli import translation as command
 from seq2seq_attn.search.options import SearchOptions
 
 _OF_SEARCH = set(SearchOptions.model_fields)

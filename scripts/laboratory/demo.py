@@ -17,7 +17,7 @@ from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import Run, train_all
 from seq2seq_attn import load
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.cli.evaluation import EvaluationRequest, evaluate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table

@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import pytest
 
-from seq2seq_attn.commands.evaluate import evaluate
+from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.translate.packed_map import PackedMap
 from seq2seq_attn.translate.scoring import summaries
@@ -95,7 +95,7 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
         np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
     assert [line["map"][3] for line in inside["lines"]] == [[], list(found[2].unknown)]
     assert found[2].unknown
-    monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_PAGE_LINES", 2)
+    monkeypatch.setattr("seq2seq_attn.cli.writers.MAX_PAGE_LINES", 2)
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)
         translate([""], attention=tmp_path / "blank.html", **to)

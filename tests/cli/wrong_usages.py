@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from seq2seq_attn.commands.cli import app
+from seq2seq_attn.cli import app
 from seq2seq_attn.config import load_config
 from seq2seq_attn.config.explain import all_keys
 from seq2seq_attn.train.check import check_config

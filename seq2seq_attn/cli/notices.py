@@ -13,7 +13,7 @@ from typing import Literal
 
 from tqdm import tqdm
 
-from seq2seq_attn.commands.writers import Writer
+from seq2seq_attn.cli.writers import Writer
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import iter_raw_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.commands import notices
-from seq2seq_attn.commands.notices import Progress
+from seq2seq_attn.cli import notices
+from seq2seq_attn.cli.notices import Progress
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate

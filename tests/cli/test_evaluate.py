@@ -11,7 +11,7 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.commands.evaluate import evaluate
+from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.__main__ import run
-from tests.commands.wrong_usages import wrong_usages
+from tests.cli.wrong_usages import wrong_usages
 
 FOREIGN = re.compile(
     r"unexpected error|Traceback|[Ii]nput should|valid dictionary|instance of|Value error|Invalid value for|pydantic|"

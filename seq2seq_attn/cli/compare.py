@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import (
+from seq2seq_attn.cli.options import (
     Config,
     Debug,
     Device,
@@ -63,8 +63,8 @@ def compare(
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same
     command continues.
     """
-    from seq2seq_attn.commands.compare import compare as run_comparison
-    from seq2seq_attn.commands.own_text import OwnText, with_own_text
+    from seq2seq_attn.cli.comparison import compare as run_comparison
+    from seq2seq_attn.cli.own_text import OwnText, with_own_text
 
     named = as_settings(given({"train.device": device, "train.precision": precision}))
     text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)

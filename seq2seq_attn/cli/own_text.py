@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from seq2seq_attn.commands.cli.options import as_settings, given
+from seq2seq_attn.cli.options import as_settings, given
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.sources import read_config

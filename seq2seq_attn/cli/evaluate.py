@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import (
+from seq2seq_attn.cli.options import (
     BatchSize,
     BeamSize,
     ByLength,
@@ -33,7 +33,7 @@ from seq2seq_attn.commands.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from seq2seq_attn.commands.evaluate import EvaluationRequest
+    from seq2seq_attn.cli.evaluation import EvaluationRequest
     from seq2seq_attn.evaluation.scoring import Settings
     from seq2seq_attn.evaluation.systems import Decoding
     from seq2seq_attn.report.files import ReportFiles
@@ -130,7 +130,7 @@ def evaluate(
     Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention. Runs that differ
     only in their seed form one arm; arms are compared with the first. If an output file is named, no run is changed.
     """
-    from seq2seq_attn.commands.evaluate import EvaluationRequest
+    from seq2seq_attn.cli.evaluation import EvaluationRequest
 
     search = _search(beam_size, length_penalty, max_length_ratio, batch_size)
     request = EvaluationRequest(
@@ -184,7 +184,7 @@ def _files(
 
 
 def _evaluate_and_print(request: EvaluationRequest, *, is_full: bool) -> None:
-    from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
+    from seq2seq_attn.cli.evaluation import evaluate as run_evaluation
 
     report = run_evaluation(request)
     if is_full:

@@ -19,12 +19,12 @@ import yaml
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.commands.cli.options import Metric
+from seq2seq_attn.cli.options import Metric
 from seq2seq_attn.config import load_config
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
-from tests.commands.command_line import assert_fails
+from tests.cli.command_line import assert_fails
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -262,7 +262,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
         def __getattr__(self, name: str) -> object:
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "seq2seq_attn.commands.cli", Interrupted("cli"))
+    monkeypatch.setitem(sys.modules, "seq2seq_attn.cli", Interrupted("cli"))
     assert run(["--help"]) == 130
     assert capsys.readouterr() == ("", "")
     code = "import sys, seq2seq_attn.__main__; sys.exit('typer' in sys.modules)"  # before `run` watches, that is

@@ -12,7 +12,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.several import num_sources
-from tests.commands.command_line import assert_fails, outputs
+from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 FRENCH = "chien chat homme femme enfant balle maison arbre".split()

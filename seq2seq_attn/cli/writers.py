@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 
-from seq2seq_attn.commands.streams import open_output
+from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words, words_of

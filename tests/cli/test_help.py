@@ -6,8 +6,8 @@ import pytest
 from typer.main import get_command
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.commands.cli import COMMANDS, app
-from seq2seq_attn.commands.cli.help import GROUPS
+from seq2seq_attn.cli import COMMANDS, app
+from seq2seq_attn.cli.help import GROUPS
 
 NAMES = {parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params}
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from seq2seq_attn.commands.streams import STREAM, check_files, open_output
-from seq2seq_attn.commands.translate import check_has_attention
-from seq2seq_attn.commands.writers import Format, Writer, check_attention_name, open_attention_writers
+from seq2seq_attn.cli.streams import STREAM, check_files, open_output
+from seq2seq_attn.cli.translation import check_has_attention
+from seq2seq_attn.cli.writers import Format, Writer, check_attention_name, open_attention_writers
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError

@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq_attn.commands.notices import Notices, Progress, count_lines, warn_of_prefix
-from seq2seq_attn.commands.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
-from seq2seq_attn.commands.writers import (
+from seq2seq_attn.cli.notices import Notices, Progress, count_lines, warn_of_prefix
+from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
+from seq2seq_attn.cli.writers import (
     Format,
     JsonWriter,
     TextWriter,

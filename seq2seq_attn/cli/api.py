@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands.cli.options import as_settings
-from seq2seq_attn.commands.evaluate import EvaluationRequest
-from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
+from seq2seq_attn.cli.evaluation import EvaluationRequest
+from seq2seq_attn.cli.evaluation import evaluate as run_evaluation
+from seq2seq_attn.cli.options import as_settings
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import Alignment, Attention, BatchSize, Debug, Device, Format, Import, check_runs
+from seq2seq_attn.cli.options import Alignment, Attention, BatchSize, Debug, Device, Format, Import, check_runs
 
 Pairs = Annotated[
     str | None, typer.Argument(metavar="PAIRS", help="A .tsv, a .jsonl, or a prefix (two files).", show_default=False)
@@ -48,8 +48,8 @@ def score(
     The model reads each translation (forced decoding). Prints a line per pair: its log-probability in nats, a tab,
     and its number of target tokens, <eos> included. The perplexity of all pairs goes to stderr.
     """
-    from seq2seq_attn.commands.score import ScoringRequest
-    from seq2seq_attn.commands.score import score as run_scoring
+    from seq2seq_attn.cli.scoring import ScoringRequest
+    from seq2seq_attn.cli.scoring import score as run_scoring
     from seq2seq_attn.errors import UsageError
 
     if run and len(run) > 1:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import (
+from seq2seq_attn.cli.options import (
     Config,
     Debug,
     Import,
@@ -56,7 +56,7 @@ def prepare(
 
     The default corpus is multi30k. A corpus that was prepared the same way before is reused.
     """
-    from seq2seq_attn.commands.own_text import OwnText, with_own_text
+    from seq2seq_attn.cli.own_text import OwnText, with_own_text
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
     from seq2seq_attn.data.sources import split_names

@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 
 from seq2seq_attn._version import __version__
-from seq2seq_attn.commands.cli.compare import compare
-from seq2seq_attn.commands.cli.evaluate import evaluate
-from seq2seq_attn.commands.cli.help import GroupedCommand
-from seq2seq_attn.commands.cli.options import echo
-from seq2seq_attn.commands.cli.prepare import prepare
-from seq2seq_attn.commands.cli.score import score
-from seq2seq_attn.commands.cli.train import train
-from seq2seq_attn.commands.cli.translate import translate
+from seq2seq_attn.cli.compare import compare
+from seq2seq_attn.cli.evaluate import evaluate
+from seq2seq_attn.cli.help import GroupedCommand
+from seq2seq_attn.cli.options import echo
+from seq2seq_attn.cli.prepare import prepare
+from seq2seq_attn.cli.score import score
+from seq2seq_attn.cli.train import train
+from seq2seq_attn.cli.translate import translate
 
 PROGRAM = "seq2seq"
 _START = """\b

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import (
+from seq2seq_attn.cli.options import (
     Config,
     Debug,
     Device,
@@ -63,7 +63,7 @@ def train(
     The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state from which --resume
     continues, on a CPU bit for bit.
     """
-    from seq2seq_attn.commands.own_text import OwnText, with_own_text
+    from seq2seq_attn.cli.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.start import check_start, load_settings

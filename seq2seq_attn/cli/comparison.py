@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
+from seq2seq_attn.cli.evaluation import EvaluationRequest, evaluate
+from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.commands.cli.options import (
+from seq2seq_attn.cli.options import (
     Alignment,
     Attention,
     BatchSize,
@@ -23,7 +23,7 @@ from seq2seq_attn.commands.cli.options import (
     check_runs,
     is_terminal,
 )
-from seq2seq_attn.commands.cli.search import (
+from seq2seq_attn.cli.search import (
     CoveragePenalty,
     Method,
     NoRepeatNgram,
@@ -123,7 +123,7 @@ def translate(
 
     Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for each, or tabs.
     """
-    from seq2seq_attn.commands import translate as command
+    from seq2seq_attn.cli import translation as command
     from seq2seq_attn.search.options import SearchOptions
 
     request = command.TranslationRequest(

@@ -14,7 +14,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.several import split_sources
-from tests.commands.command_line import assert_fails, outputs
+from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 SIZE = 11

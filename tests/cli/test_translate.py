@@ -13,7 +13,7 @@ import pytest
 
 from scripts.laboratory.harness.samples import hostile_lines
 from seq2seq_attn import load
-from seq2seq_attn.commands.streams import LineReader
+from seq2seq_attn.cli.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
@@ -257,7 +257,7 @@ def test_a_picture_that_fails_leaves_the_translations(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("seq2seq_attn.commands.writers.write_figure", fail)
+    monkeypatch.setattr("seq2seq_attn.cli.writers.write_figure", fail)
     with pytest.raises(UserError, match=r"a\.png: cannot be written \(No space left on device\)"):
         translate(["Hund"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
     assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1

@@ -12,7 +12,7 @@ import yaml
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
-from tests.commands.command_line import assert_fails
+from tests.cli.command_line import assert_fails
 from tests.train.conftest import write_toy_corpus
 
 TINY = [

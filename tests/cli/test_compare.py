@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.commands.compare import parse_seeds, plan_runs
-from seq2seq_attn.commands.train_runs import PlannedRun, prepare_corpora, train_runs
+from seq2seq_attn.cli.comparison import parse_seeds, plan_runs
+from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
@@ -211,7 +211,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytes
 def test_a_failed_run_is_missing_from_the_report(
     toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: list(planned))
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", lambda planned, at_once: list(planned))
     assert run_command(command(toy)) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -230,7 +230,7 @@ def test_without_a_test_set_the_validation_set_is_compared(
 ) -> None:
     without = [one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")]
     options = [word for one in without for word in ("--set", one)]
-    monkeypatch.setattr("seq2seq_attn.commands.compare.train_runs", train_here)
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", train_here)
     assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
     out, err = capsys.readouterr()
     assert out == "out/report.html\n"
@@ -243,9 +243,7 @@ def test_own_text_is_compared_too(
     toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[PlannedRun] = []
-    monkeypatch.setattr(
-        "seq2seq_attn.commands.compare.train_runs", lambda planned, at_once: seen.extend(planned) or seen
-    )
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", lambda planned, at_once: seen.extend(planned) or seen)
     own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
     own += ["--vary", "attention=additive,fixed", "--seeds", "2"]
     assert run_command(["compare", *own]) == 2
