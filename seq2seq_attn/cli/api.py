@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.cli.evaluation import EvaluationRequest
-from seq2seq_attn.cli.evaluation import evaluate as run_evaluation
+from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.cli.options import as_settings
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.start import load_settings
@@ -87,8 +86,7 @@ def evaluate(
     Raises:
         UsageError, UserError: as the command.
     """
-    runs = newest_run().path if runs is None else runs
-    request = EvaluationRequest(
+    return evaluate_runs(
         [runs] if isinstance(runs, str | Path) else runs,
         splits=[split] if isinstance(split, str) else split,
         source=_path(source),
@@ -99,7 +97,6 @@ def evaluate(
         files=ReportFiles(_path(json), _path(report)),
         ensemble=ensemble,
     )
-    return run_evaluation(request)
 
 
 def _path(path: str | Path | None) -> Path | None:

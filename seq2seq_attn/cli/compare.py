@@ -7,22 +7,8 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.cli.options import (
-    Config,
-    Debug,
-    Device,
-    Import,
-    Set,
-    SourceLanguage,
-    TargetLanguage,
-    Test,
-    Train,
-    TrainingPrecision,
-    Valid,
-    as_settings,
-    echo,
-    given,
-)
+from seq2seq_attn.cli import options
+from seq2seq_attn.cli.options import as_settings, given
 
 Vary = Annotated[
     list[str] | None,
@@ -41,35 +27,35 @@ AtOnce = Annotated[
 ]
 
 
+@options.command()
 def compare(
-    train_text: Train = None,
-    valid_text: Valid = None,
-    test_text: Test = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
-    config: Config = None,
+    train_text: options.Train = None,
+    valid_text: options.Valid = None,
+    test_text: options.Test = None,
+    source_language: options.SourceLanguage = None,
+    target_language: options.TargetLanguage = None,
+    config: options.Config = None,
     vary: Vary = None,
     seeds: Seeds = "1-3",
-    settings: Set = None,
+    settings: options.Set = None,
     output: Output = None,
     at_once: AtOnce = None,
-    device: Device = None,
-    precision: TrainingPrecision = None,
-    imports: Import = None,
-    debug: Debug = False,
+    device: options.TrainingDevice = None,
+    precision: options.TrainingPrecision = None,
+    imports: options.Import = None,
 ) -> None:
     """Train variants with several seeds and compare their scores.
 
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same
     command continues.
     """
-    from seq2seq_attn.cli.comparison import compare as run_comparison
+    from seq2seq_attn.cli.comparison import compare_arms
     from seq2seq_attn.cli.own_text import OwnText, with_own_text
 
     named = as_settings(given({"train.device": device, "train.precision": precision}))
-    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    text = OwnText(train_text, valid_text, test_text, source_language, target_language)
     config_names, overrides = with_own_text(text, config or [], [*(settings or []), *named])
-    report = run_comparison(
+    report = compare_arms(
         config_names,
         vary=vary or [],
         seeds=seeds,
@@ -78,4 +64,4 @@ def compare(
         output=output,
         at_once=at_once,
     )
-    echo(report)
+    options.echo(report)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.cli.evaluation import EvaluationRequest, evaluate
+from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
@@ -33,7 +33,7 @@ MAX_SEEDS = 1_000
 log = logging.getLogger(__name__)
 
 
-def compare(
+def compare_arms(
     config_names: Sequence[str] = (),
     *,
     vary: Sequence[str] = (),
@@ -86,9 +86,8 @@ def _evaluate(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
     if splits:
         log.info("this corpus has no test set: comparing on the validation set")
     decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
-    report = evaluate(
-        EvaluationRequest([planned_run.run.path for planned_run in finished], splits, decoding=decoding, files=files)
-    )
+    runs = [planned_run.run.path for planned_run in finished]
+    report = evaluate_runs(runs, splits=splits, decoding=decoding, files=files)
     log.info("%s", report.summary)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import TRAIN_TEXT
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import Arm, find_arms
@@ -30,7 +29,7 @@ from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.by_length import check_edges
 from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.precision import translation_precision
@@ -43,83 +42,108 @@ log = logging.getLogger(__name__)
 NO_FILES = ReportFiles()
 
 
-@dataclass(frozen=True)
-class EvaluationRequest:
-    """Which runs to evaluate, on what, how, and which files to write."""
+def evaluate_runs(
+    runs: Sequence[str | Path] | None = None,
+    *,
+    splits: Sequence[str] = (),
+    source: Path | None = None,
+    reference: Path | None = None,
+    concatenate: Sequence[int] = (),
+    settings: Settings = DEFAULT_SETTINGS,
+    decoding: Decoding = DEFAULT_DECODING,
+    files: ReportFiles = NO_FILES,
+    ensemble: bool = False,
+    analyze_attention: bool = True,
+) -> Report:
+    """Translate test sets, score the runs, write the report. Runs that differ in nothing but the seed are grouped, and
+    their means are compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
-    runs: Sequence[str | Path]
-    """run directories; the others are compared with the first"""
-    splits: Sequence[str] = ()
-    """splits of the runs' corpus; none: its test sets, each by itself and pooled"""
-    source: Path | None = None
-    """instead of splits: a file with one sentence per line, plain or .gz"""
-    reference: Path | None = None
-    """its translation"""
-    concatenate: Sequence[int] = ()
-    """for each number K, sets of K pairs joined to one (1: as they are); none: as they are"""
-    settings: Settings = DEFAULT_SETTINGS
-    decoding: Decoding = DEFAULT_DECODING
-    files: ReportFiles = NO_FILES
-    """files to write; if none is named, the report goes to the first run, with Markdown and plots beside it, under the
-    name of `_report_name`; otherwise no run is written to"""
-    ensemble: bool = False
-    """also score all runs as one model, by the mean of their probabilities"""
-    analyze_attention: bool = True
-    """analyze attention by forced decoding of hypotheses, and of references with gold links"""
-
-
-def evaluate(request: EvaluationRequest) -> Report:
-    """Translate, score, write the report. Runs that differ in nothing but the seed are grouped, and their means are
-    compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
+    Args:
+        runs, splits, source, reference, concatenate, ensemble: as in `api.evaluate`.
+        files: files to write. If none is named, the report goes to the first run, with Markdown and plots beside it,
+            under the name of `_report_name`; otherwise no run is written to.
+        analyze_attention: analyze it by forced decoding of hypotheses, and of references with gold links.
 
     Raises:
         UsageError: files and splits together, one file without the other, an unknown split, runs of different data,
             runs that cannot form an ensemble.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
-    _check_request(request)
-    run_dirs = [RunDir(run) for run in request.runs]
-    configs = [run.config() for run in run_dirs]
-    _warn_of_unfinished(run_dirs)
-    names = run_names([run.path for run in run_dirs], configs)
-    if request.ensemble:
-        _check_ensemble(run_dirs)
-    files = _files_to_write(request, run_dirs[0], configs[0])
-    source, decoding = request.source, request.decoding
+    if settings.by_length is not None:
+        check_edges(settings.by_length)
+    systems = _make_systems([newest_run().path] if runs is None else runs, decoding, ensemble=ensemble)
+    singles = [system for system in systems if not system.is_ensemble]
+    name = _report_name(len(singles), source, splits, concatenate) + decoding.variation(systems[0].config.search)
+    to_write = _files_to_write(files, systems[0], f"{name}.json", [path for path in (source, reference) if path])
     sets = find_sets(
-        run_dirs,
-        configs,
-        request.splits,
+        [system.runs[0] for system in singles],
+        [system.config for system in singles],
+        splits,
         source=source,
-        reference=request.reference,
-        concatenate=request.concatenate,
+        reference=reference,
+        concatenate=concatenate,
         show_progress=decoding.show_progress,
     )
-    systems = _systems(request, run_dirs, configs, names)
-    hyps_dirs = _hyps_dirs(request, files, systems)
-    translations = {
-        system.name: [translate_set(system, one, hyps_dir=hyps_dir, keep_maps=files.is_html) for one in sets]
-        for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
-    }
-    data, settings = configs[0].data, request.settings
+    hyps_dirs = _hyps_dirs(systems, to_write, is_named=files.is_named)
+    made = [_translate(*pair, sets, keep_maps=to_write.is_html) for pair in zip(systems, hyps_dirs, strict=True)]
+    report = _build_report(sets, systems, made, settings, analyze_attention=analyze_attention)
+    _write(to_write, report, sets, [_texts(*pair) for pair in zip(systems, made, strict=True)])
+    return report
+
+
+def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: bool) -> list[System]:
+    """The runs, then their ensemble if it is requested. What can be wrong with them is an error before data is
+    prepared."""
+    if not runs:
+        raise UsageError("no run to evaluate: name at least one")
+    translation_precision(decoding.precision, resolve_device(decoding.device))
+    run_dirs = [RunDir(run) for run in runs]
+    configs = [run.config() for run in run_dirs]
+    for run in run_dirs:
+        if run.last_dir.exists() and not run.is_finished():
+            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
+    names = run_names([run.path for run in run_dirs], configs)
+    systems = [
+        System(name, [run], [config], decoding) for name, run, config in zip(names, run_dirs, configs, strict=True)
+    ]
+    if not ensemble:
+        return systems
+    if len(runs) == 1:
+        raise UsageError(f"--ensemble with one run ({run_dirs[0].path}): name two or more")
+    check_alike(run_dirs)
+    return [*systems, make_ensemble(systems)]
+
+
+def _translate(
+    system: System, hyps_dir: Path | None, sets: Sequence[EvaluationSet], *, keep_maps: bool
+) -> list[SetTranslations]:
+    return [translate_set(system, test_set, hyps_dir=hyps_dir, keep_maps=keep_maps) for test_set in sets]
+
+
+def _build_report(
+    sets: Sequence[EvaluationSet],
+    systems: Sequence[System],
+    made: Sequence[list[SetTranslations]],
+    settings: Settings,
+    *,
+    analyze_attention: bool,
+) -> Report:
+    data = systems[0].config.data
     if VECTORS in data.sources and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
-    languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
-    made = list(translations.values())
+    languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
     scored = score_sets(
         sets,
-        translations,
+        {system.name: translations for system, translations in zip(systems, made, strict=True)},
         languages=languages,
         settings=settings,
-        arms=_arms(run_dirs, names, configs, [system.name for system in systems]),
-        analyses=_analyze(sets, systems, made, languages) if request.analyze_attention else None,
+        arms=_arms(systems),
+        analyses=_analyze(sets, systems, made, languages) if analyze_attention else None,
     )
+    environment = describe_environment(sys.argv, resolve_device(systems[0].decoding.device))
     descriptions = [_describe(*pair) for pair in zip(systems, made, strict=True)]
-    environment = describe_environment(sys.argv, resolve_device(decoding.device))
-    report = build_report(scored, descriptions, environment, languages=languages)
-    _write(files, report, sets, [_texts(*pair) for pair in zip(systems, made, strict=True)])
-    return report
+    return build_report(scored, descriptions, environment, languages=languages)
 
 
 def _describe(system: System, translations: Sequence[SetTranslations]) -> dict[str, Any]:
@@ -134,21 +158,6 @@ def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTex
         return SystemTexts(translations)
     validations = read_validations(system.runs[0].metrics_path)
     return SystemTexts(translations, system.config.model_dump(mode="json"), validations)
-
-
-def _warn_of_unfinished(runs: Sequence[RunDir]) -> None:
-    for run in runs:
-        if run.last_dir.exists() and not run.is_finished():
-            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
-
-
-def _check_request(request: EvaluationRequest) -> None:
-    """Check what can be checked before data is prepared. Raises UsageError."""
-    if not request.runs:
-        raise UsageError("no run to evaluate: name at least one")
-    if request.settings.by_length is not None:
-        check_edges(request.settings.by_length)
-    translation_precision(request.decoding.precision, resolve_device(request.decoding.device))
 
 
 def _analyze(
@@ -170,13 +179,12 @@ def _analyze(
     return analyses
 
 
-def _files_to_write(request: EvaluationRequest, first: RunDir, config: Config) -> ReportFiles:
+def _files_to_write(files: ReportFiles, first: System, name: str, inputs: Sequence[Path]) -> ReportFiles:
     """The named files, else the default files in the first run; none if that run cannot be written to."""
-    files = request.files
     if files.is_named:
-        files.check([path for path in (request.source, request.reference) if path is not None])
+        files.check(inputs)
         return files
-    path = first.path / _report_name(request, config)
+    path = first.runs[0].path / name
     try:
         of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png", is_of_run=True)
         of_run.check()
@@ -186,37 +194,20 @@ def _files_to_write(request: EvaluationRequest, first: RunDir, config: Config) -
     return of_run
 
 
-def _check_ensemble(runs: Sequence[RunDir]) -> None:
-    """Raise UsageError if the runs cannot form an ensemble, before any of them translates for minutes."""
-    if len(runs) == 1:
-        raise UsageError(f"--ensemble with one run ({runs[0].path}): name two or more")
-    check_alike(runs)
+def _arms(systems: Sequence[System]) -> list[Arm]:
+    """The runs grouped by configuration and training text; an ensemble is an arm of its own."""
+    runs = [system for system in systems if not system.is_ensemble]
+    texts = [system.runs[0].best_metadata().get(TRAIN_TEXT) for system in runs]
+    ensembles = [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
+    return [*find_arms([system.name for system in runs], [system.config for system in runs], texts), *ensembles]
 
 
-def _systems(
-    request: EvaluationRequest, runs: Sequence[RunDir], configs: Sequence[Config], names: Sequence[str]
-) -> list[System]:
-    """The systems to evaluate: the runs, then their ensemble if requested."""
-    systems = [
-        System(name, [run], [config], request.decoding) for name, run, config in zip(names, runs, configs, strict=True)
-    ]
-    return [*systems, make_ensemble(systems)] if request.ensemble else systems
-
-
-def _arms(runs: Sequence[RunDir], names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
-    """The runs grouped by configuration and training text; an ensemble, which comes after the runs, is an arm of its
-    own."""
-    texts = [run.best_metadata().get(TRAIN_TEXT) for run in runs]
-    ensembles = [Arm(name, (index,), ()) for index, name in enumerate(systems) if index >= len(names)]
-    return [*find_arms(names, configs, texts), *ensembles]
-
-
-def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, systems: Sequence[System]) -> list[Path | None]:
+def _hyps_dirs(systems: Sequence[System], files: ReportFiles, *, is_named: bool) -> list[Path | None]:
     """Where the hypotheses of each system are saved; None: nowhere."""
-    if not request.files.is_named:
-        return [system.hyps_dir if files.is_named else None for system in systems]
     if files.json is None:
         return [None] * len(systems)
+    if not is_named:
+        return [system.hyps_dir for system in systems]
     names = [ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name for system in systems]
     if len(set(names)) < len(names):
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
@@ -244,11 +235,10 @@ def _is_other(path: Path, data: dict[str, Any]) -> bool:
     return subjects[0] != subjects[1]
 
 
-def _report_name(request: EvaluationRequest, config: Config) -> str:
+def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], concatenate: Sequence[int]) -> str:
     """The file name of the report: `report.json` for the test sets, the run's own search settings and fp32. Whatever
     differs is in the name, so that it does not overwrite that: `report.comparison.json`, `report.valid.beam1.json`,
     `report.files.news.de.json`."""
-    parts = ["report", *(["comparison"] if len(request.runs) > 1 else [])]
-    parts += ["files", set_name(request.source)] if request.source else list(dict.fromkeys(request.splits))
-    parts += [f"x{k}" for k in dict.fromkeys(request.concatenate)]
-    return ".".join(parts) + request.decoding.variation(config.search) + ".json"
+    parts = ["report", *(["comparison"] if num_runs > 1 else [])]
+    parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
+    return ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))])

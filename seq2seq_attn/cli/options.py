@@ -1,100 +1,24 @@
-"""Options shared by several commands."""
+"""Options shared by several commands, and what commands do with options."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import json
+import re
 import sys
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO
+from seq2seq_attn.files import STDOUT, naming
+from seq2seq_attn.search.options import SearchOptions
 
-
-class LengthSide(StrEnum):
-    """The values of `--length-of`."""
-
-    SOURCE = "source"
-    REFERENCE = "reference"
-
-
-class LengthUnit(StrEnum):
-    """The values of `--length-in`."""
-
-    TOKENS = "tokens"
-    CHARACTERS = "characters"
-
-
-ByLength = Annotated[
-    str | None,
-    typer.Option(
-        metavar="EDGES",
-        help="Lower edges of the length buckets, for example 9,12,15, or quantiles:N.",
-        show_default="chosen for the corpus",
-    ),
-]
-LengthOf = Annotated[LengthSide, typer.Option(metavar="source|reference", help="The side whose length is counted.")]
-LengthIn = Annotated[LengthUnit, typer.Option(metavar="tokens|characters", help="The unit of length.")]
-
-
-class Metric(StrEnum):
-    """The values of `--metric`."""
-
-    BLEU = "bleu"
-    BLEU_LOWERCASE = "bleu_lowercase"
-    BLEU_TUTORIAL = "bleu_tutorial"
-    CHRF = "chrf"
-    TER = "ter"
-    EXACT = "exact"
-    CER = "cer"
-    WER = "wer"
-
-
-class Plots(StrEnum):
-    """The values of `--plots`."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
-
-
-Concatenate = Annotated[
-    list[int] | None,
-    typer.Option(
-        min=1,
-        metavar="K",
-        help="Concatenate K sentence pairs into one; may be repeated, for one test set per K.",
-        show_default="no",
-    ),
-]
-Metrics = Annotated[
-    list[Metric] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME",
-        help=f"{', '.join(Metric)}; may be repeated.",
-        show_default="bleu, bleu_lowercase, bleu_tutorial and chrf",
-    ),
-]
-
-
-class Format(StrEnum):
-    """The values of `--format`."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class UnkMode(StrEnum):
-    """The values of `--unk`."""
-
-    KEEP = "keep"
-    COPY = "copy"
-    FORBID = "forbid"
-
+Format = Literal["text", "json"]
 
 Config = Annotated[
     list[str] | None,
@@ -130,21 +54,12 @@ Valid = Annotated[
 Test = Annotated[
     list[str] | None, typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
 ]
+_LANGUAGES = "the config's if set, else from two file names or a table's first line"
 SourceLanguage = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CODE",
-        help="Language to translate from.",
-        show_default="the config's if set, else from two file names or a table's first line",
-    ),
+    str | None, typer.Option(metavar="CODE", help="Language to translate from.", show_default=_LANGUAGES)
 ]
 TargetLanguage = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CODE",
-        help="Language to translate into.",
-        show_default="the config's if set, else from two file names or a table's first line",
-    ),
+    str | None, typer.Option(metavar="CODE", help="Language to translate into.", show_default=_LANGUAGES)
 ]
 Links = Annotated[
     str | None,
@@ -182,47 +97,12 @@ Attention = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz)."),
 ]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")]
-BeamSize = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=MAX_BEAM_SIZE,
-        metavar="N",
-        help="Hypotheses kept per sentence; 1 is greedy.",
-        show_default="the run's",
-    ),
-]
-LengthPenalty = Annotated[
-    float | None,
-    typer.Option(
-        min=-MAX_LENGTH_PENALTY,
-        max=MAX_LENGTH_PENALTY,
-        metavar="A",
-        help="Rank hypotheses by log P / length ** A.",
-        show_default="the run's",
-    ),
-]
-MaxLengthRatio = Annotated[
-    float | None,
-    typer.Option(
-        max=MAX_LENGTH_RATIO,
-        metavar="R",
-        help="At most R target tokens per source token, plus search.max_length_extra.",
-        show_default="the run's",
-    ),
-]
-BatchSize = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Sentences or pairs at once; changes speed and memory, not results.",
-        show_default="the run's",
-    ),
+Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.")]
+TrainingDevice = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")
 ]
 TranslationPrecision = Annotated[
-    str | None,
+    str,
     typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or int8.", show_default="auto, which is fp32"),
 ]
 TrainingPrecision = Annotated[
@@ -230,6 +110,58 @@ TrainingPrecision = Annotated[
     typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or fp16.", show_default="auto"),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
+
+
+def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Complete the options of a command: `--import` and `--debug`, which all commands have, and those `search` fields
+    of `SearchOptions`, with the type, limits, help and default of the field. The command takes the latter as
+    `**search`; an option that the command line leaves out is None."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = dict(inspect.signature(function, eval_str=True).parameters)
+        own.pop("search", None)
+        kinds = {
+            **{name: parameter.annotation for name, parameter in own.items()},
+            **{name: _search_option(name) for name in search},
+            "imports": Import,
+            "debug": Debug,
+        }
+
+        @functools.wraps(function)
+        def call(**values: object) -> None:
+            function(**{name: value for name, value in values.items() if name in own or name in search})
+
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=own[name].default if name in own else None,
+                    annotation=kind,
+                )
+                for name, kind in kinds.items()
+            ]
+        )
+        return call
+
+    return decorate
+
+
+_METAVARS = ((int, "N"), (str, "TEXT"))
+
+
+def _search_option(name: str) -> Any:
+    field = SearchOptions.model_fields[name]
+    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    choices = [value for value in get_args(field.annotation) if isinstance(value, str)]
+    default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
+    option = typer.Option(
+        metavar="|".join(choices) or next((name for kind, name in _METAVARS if field.annotation is kind), "X"),
+        help=re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or ""),
+        show_default="the run's" if name in SearchConfig.model_fields else default or False,
+        rich_help_panel="Samples" if name == "seed" else None,  # the seed of training is among its settings
+    )
+    return Annotated[kind | None, option]
 
 
 def given(named: Mapping[str, object]) -> dict[str, object]:
@@ -243,10 +175,6 @@ def as_settings(named: Mapping[str, object]) -> list[str]:
     Raises:
         UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
     """
-    import json
-
-    from seq2seq_attn.config import shorten
-
     settings = []
     for key, value in named.items():
         try:
@@ -269,8 +197,6 @@ def _plain(value: Any) -> object:
 
 def echo(text: object, *, nl: bool = True) -> None:
     """Print a result; an error such as a full disk names standard output."""
-    from seq2seq_attn.files import STDOUT, naming
-
     with naming(STDOUT):
         typer.echo(text, nl=nl)
 
@@ -292,10 +218,3 @@ def check_runs(runs: list[Path] | None) -> list[Path] | None:
         for run in runs:
             RunDir(run).config()
     return runs
-
-
-def only_newest_run() -> list[Path]:
-    """The run that finished last, as a list. Raises UserError if there is none."""
-    from seq2seq_attn.run_dir import newest_run
-
-    return [newest_run().path]

@@ -35,9 +35,9 @@ log = logging.getLogger(__name__)
 class OwnText:
     """The options as given on the command line."""
 
-    train: Sequence[str] = ()
-    valid: Sequence[str] = ()
-    test: Sequence[str] = ()
+    train: Sequence[str] | None = None
+    valid: Sequence[str] | None = None
+    test: Sequence[str] | None = None
     source_language: str | None = None
     target_language: str | None = None
 

@@ -7,40 +7,27 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.cli.options import (
-    Config,
-    Debug,
-    Import,
-    Links,
-    Set,
-    SourceLanguage,
-    TargetLanguage,
-    Test,
-    Train,
-    Valid,
-    as_settings,
-    echo,
-    given,
-    is_terminal,
-)
+from seq2seq_attn.cli import options
+from seq2seq_attn.cli.options import as_settings, given
 from seq2seq_attn.errors import UsageError
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 """corpora that `prepare` takes by name, each with the packaged configuration for preparing it"""
 
 
+@options.command()
 def prepare(
     corpus: Annotated[
         str | None, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)
     ] = None,
-    train_text: Train = None,
-    valid_text: Valid = None,
-    test_text: Test = None,
-    links: Links = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
-    config: Config = None,
-    settings: Set = None,
+    train_text: options.Train = None,
+    valid_text: options.Valid = None,
+    test_text: options.Test = None,
+    links: options.Links = None,
+    source_language: options.SourceLanguage = None,
+    target_language: options.TargetLanguage = None,
+    config: options.Config = None,
+    settings: options.Set = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for data; to train from it, set data.data_dir.", show_default="data"),
@@ -49,8 +36,6 @@ def prepare(
         Path | None,
         typer.Option(metavar="DIR", help="Folder with the corpus's files, instead of downloading them."),
     ] = None,
-    imports: Import = None,
-    debug: Debug = False,
 ) -> None:
     """Read, check and tokenize a corpus; print an audit.
 
@@ -66,14 +51,14 @@ def prepare(
     overrides = [*(settings or []), *as_settings(given(named))]
     if corpus is not None and train_text:
         raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
-    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    text = OwnText(train_text, valid_text, test_text, source_language, target_language)
     config_names, overrides = with_own_text(text, config or [], overrides)
     resolved = load_config(_prepare_configs(corpus, config_names), overrides)
     split_names(resolved.data)  # rejects an invalid corpus
     if source_dir is not None and resolved.data.corpus == "multi30k":
         check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
-    prepared = prepare_corpus(resolved, show_progress=is_terminal())
-    echo(audit_report(prepared))
+    prepared = prepare_corpus(resolved, show_progress=options.is_terminal())
+    options.echo(audit_report(prepared))
 
 
 def _prepare_configs(corpus: str | None, config: list[str]) -> list[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
+from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, check_files, open_output
-from seq2seq_attn.cli.translation import check_has_attention
-from seq2seq_attn.cli.writers import Format, Writer, check_attention_name, open_attention_writers
+from seq2seq_attn.cli.writers import (
+    LineWriter,
+    Writer,
+    as_json,
+    check_attention_name,
+    check_has_attention,
+    open_attention_writers,
+)
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
@@ -22,6 +27,7 @@ from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import find_text
@@ -39,104 +45,84 @@ log = logging.getLogger(__name__)
 _SHIFTED = {0: "", 1: ", with the weights of the next target step", -1: ", with the weights of the previous step"}
 
 
-@dataclass(frozen=True)
-class ScoringRequest:
-    """Pairs to score, the run that scores them, and files to write."""
-
-    pairs: str | None = None
-    """a prefix, a .tsv or a .jsonl, as for `train --train`, unless `source` and `target` are given"""
-    source: Path | None = None
-    """one sentence per line, plain or .gz"""
-    target: Path | None = None
-    """the translation of each"""
-    run: str | Path | None = None
-    """run directory; None: the run in `runs/` that finished last"""
-    links: Path | None = None
-    """gold links in Pharaoh format, one line per pair, between words split at spaces and tabs and counted from 0;
-    alignment error rate, precision and recall of the attention's links go to the log"""
-    alignment: str | Path | None = None
-    attention: str | Path | None = None
-    """files to write, as in `TranslationRequest`"""
-    format: Format = "text"
-    """`json` writes an object per line: `log_prob`, `num_tokens`, `tokens`, `source_tokens`, `links`, `unknown`
-    (positions of source tokens outside the vocabulary), `unknown_target` (those of target tokens that are scored as
-    `<unk>`)"""
-    batch_size: int | None = None
-    """pairs decoded at once; changes speed and memory only"""
-    device: str = "auto"
-
-    @property
-    def attention_files(self) -> dict[str, str | Path | None]:
-        """The files that attention is written to, by option."""
-        return {"alignment": self.alignment, "attention": self.attention}
-
-
-def score(request: ScoringRequest) -> None:
+def score_pairs(
+    pairs: str | None = None,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+    run: str | Path | None = None,
+    links: Path | None = None,
+    alignment: str | Path | None = None,
+    attention: str | Path | None = None,
+    format: Format = "text",
+    search: SearchOptions = AS_CONFIGURED,
+    device: str = "auto",
+) -> None:
     """Write one line per pair to standard output: the natural logarithm of the target's probability given its source, a
     tab, and the number of target tokens. Both include `<eos>`. The perplexity goes to the log.
+
+    Args:
+        pairs: a prefix, a .tsv or a .jsonl, as for `train --train`; or `source` and `target`, a sentence per line.
+        run: run directory; None: the run in `runs/` that finished last.
+        links: gold links between words, one line per pair (Pharaoh); the log tells how well the attention's links fit.
+        alignment, attention, format: as for `translate_lines`; the objects of `json` are those of `_as_json`.
+        search: its `batch_size` is the number of pairs decoded at once.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    if (request.pairs is None) == (request.source is None) or (request.source is None) != (request.target is None):
-        raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
-    check_attention_name(request.attention)
-    run = RunDir(request.run) if request.run is not None else newest_run()
-    if request.run is None:
-        log.info("model: %s", run.path)
-    sources, targets, gold = _read_inputs(request, run)
-    translator = load(run.path, request.device)
-    check_has_attention(translator, **request.attention_files, links=request.links)
-    summary = _Summary(translator)
+    check_attention_name(attention)
+    text, run_dir = _find_pairs(pairs, source, target, run, links)
+    inputs = [*text.paths, *([links] if links is not None else [])]
+    check_files(inputs, {"the scores": STREAM, "--alignment": alignment, "--attention": attention})
+    sources, targets = _read(text, reads_one_source=len(run_dir.config().data.sources) == 1)
+    gold = None if links is None else _read_links(links, sources, targets)
+    translator = load(run_dir.path, device)
+    check_has_attention(translator, alignment=alignment, attention=attention, links=links)
+    summaries: list[_Totals | _LinkScores] = [
+        _Totals(translator),
+        *([_LinkScores(targets, gold)] if gold is not None else []),
+    ]
+    batch_size = search.over(translator.search).batch_size
     with ExitStack() as stack:
-        out = stack.enter_context(open_output(None))
-        writers = [
-            ScoreWriter(out, request.format, translator),
-            *open_attention_writers(stack, **request.attention_files),
-        ]
-        stack.enter_context(explained_batch_size(request.batch_size or translator.search.batch_size))
-        weights: list[Weights] = []
-        between_words = WordWeights()
-        decoded = force_decode(translator, sources, targets, batch_size=request.batch_size)
-        for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
-            for writer in writers:
-                writer.write(number, line, [pair])
-            summary.add(pair)
-            if gold is not None:
-                weights.append(between_words.of(pair, words_of(line), words_of(targets[number])))
+        form = partial(_as_json, translator) if format == "json" else _as_text
+        out = LineWriter(stack.enter_context(open_output(STREAM)), form)
+        writers = [out, *open_attention_writers(stack, alignment=alignment, attention=attention), *summaries]
+        stack.enter_context(explained_batch_size(batch_size))
+        decoded = force_decode(translator, sources, targets, batch_size=batch_size)
+        _write_all(writers, sources, decoded)
         out.flush()
-    summary.report()
-    between_words.warn()
-    if gold is not None:
-        _report_links(GoldAttention(weights, gold))
+    for summary in summaries:
+        summary.report()
 
 
-class ScoreWriter(Writer):
-    """Log-probability and number of target tokens of each pair."""
+def _write_all(writers: Sequence[Writer], sources: Sequence[str], decoded: Iterable[Translation]) -> None:
+    for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
+        for writer in writers:
+            writer.write(number, line, [pair])
 
-    def __init__(self, out: BinaryIO, format: Format, translator: Translator) -> None:
-        self._out = out
-        self._format = format
-        self._translator = translator
 
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        [pair] = translations
-        text = f"{pair.log_prob:.4f}\t{num_scored(pair)}" if self._format == "text" else self._as_json(pair)
-        self._out.write(f"{text}\n".encode())
+def _as_text(number: int, line: str, translations: list[Translation]) -> str:
+    [pair] = translations
+    return f"{pair.log_prob:.4f}\t{num_scored(pair)}"
 
-    def _as_json(self, pair: Translation) -> str:
-        values = {
+
+def _as_json(translator: Translator, number: int, line: str, translations: list[Translation]) -> str:
+    """The score, the tokens, and the positions of unknown tokens: source tokens outside the vocabulary, and target
+    tokens that are scored as `<unk>`."""
+    [pair] = translations
+    return as_json(
+        {
             "log_prob": round(pair.log_prob, 4) if math.isfinite(pair.log_prob) else None,
             "num_tokens": num_scored(pair),
             "tokens": pair.tokens,
             "source_tokens": pair.source_tokens,
             "links": None if pair.heaviest is None else pair.links(),
             "unknown": pair.unknown,
-            "unknown_target": unknown_target(self._translator, pair),
+            "unknown_target": unknown_target(translator, pair),
         }
-        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+    )
 
 
 def num_scored(pair: Translation) -> int:
@@ -153,69 +139,89 @@ def unknown_target(translator: Translator, pair: Translation) -> list[int]:
     return [position for position, number in enumerate(ids) if number == UNK]
 
 
-@dataclass
-class _Summary:
-    """The totals over all pairs."""
+class _Totals(Writer):
+    """Perplexity, with warnings about unknown tokens and blank sources."""
 
-    translator: Translator
-    log_probs: list[float] = field(default_factory=list)
-    num_tokens: int = 0
-    num_unknown: int = 0
-    num_blank: int = 0
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+        self._log_probs: list[float] = []
+        self._num_tokens = self._num_unknown = self._num_blank = 0
 
-    def add(self, pair: Translation) -> None:
-        """Count a pair."""
-        self.log_probs.append(pair.log_prob)
-        self.num_tokens += num_scored(pair)
-        self.num_unknown += len(unknown_target(self.translator, pair))
-        self.num_blank += not num_scored(pair)
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        [pair] = translations
+        self._log_probs.append(pair.log_prob)
+        self._num_tokens += num_scored(pair)
+        self._num_unknown += len(unknown_target(self._translator, pair))
+        self._num_blank += not num_scored(pair)
 
     def report(self) -> None:
-        """Log the perplexity, with warnings about unknown tokens and blank sources."""
-        if self.num_unknown:
+        """Write to the log."""
+        if self._num_unknown:
             message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
-            log.warning(message, self.num_unknown, self.num_tokens)
-        if self.num_blank:
-            log.warning("%d of %d pairs have a blank source and were not scored", self.num_blank, len(self.log_probs))
-        nll = -math.fsum(self.log_probs) / max(1, self.num_tokens)
+            log.warning(message, self._num_unknown, self._num_tokens)
+        num_pairs = len(self._log_probs)
+        if self._num_blank:
+            log.warning("%d of %d pairs have a blank source and were not scored", self._num_blank, num_pairs)
+        nll = -math.fsum(self._log_probs) / max(1, self._num_tokens)
         perplexity = math.inf if nll >= 700 else math.exp(nll)
         message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-        log.info(message, len(self.log_probs) - self.num_blank, self.num_tokens, nll, perplexity)
+        log.info(message, num_pairs - self._num_blank, self._num_tokens, nll, perplexity)
 
 
-def _report_links(gold: GoldAttention) -> None:
-    scores = gold.scores()
-    for shift, assumption in _SHIFTED.items():
-        alignment_score = scores[shift]
-        if math.isnan(alignment_score.mass):  # shifted, no link is left
-            continue
-        rates = (alignment_score.error_rate, alignment_score.precision, alignment_score.recall, alignment_score.mass)
-        log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
+class _LinkScores(Writer):
+    """The attention of the pairs against gold links."""
+
+    def __init__(self, targets: Sequence[str], gold: list[tuple[Link, ...]]) -> None:
+        self._targets = targets
+        self._gold = gold
+        self._weights: list[Weights] = []
+        self._between_words = WordWeights()
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        [pair] = translations
+        self._weights.append(self._between_words.of(pair, words_of(line), words_of(self._targets[number])))
+
+    def report(self) -> None:
+        """Write to the log."""
+        self._between_words.warn()
+        scores = GoldAttention(self._weights, self._gold).scores()
+        for shift, assumption in _SHIFTED.items():
+            score = scores[shift]
+            if math.isnan(score.mass):  # shifted, no link is left
+                continue
+            rates = (score.error_rate, score.precision, score.recall, score.mass)
+            log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
 
 
-def _read_inputs(request: ScoringRequest, run: RunDir) -> tuple[list[str], list[str], list[tuple[Link, ...]] | None]:
-    """Source lines, target lines, and the gold links of each pair, if they are given."""
-    data, links = run.config().data, request.links
+def _find_pairs(
+    pairs: str | None, source: Path | None, target: Path | None, run: str | Path | None, links: Path | None
+) -> tuple[Text, RunDir]:
+    """The text to score, and the run that scores it."""
+    if (pairs is None) == (source is None) or (source is None) != (target is None):
+        raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
+    run_dir = RunDir(run) if run is not None else newest_run()
+    if run is None:
+        log.info("model: %s", run_dir.path)
+    data = run_dir.config().data
     if links is not None and VECTORS in data.sources:
-        raise UsageError(f"--links {links}: alignments are between words, and {run.path} reads vectors; leave it out")
-    if request.pairs is not None:
-        text = find_text(request.pairs, *data.sources, data.target_language)
-    else:
-        text = find_text([str(request.source), str(request.target)], data.source_name, data.target_language)
-    inputs = [*text.paths, *([links] if links is not None else [])]
-    outputs = {"the scores": STREAM, "--alignment": request.alignment, "--attention": request.attention}
-    check_files(inputs, outputs)
-    sources, targets = _read(text)
-    if len(data.sources) == 1:
-        warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
-    return sources, targets, None if links is None else _read_links(links, sources, targets)
+        raise UsageError(
+            f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; leave it out"
+        )
+    if pairs is not None:
+        return find_text(pairs, *data.sources, data.target_language), run_dir
+    return find_text([str(source), str(target)], data.source_name, data.target_language), run_dir
 
 
-def _read(text: Text) -> tuple[list[str], list[str]]:
+def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     pairs = list(text.pairs())
     if not pairs:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
-    return [source for source, _ in pairs], [target for _, target in pairs]
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    if reads_one_source:
+        warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
+    return sources, targets
 
 
 def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:

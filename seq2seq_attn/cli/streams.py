@@ -7,6 +7,7 @@ return) can shift the lines.
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import sys
 import zlib
@@ -35,6 +36,13 @@ STREAM = "-"
 """standard input or output"""
 _READ_BYTES = 1 << 16
 
+log = logging.getLogger(__name__)
+
+
+def shown_name(name: str) -> str:
+    """The name of an input in messages."""
+    return "standard input" if name == STREAM else name
+
 
 class LineReader:
     """Reads lines from a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
@@ -45,7 +53,6 @@ class LineReader:
         self.name = name
         self.num_lines = 0
         self.num_invalid = 0
-        """lines that were not UTF-8"""
 
     def chunks(self) -> Iterator[list[str]]:
         """All lines, without a carriage return before the line feed, and without a byte-order mark."""
@@ -80,6 +87,14 @@ class LineReader:
         except UnicodeDecodeError:
             self.num_invalid += 1
             return line.decode("utf-8", errors="replace")
+
+    def warn_of_invalid(self) -> None:
+        """Warn of lines that were not UTF-8."""
+        if self.num_invalid:
+            counts = f"{self.num_invalid} of {self.num_lines} lines"
+            log.warning(
+                "%s: %s had invalid UTF-8; the invalid bytes were replaced by U+FFFD", shown_name(self.name), counts
+            )
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
@@ -141,13 +156,13 @@ def _identity(file: Path | TextIO | None) -> object:
 
 
 @contextmanager
-def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
+def open_input(path: str) -> Iterator[BinaryIO]:
     """Open a file, plain or .gz, or standard input.
 
     Raises:
         UserError: the file cannot be read.
     """
-    if path is None or str(path) == STREAM:
+    if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
         yield sys.stdin.buffer
@@ -161,13 +176,13 @@ def open_input(path: str | Path | None) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_output(path: str | Path | None) -> Iterator[BinaryIO]:
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
 
     Raises:
         UserError: the file cannot be written.
     """
-    if path is None or str(path) == STREAM or _identity(Path(path)) == _identity(sys.stdout):
+    if str(path) == STREAM or _identity(Path(path)) == _identity(sys.stdout):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")
         with naming(STDOUT):

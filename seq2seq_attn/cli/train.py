@@ -7,23 +7,8 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn.cli.options import (
-    Config,
-    Debug,
-    Device,
-    Import,
-    Links,
-    Set,
-    SourceLanguage,
-    TargetLanguage,
-    Test,
-    Train,
-    TrainingPrecision,
-    Valid,
-    as_settings,
-    echo,
-    given,
-)
+from seq2seq_attn.cli import options
+from seq2seq_attn.cli.options import as_settings, given
 
 RunDirectory = Annotated[
     Path | None,
@@ -39,24 +24,23 @@ Seed = Annotated[
 DumpConfig = Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")]
 
 
+@options.command()
 def train(
-    train_text: Train = None,
-    valid_text: Valid = None,
-    test_text: Test = None,
-    links: Links = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
-    config: Config = None,
-    settings: Set = None,
+    train_text: options.Train = None,
+    valid_text: options.Valid = None,
+    test_text: options.Test = None,
+    links: options.Links = None,
+    source_language: options.SourceLanguage = None,
+    target_language: options.TargetLanguage = None,
+    config: options.Config = None,
+    settings: options.Set = None,
     run_dir: RunDirectory = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    device: Device = None,
-    precision: TrainingPrecision = None,
+    device: options.TrainingDevice = None,
+    precision: options.TrainingPrecision = None,
     seed: Seed = None,
     dump_config: DumpConfig = False,
-    imports: Import = None,
-    debug: Debug = False,
 ) -> None:
     """Train a model; prepare the data first if needed.
 
@@ -70,14 +54,14 @@ def train(
 
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(given(named))]
-    text = OwnText(train_text or (), valid_text or (), test_text or (), source_language, target_language)
+    text = OwnText(train_text, valid_text, test_text, source_language, target_language)
     is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
     config_names, overrides = with_own_text(text, config or [], overrides, is_resumed=is_resumed)
     resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if dump_config:
         check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
-        echo(dump(resolved), nl=False)
+        options.echo(dump(resolved), nl=False)
         return
     from seq2seq_attn.train.loop import train as run_training
 
-    echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
+    options.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)

@@ -10,13 +10,14 @@ import logging
 import math
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
+from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.html import TranslatedLine, html_maps
@@ -25,9 +26,8 @@ from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.packed_map import pack_map
-from seq2seq_attn.translate.translator import Translation
+from seq2seq_attn.translate.translator import Translation, Translator
 
-Format = Literal["text", "json"]
 MAX_HEAT_MAPS = 20
 """lines in one picture"""
 MAX_PAGE_LINES = 1_000
@@ -36,57 +36,71 @@ MAX_PAGE_LINES = 1_000
 log = logging.getLogger(__name__)
 
 
-class Writer(Protocol):
+class Writer(ABC):
     """Takes the translations of lines, one line at a time."""
 
+    @abstractmethod
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """Write the translations of line `number` (from 0), best first."""
-        ...
 
-    def flush(self) -> None:
+    def flush(self) -> None:  # noqa: B027
         """Flush buffers to the reader; without buffers, no effect."""
-        return
 
 
-class TextWriter:
-    """The best translation of each line, or if `n_best` is above 1 several, in Moses's format:
-    `number ||| text ||| log_prob ||| score`."""
+LineForm = Callable[[int, str, list[Translation]], str]
+"""the output line for a line's number, its text, and its translations, best first"""
 
-    def __init__(self, out: BinaryIO, n_best: int) -> None:
+
+class LineWriter(Writer):
+    """Writes to a stream in one of the forms below."""
+
+    def __init__(self, out: BinaryIO, form: LineForm) -> None:
         self._out = out
-        self._n_best = n_best
+        self._form = form
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
-        if self._n_best == 1:
-            lines = [translations[0].text]
-        else:
-            lines = [f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations]
-        self._out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+        self._out.write(f"{self._form(number, line, translations)}\n".encode())
 
     def flush(self) -> None:
         """See `Writer`."""
         self._out.flush()
 
 
-class JsonWriter:
-    """A JSON object per line: the best translation, and if `n_best` is above 1 all of them under `n_best`."""
+def line_form(format: Format, n_best: int) -> LineForm:
+    """The form of translations: the best text, or of several translations a line each as in Moses. `json`: an object
+    with `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to target positions (null without
+    attention), `unknown` (source positions) and `is_cut`; with several translations also `n_best`, a list of such
+    objects without `source_tokens` and `unknown`."""
+    if format == "json":
+        return _n_best_json if n_best > 1 else _json
+    return _moses if n_best > 1 else _text
 
-    def __init__(self, out: BinaryIO, n_best: int) -> None:
-        self._out = out
-        self._n_best = n_best
 
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        best = translations[0]
-        values = {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
-        if self._n_best > 1:
-            values["n_best"] = [_values(translation) for translation in translations]
-        self._out.write(f"{json.dumps(values, ensure_ascii=False, allow_nan=False)}\n".encode())
+def _text(number: int, line: str, translations: list[Translation]) -> str:
+    return translations[0].text
 
-    def flush(self) -> None:
-        """See `Writer`."""
-        self._out.flush()
+
+def _moses(number: int, line: str, translations: list[Translation]) -> str:
+    return "\n".join(f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations)
+
+
+def _json(number: int, line: str, translations: list[Translation]) -> str:
+    return as_json(_best_values(translations))
+
+
+def _n_best_json(number: int, line: str, translations: list[Translation]) -> str:
+    return as_json({**_best_values(translations), "n_best": [_values(one) for one in translations]})
+
+
+def as_json(values: Mapping[str, object]) -> str:
+    """An object on one line."""
+    return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+
+def _best_values(translations: list[Translation]) -> dict[str, object]:
+    best = translations[0]
+    return {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
 
 
 def _values(translation: Translation) -> dict[str, object]:
@@ -103,28 +117,17 @@ def _values(translation: Translation) -> dict[str, object]:
     }
 
 
-class AlignmentWriter:
-    """Word links of the best translation by its attention, `source-target`, one line per line. Words are separated by
-    spaces and tabs and counted from 0; each vector of a source counts as a word."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
-
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        best = translations[0]
-        tokens = best.source_tokens[:-1]
-        sides = tokens, best.tokens, source_words(line, tokens), words_of(best.text)
-        try:
-            links = links_between_words(best.links(), *sides)
-        except ValueError:
-            links = []
-            log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
-        self._out.write((" ".join(f"{source}-{target}" for source, target in links) + "\n").encode())
-
-    def flush(self) -> None:
-        """See `Writer`."""
-        self._out.flush()
+def _word_links(number: int, line: str, translations: list[Translation]) -> str:
+    """Word links of the best translation by its attention, `source-target`. Words are separated by spaces and tabs and
+    counted from 0; each vector of a source counts as a word."""
+    best = translations[0]
+    tokens = best.source_tokens[:-1]
+    try:
+        links = links_between_words(best.links(), tokens, best.tokens, source_words(line, tokens), words_of(best.text))
+    except ValueError:
+        links = []
+        log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
+    return " ".join(f"{source}-{target}" for source, target in links)
 
 
 class NpzWriter(Writer):
@@ -149,7 +152,7 @@ class NpzWriter(Writer):
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-class _FirstLinesWriter(Writer, ABC):
+class _FirstLinesWriter(Writer):
     """Keeps the first lines that have attention, and writes them to one file at the end."""
 
     def __init__(self, path: Path, max_lines: int) -> None:
@@ -224,13 +227,20 @@ def check_attention_name(attention: str | Path | None) -> None:
         raise UsageError(f"--attention {attention}: expected a file name that ends in {kinds}")
 
 
+def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
+    """Raise UsageError if an option needs attention that the model does not have."""
+    for name, path in paths.items():
+        if path is not None and not translator.has_attention:
+            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
+
+
 def open_attention_writers(
     stack: ExitStack, *, alignment: str | Path | None, attention: str | Path | None
 ) -> list[Writer]:
     """The writers for the requested links and attention maps. Closing the stack completes their files."""
     writers: list[Writer] = []
     if alignment is not None:
-        writers.append(AlignmentWriter(stack.enter_context(open_output(alignment))))
+        writers.append(LineWriter(stack.enter_context(open_output(alignment)), _word_links))
     if attention is not None and _kind(attention) == ".npz":
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))

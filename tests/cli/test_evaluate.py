@@ -11,14 +11,13 @@ import pytest
 import sacrebleu
 import torch
 
-from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import Translator, load
-from tests.evaluation_requests import make_request, run_evaluate
+from tests.evaluation_requests import evaluate, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -266,7 +265,7 @@ def test_files_that_do_not_fit(workshop):
     with pytest.raises(UserError, match=r"has 5 lines and .* has 25"):
         run_evaluate(workshop, "additive", source=workshop / "short.de", reference=workshop / "long.en")
     with pytest.raises(UserError, match="not a run directory"):
-        evaluate(make_request([workshop / "nowhere"]))
+        evaluate([workshop / "nowhere"])
     (workshop / "empty").touch()
     with pytest.raises(UserError, match="empty: no lines to evaluate"):
         run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
@@ -289,7 +288,7 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
     config = toy_config(corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"})
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
-        evaluate(make_request([tmp_path / "run"]))
+        evaluate([tmp_path / "run"])
 
 
 def make_cut_run(workshop, folder):

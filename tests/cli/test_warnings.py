@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.cli import notices
-from seq2seq_attn.cli.notices import Progress
+from seq2seq_attn.cli.warnings import Warnings
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translation_requests import translate
@@ -33,7 +32,7 @@ def test_probabilities_that_are_not_numbers_are_told(
     translator = load(run.path, "cpu")
     for parameter in translator.model.parameters():
         parameter.data.fill_(float("nan"))
-    writer = notices.Notices("in", tokenizer=translator.source_tokenizer, length_limit="")
+    writer = Warnings("in", translator.source_tokenizer, translator.search)
     for number, line in enumerate(["Ein Hund", "", "Ein"]):
         writer.write(number, line, translator.translate([line], beam_size=beam_size))
     writer.report()
@@ -153,19 +152,3 @@ def test_a_coprocess_gets_line_1_before_it_sends_line_2(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting()))
     translate(run=run.path, format=format)  # type: ignore[arg-type]
     assert written.count(b"\n") == 3
-
-
-# ---- progress ----
-
-
-def test_a_long_file_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    times = iter([0.0, 10.0, 20.0, 31.0, 50.0, 62.0])
-    monkeypatch.setattr(notices.time, "monotonic", lambda: next(times))
-    with Progress(4_000, "log") as progress:
-        for _ in range(5):
-            progress.add(310)
-    assert caplog.messages == [
-        "930 of 4,000 lines translated, 30 per second",
-        "1,550 of 4,000 lines translated, 25 per second",
-    ]
