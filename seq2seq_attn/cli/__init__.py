@@ -13,8 +13,8 @@ import typer
 from seq2seq_attn._version import __version__
 from seq2seq_attn.cli.compare import compare
 from seq2seq_attn.cli.evaluate import evaluate
-from seq2seq_attn.cli.help import GroupedCommand
 from seq2seq_attn.cli.options import echo
+from seq2seq_attn.cli.parser import GroupedCommand
 from seq2seq_attn.cli.prepare import prepare
 from seq2seq_attn.cli.score import score
 from seq2seq_attn.cli.train import train

@@ -9,6 +9,7 @@ import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.cli.options import as_settings, given
+from seq2seq_attn.config import with_default
 
 Vary = Annotated[
     list[str] | None,
@@ -49,19 +50,18 @@ def compare(
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same
     command continues.
     """
-    from seq2seq_attn.cli.comparison import compare_arms
+    from seq2seq_attn.cli.comparison import parse_seeds, plan_runs, train_and_compare
     from seq2seq_attn.cli.own_text import OwnText, with_own_text
 
     named = as_settings(given({"train.device": device, "train.precision": precision}))
     text = OwnText(train_text, valid_text, test_text, source_language, target_language)
     config_names, overrides = with_own_text(text, config or [], [*(settings or []), *named])
-    report = compare_arms(
-        config_names,
-        vary=vary or [],
-        seeds=seeds,
+    planned = plan_runs(
+        with_default(config_names),
+        vary or [],
+        parse_seeds(seeds),
         settings=overrides,
         imports=imports or [],
         output=output,
-        at_once=at_once,
     )
-    options.echo(report)
+    options.echo(train_and_compare(planned, at_once))

@@ -1,4 +1,4 @@
-"""The `compare` command: train every arm with several seeds, evaluate, and report. Finished runs are reused."""
+"""Plan a comparison, an arm for each combination of values, each with several seeds; train, evaluate, report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
-from seq2seq_attn.config import load_config, with_default
+from seq2seq_attn.config import load_config
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
@@ -33,26 +33,11 @@ MAX_SEEDS = 1_000
 log = logging.getLogger(__name__)
 
 
-def compare_arms(
-    config_names: Sequence[str] = (),
-    *,
-    vary: Sequence[str] = (),
-    seeds: str = "1-3",
-    settings: Sequence[str] = (),
-    imports: Sequence[str] = (),
-    output: Path | None = None,
-    at_once: int | None = None,
-) -> Path:
-    """Train, evaluate on the test sets (on the validation set if there are none), and compare. Returns the path of the
-    report. The same call continues where it was stopped.
+def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None) -> Path:
+    """Train the runs, evaluate them on the test sets (on the validation set if there are none), and compare. Returns
+    the path of the report. The same call continues where it was stopped.
 
     Args:
-        config_names: packaged configurations or YAML files; none: `multi30k`.
-        vary: `KEY=VALUE,VALUE,...`: each value is an arm; with several keys, each combination.
-        seeds: the seeds of every arm, `1-3` or `1,2,5`.
-        settings: `KEY=VALUE` for all arms.
-        imports: modules with variants, as for `--import`; training processes import them too.
-        output: folder for runs and report; None: `runs/compare-<configuration>`.
         at_once: number of runs trained in parallel; None: one per CPU core, or one on a GPU.
 
     Raises:
@@ -60,13 +45,9 @@ def compare_arms(
         UserError: data cannot be prepared, a run in the folder was trained on another text, or some runs failed (the
             report then covers the others).
     """
-    config_names = with_default(config_names)
-    planned = plan_runs(config_names, vary, parse_seeds(seeds), settings=settings, imports=imports, output=output)
     for planned_run in planned:
         check_config(planned_run.config)
         planned_run.check_settings()
-    for line in unshared_options(planned):
-        log.info("%s", line)
     prepare_corpora(planned, show_progress=sys.stderr.isatty())
     is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
     failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
@@ -167,24 +148,6 @@ def plan_runs(
         planned.append(PlannedRun.of(run, config_names, [*settings, *own, f"seed={seed}"], imports))
     _check_different(planned[: len(arms)])
     return planned
-
-
-def unshared_options(planned: Sequence[PlannedRun]) -> list[str]:
-    """A line for each option of a variant that arms do not share, although it was not varied: another variant's name
-    drops the options of the configuration."""
-    settings = {one.config.name: trained_settings(one.config) for one in planned}
-    lines = []
-    for key in dict.fromkeys(key for values in settings.values() for key in values if ".options." in key):
-        have = [name for name, values in settings.items() if key in values]
-        lack = [name for name in settings if name not in have]
-        values = {json.dumps(settings[name][key]) for name in have}
-        if lack and len(values) == 1:
-            [value] = values
-            lines.append(
-                f"{key}: {value} in {', '.join(have)}, not set in {', '.join(lack)}: options belong to their variant. "
-                f"--set {key}={value} sets it in all arms, if their variants have it"
-            )
-    return lines
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -27,12 +27,14 @@ from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.by_length import check_edges
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.ensemble import check_alike
@@ -40,6 +42,56 @@ from seq2seq_attn.translate.ensemble import check_alike
 log = logging.getLogger(__name__)
 
 NO_FILES = ReportFiles()
+
+
+def evaluate(
+    runs: str | Path | Sequence[str | Path] | None = None,
+    *,
+    split: str | Sequence[str] = (),
+    source: str | Path | None = None,
+    reference: str | Path | None = None,
+    concatenate: Sequence[int] = (),
+    metric: Sequence[MeasureName] = DEFAULT_MEASURES,
+    ensemble: bool = False,
+    by_length: str | None = None,
+    beam_size: int | None = None,
+    reuse_hypotheses: bool = False,
+    device: str = "auto",
+    json: str | Path | None = None,
+    report: str | Path | None = None,
+) -> Report:
+    """Translate test sets and score runs, as `seq2seq evaluate` does. `Report.data` has plain values.
+
+    >>> scores = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
+    >>> scores.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
+
+    Args:
+        runs: run directories; the others are compared with the first. None: the run that finished last.
+        split: splits of the runs' corpus; none: its test sets.
+        source: instead of splits, a file with one sentence per line, and `reference`, its translation.
+        concatenate: for each number K, score sets of K pairs concatenated into one; none: pairs as they are.
+        metric: the metrics, the first one also by length.
+        ensemble: also score all runs as one model, by the mean of their probabilities.
+        by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
+        beam_size: None: as each run is configured.
+        reuse_hypotheses: reuse saved translations of the same model and settings.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        json, report: files to write, the report as .md or .html. Without both, the report goes to the first run.
+
+    Raises:
+        UsageError, UserError: as the command.
+    """
+    return evaluate_runs(
+        [runs] if isinstance(runs, str | Path) else runs,
+        splits=[split] if isinstance(split, str) else split,
+        source=_path(source),
+        reference=_path(reference),
+        concatenate=concatenate,
+        settings=Settings(by_length, measures=tuple(metric)),
+        decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device, reuse_hypotheses=reuse_hypotheses),
+        files=ReportFiles(_path(json), _path(report)),
+        ensemble=ensemble,
+    )
 
 
 def evaluate_runs(
@@ -59,7 +111,7 @@ def evaluate_runs(
     their means are compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Args:
-        runs, splits, source, reference, concatenate, ensemble: as in `api.evaluate`.
+        runs, splits, source, reference, concatenate, ensemble: as for `evaluate`.
         files: files to write. If none is named, the report goes to the first run, with Markdown and plots beside it,
             under the name of `_report_name`; otherwise no run is written to.
         analyze_attention: analyze it by forced decoding of hypotheses, and of references with gold links.
@@ -242,3 +294,7 @@ def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], conc
     parts = ["report", *(["comparison"] if num_runs > 1 else [])]
     parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
     return ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))])
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)

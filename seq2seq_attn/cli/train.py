@@ -1,14 +1,18 @@
-"""`seq2seq train`."""
+"""`seq2seq train`, and training from Python."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.cli.options import as_settings, given
+
+if TYPE_CHECKING:
+    from seq2seq_attn.run_dir import RunDir
 
 RunDirectory = Annotated[
     Path | None,
@@ -65,3 +69,36 @@ def train(
     from seq2seq_attn.train.loop import train as run_training
 
     options.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
+
+
+def train_model(
+    config: str | Path | Sequence[str | Path] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> RunDir:
+    """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
+
+    >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
+    RunDir('runs/2026-11-22-quickstart+bilinear-s2')
+
+    Args:
+        config: packaged configuration or YAML file; later ones override earlier ones. None: `multi30k`, or, with
+            `resume`, that of the run.
+        settings: single settings by dotted key, as `--set` takes them; None is `null`.
+        run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
+        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
+        overwrite: replace the run in `run_dir`.
+
+    Raises:
+        UsageError, UserError: as the command.
+    """
+    from seq2seq_attn.train.loop import train as run_training
+    from seq2seq_attn.train.start import load_settings
+
+    config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config or [])]
+    where = None if run_dir is None else Path(run_dir)
+    resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
+    return run_training(resolved, run_dir=where, resume=resume, overwrite=overwrite)

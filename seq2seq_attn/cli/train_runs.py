@@ -30,8 +30,8 @@ from seq2seq_attn.train.checkpoint import read_values
 ONE_THREAD = "train.num_threads=1"
 """a setting of every planned run, recorded because the last bits of sums depend on the number of threads"""
 _POLL_S = 0.1
-_SIGNAL_OF_LOST_PARENT = 1
-"""PR_SET_PDEATHSIG of Linux's prctl"""
+_PR_SET_PDEATHSIG = 1
+"""of Linux's prctl"""
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +172,7 @@ def _start(planned: PlannedRun) -> subprocess.Popen[bytes]:
 
 def _end_with_parent() -> None:
     """Let the system signal this process when its parent is killed, so that it saves its state and stops."""
-    ctypes.CDLL(None).prctl(_SIGNAL_OF_LOST_PARENT, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:

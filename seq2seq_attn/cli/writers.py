@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ MAX_HEAT_MAPS = 20
 """lines in one picture"""
 MAX_PAGE_LINES = 1_000
 """lines on one HTML page"""
+
+KeptT = TypeVar("KeptT")
 
 log = logging.getLogger(__name__)
 
@@ -72,35 +74,22 @@ def line_form(format: Format, n_best: int) -> LineForm:
     with `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to target positions (null without
     attention), `unknown` (source positions) and `is_cut`; with several translations also `n_best`, a list of such
     objects without `source_tokens` and `unknown`."""
-    if format == "json":
-        return _n_best_json if n_best > 1 else _json
-    return _moses if n_best > 1 else _text
 
+    def form(number: int, line: str, translations: list[Translation]) -> str:
+        best = translations[0]
+        if format == "json":
+            values = {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
+            return as_json(values if n_best == 1 else {**values, "n_best": [_values(t) for t in translations]})
+        if n_best == 1:
+            return best.text
+        return "\n".join(f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations)
 
-def _text(number: int, line: str, translations: list[Translation]) -> str:
-    return translations[0].text
-
-
-def _moses(number: int, line: str, translations: list[Translation]) -> str:
-    return "\n".join(f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations)
-
-
-def _json(number: int, line: str, translations: list[Translation]) -> str:
-    return as_json(_best_values(translations))
-
-
-def _n_best_json(number: int, line: str, translations: list[Translation]) -> str:
-    return as_json({**_best_values(translations), "n_best": [_values(one) for one in translations]})
+    return form
 
 
 def as_json(values: Mapping[str, object]) -> str:
     """An object on one line."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
-
-
-def _best_values(translations: list[Translation]) -> dict[str, object]:
-    best = translations[0]
-    return {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
 
 
 def _values(translation: Translation) -> dict[str, object]:
@@ -152,72 +141,61 @@ class NpzWriter(Writer):
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-class _FirstLinesWriter(Writer):
+class _FirstLinesWriter(Writer, Generic[KeptT]):
     """Keeps the first lines that have attention, and writes them to one file at the end."""
 
     def __init__(self, path: Path, max_lines: int) -> None:
         self._path = path
         self._max_lines = max_lines
-        self._num_lines = 0
+        self._kept: list[KeptT] = []
+        self._is_full = False
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
-        if self._num_lines > self._max_lines:
+        if self._is_full or (attention := _attention_map(number, translations[0])) is None:
             return
-        best = translations[0]
-        if (attention := _attention_map(number, best)) is None:
-            return
-        self._num_lines += 1
-        if self._num_lines > self._max_lines:
-            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, self._max_lines)
+        if len(self._kept) < self._max_lines:
+            self._kept.append(self._keep(number, line, translations[0], attention))
         else:
-            self._keep(number, line, best, attention)
+            self._is_full = True
+            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, self._max_lines)
 
     def save(self) -> None:
         """Write the file."""
-        if not self._num_lines:
+        if not self._kept:
             log.warning("%s: not written, no translation has any tokens", self._path)
             return
         with open_output(self._path) as out:
-            self._write_kept(out)
+            self._draw(out)
 
     @abstractmethod
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None: ...
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> KeptT: ...
 
     @abstractmethod
-    def _write_kept(self, out: BinaryIO) -> None: ...
+    def _draw(self, out: BinaryIO) -> None: ...
 
 
-class HeatMapWriter(_FirstLinesWriter):
-    """Draws the first `MAX_HEAT_MAPS` lines in one picture."""
+class HeatMapWriter(_FirstLinesWriter[tuple[AttentionMap, str]]):
+    """Draws lines in one picture."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, MAX_HEAT_MAPS)
-        self._maps: list[AttentionMap] = []
-        self._titles: list[str] = []
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> tuple[AttentionMap, str]:
+        return attention, line
 
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None:
-        self._maps.append(attention)
-        self._titles.append(line)
-
-    def _write_kept(self, out: BinaryIO) -> None:
+    def _draw(self, out: BinaryIO) -> None:
         from seq2seq_attn.translate.heat_maps import attention_figure
 
-        write_figure(attention_figure(self._maps, self._titles), out, _kind(self._path))
+        maps, titles = zip(*self._kept, strict=True)
+        write_figure(attention_figure(maps, titles), out, _kind(self._path))
 
 
-class PageWriter(_FirstLinesWriter):
-    """The first `MAX_PAGE_LINES` lines with their attention on one HTML page."""
+class PageWriter(_FirstLinesWriter[TranslatedLine]):
+    """Shows lines with their attention on one HTML page."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, MAX_PAGE_LINES)
-        self._lines: list[TranslatedLine] = []
+    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> TranslatedLine:
+        return TranslatedLine(number + 1, best.text, pack_map(attention))
 
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> None:
-        self._lines.append(TranslatedLine(number + 1, best.text, pack_map(attention)))
-
-    def _write_kept(self, out: BinaryIO) -> None:
-        out.write(html_maps(self._lines).encode())
+    def _draw(self, out: BinaryIO) -> None:
+        out.write(html_maps(self._kept).encode())
 
 
 def check_attention_name(attention: str | Path | None) -> None:
@@ -245,8 +223,12 @@ def open_attention_writers(
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
     elif attention is not None:
-        kind = PageWriter if _kind(attention) == ".html" else HeatMapWriter
-        writers.append(stack.enter_context(_saved(kind(Path(attention)))))
+        is_page = _kind(attention) == ".html"
+        drawing = (
+            PageWriter(Path(attention), MAX_PAGE_LINES) if is_page else HeatMapWriter(Path(attention), MAX_HEAT_MAPS)
+        )
+        stack.enter_context(_saved(drawing))
+        writers.append(drawing)
     return writers
 
 
@@ -255,9 +237,10 @@ def _kind(attention: str | Path) -> str:
 
 
 @contextmanager
-def _saved(writer: _FirstLinesWriter) -> Iterator[Writer]:
-    yield writer
-    writer.save()
+def _saved(drawing: PageWriter | HeatMapWriter) -> Iterator[None]:
+    """Save unless an error ends the command."""
+    yield
+    drawing.save()
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.cli import COMMANDS, app
-from seq2seq_attn.cli.help import GROUPS
+from seq2seq_attn.cli.parser import GROUPS
 
 NAMES = {parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params}
 
