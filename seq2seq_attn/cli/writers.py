@@ -223,10 +223,8 @@ def open_attention_writers(
         file = stack.enter_context(open_output(attention))
         writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
     elif attention is not None:
-        is_page = _kind(attention) == ".html"
-        drawing = (
-            PageWriter(Path(attention), MAX_PAGE_LINES) if is_page else HeatMapWriter(Path(attention), MAX_HEAT_MAPS)
-        )
+        is_page, path = _kind(attention) == ".html", Path(attention)
+        drawing = PageWriter(path, MAX_PAGE_LINES) if is_page else HeatMapWriter(path, MAX_HEAT_MAPS)
         stack.enter_context(_saved(drawing))
         writers.append(drawing)
     return writers
