@@ -120,28 +120,18 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(function, eval_str=True).parameters)
         own.pop("search", None)
-        kinds = {
-            **{name: parameter.annotation for name, parameter in own.items()},
-            **{name: _search_option(name) for name in search},
-            "imports": Import,
-            "debug": Debug,
-        }
+        kinds = {**{name: _search_option(name) for name in search}, "imports": Import, "debug": Debug}
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in kinds.items()
+            if name not in own
+        ]
 
         @functools.wraps(function)
         def call(**values: object) -> None:
             function(**{name: value for name, value in values.items() if name in own or name in search})
 
-        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=own[name].default if name in own else None,
-                    annotation=kind,
-                )
-                for name, kind in kinds.items()
-            ]
-        )
+        call.__signature__ = inspect.Signature([*own.values(), *more])  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -66,7 +66,6 @@ def translate_lines(
         texts: sentences, instead of `inputs`; for several sources, the text of each in turn, or lines with tabs.
         runs: run directories; none: the run that finished last.
         inputs: a file (plain or .gz) or `STREAM` for each source, or one with tabs; none: standard input.
-        search: options of the search; those that are not set are the run's.
         output, format, alignment, attention: where the translations go, and as what (`writers.py`).
         device, precision: as in `translator.load`.
         show_progress: whether stderr is a terminal, for a bar.

@@ -151,3 +151,21 @@ def test_a_coprocess_gets_line_1_before_it_sends_line_2(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting()))
     translate(run=run.path, format=format)  # type: ignore[arg-type]
     assert written.count(b"\n") == 3
+
+
+# ---- progress ----
+
+
+def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").write_text("Hund\nEin Hund\nHund\n")
+    translate(input=tmp_path / "in", run=run.path, max_length_ratio=9.0)
+    quick = capfd.readouterr()
+    monkeypatch.setattr("seq2seq_attn.cli.translation.LOG_EVERY_S", 0.0)
+    translate(input=tmp_path / "in", run=run.path, max_length_ratio=9.0)
+    slow = capfd.readouterr()
+    assert quick.out == slow.out
+    assert slow.out.count("\n") == 3
+    assert "3/3" in slow.err
+    assert "/3" not in quick.err
