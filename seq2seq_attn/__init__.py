@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from seq2seq_attn._version import __version__
 
 if TYPE_CHECKING:
-    from seq2seq_attn.commands.api import evaluate, train_model
+    from seq2seq_attn.cli.evaluation import evaluate
+    from seq2seq_attn.cli.train import train_model
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.translate.attention_map import AttentionMap
     from seq2seq_attn.translate.translation import Translation
@@ -38,10 +39,10 @@ _HOMES = {
     "AttentionMap": "translate.attention_map",
     "Translation": "translate.translation",
     "Translator": "translate.translator",
-    "evaluate": "commands.api",
+    "evaluate": "cli.evaluation",
     "import_variants": "model.variants",
     "load": "translate.translator",
-    "train_model": "commands.api",
+    "train_model": "cli.train",
 }
 
 

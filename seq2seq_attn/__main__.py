@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # reports have characters that not every encoding has
     try:
-        from seq2seq_attn.commands.cli import PROGRAM, app  # takes 0.3 s, in which Ctrl-C must be handled too
+        from seq2seq_attn.cli import PROGRAM, app  # takes 0.3 s, in which Ctrl-C must be handled too
 
         with _logging_to_stderr(is_debug=is_debug), _exit_on_signals():
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError as error:
         return _broken_pipe(error, arguments)
     except Exception as error:
-        from seq2seq_attn.commands.cli.refusals import is_from_parser
+        from seq2seq_attn.cli.parser import is_from_parser
 
         if is_debug and not is_from_parser(error):
             traceback.print_exc()
@@ -102,11 +102,11 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 def _complain(error: Exception, arguments: Sequence[str]) -> int:
-    from seq2seq_attn.commands.cli import COMMANDS, PROGRAM
-    from seq2seq_attn.commands.cli.refusals import explain_refusal, is_from_parser
+    from seq2seq_attn.cli import COMMANDS, PROGRAM
+    from seq2seq_attn.cli.parser import explain_parser_error, is_from_parser
 
     if is_from_parser(error):
-        text, code = explain_refusal(error, arguments, program=PROGRAM, commands=COMMANDS), UsageError.exit_code
+        text, code = explain_parser_error(error, arguments, program=PROGRAM, commands=COMMANDS), UsageError.exit_code
     elif isinstance(error, UserError):
         text, code = str(error), error.exit_code
     elif isinstance(error, OSError):

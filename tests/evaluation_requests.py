@@ -1,4 +1,4 @@
-"""Requests to `evaluate`, with every option under one name, few resamples and no GPU."""
+"""Evaluation with every option under one name, few resamples and no GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
@@ -20,17 +20,16 @@ _PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}
 _OF_SEARCH = set(SearchOptions.model_fields)
 
 
-def make_request(runs: Sequence[str | Path], **options: Any) -> EvaluationRequest:
-    """Each option goes to the part of the request that knows it."""
+def evaluate(runs: Sequence[str | Path], **options: Any) -> Report:
+    """Each option goes to the part of the options that knows it."""
     options = {"resampling": QUICK, "device": "cpu"} | options
     options["search"] = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
-    parts = {}
-    for name, kind in _PARTS.items():
+    for part, kind in _PARTS.items():
         known = {field.name for field in fields(kind)} & options.keys()
-        parts[name] = kind(**{key: options.pop(key) for key in known})
-    return EvaluationRequest(runs, **parts, **options)
+        options[part] = kind(**{key: options.pop(key) for key in known})
+    return evaluate_runs(runs, **options)
 
 
 def run_evaluate(folder: Path, *names: str, **options: Any) -> Report:
     """Evaluate runs that lie in a folder."""
-    return evaluate(make_request([folder / name for name in names], **options))
+    return evaluate([folder / name for name in names], **options)

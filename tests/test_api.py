@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import seq2seq_attn
-from seq2seq_attn.commands import api
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
@@ -152,7 +151,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
         configs.append(config)
         return RunDir("runs/fixed")
 
-    monkeypatch.setattr(api, "train", train)
+    monkeypatch.setattr("seq2seq_attn.train.loop.train", train)
     return configs
 
 

@@ -61,7 +61,7 @@ import sys
 from seq2seq_attn.__main__ import run
 code = run({arguments})
 assert code == 0, code
-heavy = {{"torch", "numpy", "spacy", "torchtext", "yaml", "matplotlib", "sacrebleu"}} & set(sys.modules)
+heavy = {{"torch", "numpy", "spacy", "torchtext", "matplotlib", "sacrebleu"}} & set(sys.modules)
 assert not heavy, heavy
 """
 

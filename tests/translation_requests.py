@@ -1,4 +1,4 @@
-"""Requests to `translate`, with every option under one name."""
+"""`translate` with every option under one name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.commands import translate as command
+from seq2seq_attn.cli.translation import translate_lines
 from seq2seq_attn.search.options import SearchOptions
 
 _OF_SEARCH = set(SearchOptions.model_fields)
@@ -24,4 +24,4 @@ def translate(
         options["inputs"] = [input]
     runs = [run] if isinstance(run, str | Path) else run or []
     search = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
-    command.translate(command.TranslationRequest(texts, runs, search=search, **options))
+    translate_lines(texts, runs, search=search, **options)

@@ -17,7 +17,7 @@ from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import Run, train_all
 from seq2seq_attn import load
-from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
@@ -113,7 +113,7 @@ def show_sentence() -> None:
 
 def show_scores() -> None:
     files = ReportFiles(REPORT, plots="png")
-    report = evaluate(EvaluationRequest(list(CONFIGS), files=files, analyze_attention=False))
+    report = evaluate_runs(list(CONFIGS), files=files, analyze_attention=False)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]

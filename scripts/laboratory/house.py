@@ -13,8 +13,8 @@ from scripts.laboratory.harness.records import ROOT
 PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
-    *("_version", "__init__", "errors", "limits", "files", "runtime", "config", "text", "data", "model"),
-    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "commands", "__main__"),
+    *("_version", "__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
+    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""

@@ -19,7 +19,7 @@ import yaml
 from pydantic_core import PydanticUndefined
 from typer.main import get_command
 
-from seq2seq_attn.commands.cli import PROGRAM, app
+from seq2seq_attn.cli import PROGRAM, app
 from seq2seq_attn.config import Config
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS

@@ -13,8 +13,6 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticKnownError
 
-from seq2seq_attn.limits import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_LENGTH_RATIO, MAX_SAMPLES
-
 MAX_COUNT = 2**31 - 1
 MAX_SIZE = 65_536
 """Maximum width of a layer; a GRU's recurrent matrix of this size has 13 billion weights."""
@@ -23,6 +21,14 @@ MAX_VOCAB = 1_000_000
 """Maximum vocabulary of SentencePiece, which would run for hours with billions."""
 MAX_THREADS = 1_024
 MAX_SEED = 2**63 - 1
+MAX_BEAM_SIZE = 1_000
+"""More hypotheses per sentence exceed the memory without improving BLEU."""
+MAX_SAMPLES = 10_000
+"""Samples per sentence; they are drawn at once."""
+MAX_LENGTH_PENALTY = 10.0
+"""The penalty may be negative."""
+MAX_LENGTH_RATIO = 1_000.0
+"""Target tokens per source token."""
 LEAST_LENGTH_RATIO = 2.0
 """Lower bound of the length limit that training chooses for translations."""
 

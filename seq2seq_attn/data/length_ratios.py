@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.config import LEAST_LENGTH_RATIO, Config
+from seq2seq_attn.config.types import MAX_LENGTH_RATIO
 from seq2seq_attn.data.store import PairStore
-from seq2seq_attn.limits import MAX_LENGTH_RATIO
 
 _ROOM = 1.25
 """Translations may be longer than the training references by this factor."""

@@ -15,8 +15,9 @@ import numpy as np
 from seq2seq_attn.evaluation.arms import Arm, named_arms
 from seq2seq_attn.evaluation.attention_scores import AttentionScores
 from seq2seq_attn.evaluation.translations import LineCounts
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, CorpusStatistics, IntArray, Measure, MeasureName
+from seq2seq_attn.metrics.bleu import BUCKET_MEASURES, CorpusStatistics, IntArray, Measure
 from seq2seq_attn.metrics.by_length import Bucket
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.metrics.seeds import (
     BootstrapSamples,
     Spread,
@@ -35,9 +36,6 @@ from seq2seq_attn.metrics.significance import (
     PairedTest,
     paired_randomization,
 )
-
-BUCKET_MEASURES: tuple[MeasureName, ...] = ("bleu", "chrf", "ter", "exact", "cer", "wer")
-"""the measures by which buckets are scored; if only others are requested, buckets are scored by all of those"""
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,12 @@ from seq2seq_attn.evaluation.sets import (
     GERMAN_TO_ENGLISH,
     EvaluationSet,
     Languages,
-    LengthIn,
-    LengthOf,
     concatenated_name,
 )
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, IntArray, MeasureName
+from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
 from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from seq2seq_attn.evaluation.attention_scores import GoldLinks
-
-LengthOf = Literal["source", "reference"]
-LengthIn = Literal["tokens", "characters"]
 
 
 @dataclass(frozen=True)

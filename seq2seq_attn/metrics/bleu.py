@@ -14,33 +14,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.text.normalize import normalize
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-MeasureName = Literal["bleu", "bleu_lowercase", "bleu_tutorial", "chrf", "ter", "exact", "cer", "wer"]
+    from seq2seq_attn.metrics.edits import EditName
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
-
-TITLES: dict[str, str] = {
-    "bleu": "BLEU",
-    "bleu_lowercase": "BLEU, lower-cased",
-    "bleu_tutorial": "BLEU, tutorial",
-    "chrf": "chrF2",
-    "ter": "TER",
-    "exact": "exact match",
-    "cer": "CER",
-    "wer": "WER",
-}
-LOWER_IS_BETTER: frozenset[str] = frozenset({"ter", "cer", "wer"})
-DEFAULT_MEASURES: tuple[MeasureName, ...] = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
 
 MIN_LONG = 0.1
 """BLEU is not informative where a smaller share of the references has four tokens"""
@@ -98,7 +87,7 @@ class CorpusStatistics:
 
     def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""
-        return _FORMULAS[self.name](sums_RD)
+        return _METRICS[self.name].score_sums(sums_RD)
 
 
 class Measure:
@@ -110,12 +99,14 @@ class Measure:
 
     def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
         """`target_language` chooses the spaCy tokenizer of `bleu_tutorial`; the other measures do not look at it."""
+        if name not in _METRICS:
+            raise UserError(f"measure {name!r}: not one of {', '.join(_METRICS)}")
         _check_lines(references, "references")
         self.name = name
         self._num_pairs = len(references)
         self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else _normalized
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric = _build_metric(name, [self._prepare(references)])
+        self._metric = _METRICS[name].build([self._prepare(references)])
         self._suffix = (
             f"|spacy.blank:{target_language}:{version('spacy')}|<unk>:whole" if name == "bleu_tutorial" else ""
         )
@@ -142,29 +133,6 @@ def _check_lines(lines: Sequence[str], what: str) -> None:
         raise TypeError(f"{what}: expected a sequence of strings, one per sentence")
     if not lines:
         raise UserError(f"no {what} to score: the file is empty")
-
-
-def _build_metric(name: MeasureName, references: list[list[str]]) -> Metric:
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.ter import TER
-
-    from seq2seq_attn.metrics.edits import EditMetric
-
-    match name:
-        case "bleu":
-            return BLEU(references=references)
-        case "bleu_lowercase":
-            return BLEU(lowercase=True, references=references)
-        case "bleu_tutorial":
-            return BLEU(lowercase=True, tokenize="none", force=True, references=references)
-        case "chrf":
-            return CHRF(references=references)
-        case "ter":
-            return TER(references=references)
-        case "exact" | "cer" | "wer":
-            return EditMetric(name, references=references)
-    raise UserError(f"measure {name!r}: not one of {', '.join(TITLES)}")
 
 
 def _normalized(lines: Sequence[str]) -> list[str]:
@@ -237,13 +205,65 @@ def _float_kind(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
     return sums_RD.dtype if np.issubdtype(sums_RD.dtype, np.floating) else np.dtype(np.float64)
 
 
-_FORMULAS: dict[MeasureName, Callable[[npt.NDArray[Any]], FloatArray]] = {
-    "bleu": _bleu_of_sums,
-    "bleu_lowercase": _bleu_of_sums,
-    "bleu_tutorial": _bleu_of_sums,
-    "chrf": _chrf_of_sums,
-    "ter": _rate_of_sums,
-    "exact": _rate_of_sums,
-    "cer": _rate_of_sums,
-    "wer": _rate_of_sums,
+def _bleu(**options: Any) -> Callable[[list[list[str]]], Metric]:
+    def build(references: list[list[str]]) -> Metric:
+        from sacrebleu.metrics.bleu import BLEU
+
+        return BLEU(references=references, **options)
+
+    return build
+
+
+def _chrf(references: list[list[str]]) -> Metric:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF(references=references)
+
+
+def _ter(references: list[list[str]]) -> Metric:
+    from sacrebleu.metrics.ter import TER
+
+    return TER(references=references)
+
+
+def _edits(name: EditName) -> Callable[[list[list[str]]], Metric]:
+    def build(references: list[list[str]]) -> Metric:
+        from seq2seq_attn.metrics.edits import EditMetric
+
+        return EditMetric(name, references=references)
+
+    return build
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A row of the table of metrics."""
+
+    title: str
+    build: Callable[[list[list[str]]], Metric]
+    """the metric of sacreBLEU's kind for a list of reference streams"""
+    score_sums: Callable[[npt.NDArray[Any]], FloatArray]
+    """the scores of R sums of statistics at once"""
+    is_lower_better: bool = False
+    is_scored_by_length: bool = True
+
+
+_METRICS: dict[MeasureName, _Kind] = {
+    "bleu": _Kind("BLEU", _bleu(), _bleu_of_sums),
+    "bleu_lowercase": _Kind("BLEU, lower-cased", _bleu(lowercase=True), _bleu_of_sums, is_scored_by_length=False),
+    "bleu_tutorial": _Kind(
+        "BLEU, tutorial",
+        _bleu(lowercase=True, tokenize="none", force=True),
+        _bleu_of_sums,
+        is_scored_by_length=False,
+    ),
+    "chrf": _Kind("chrF2", _chrf, _chrf_of_sums),
+    "ter": _Kind("TER", _ter, _rate_of_sums, is_lower_better=True),
+    "exact": _Kind("exact match", _edits("exact"), _rate_of_sums),
+    "cer": _Kind("CER", _edits("cer"), _rate_of_sums, is_lower_better=True),
+    "wer": _Kind("WER", _edits("wer"), _rate_of_sums, is_lower_better=True),
 }
+TITLES: dict[str, str] = {name: kind.title for name, kind in _METRICS.items()}
+LOWER_IS_BETTER = frozenset(name for name, kind in _METRICS.items() if kind.is_lower_better)
+BUCKET_MEASURES = tuple(name for name, kind in _METRICS.items() if kind.is_scored_by_length)
+"""the measures by which buckets are scored; if only others are requested, buckets are scored by all of those"""

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES, MeasureName
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES
+from seq2seq_attn.metrics.names import MeasureName
 
 SUMMARY_ONLY = ("fixed", "initial")
 """attentions that read nothing of the encoder but its summary"""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
-from typing import Literal
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
@@ -18,8 +17,7 @@ from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import drawn_sets
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
-
-PlotFormat = Literal["png", "svg", "pdf"]
+from seq2seq_attn.translate.figure import PlotFormat
 
 
 def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1) -> Path:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
-from seq2seq_attn.metrics.bleu import TITLES, MeasureName
+from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
 from seq2seq_attn.report.conclusion import clear_note
 from seq2seq_attn.report.exports import latex_text

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from seq2seq_attn.evaluation.scores import ArmScore, SetScores
-from seq2seq_attn.metrics.bleu import TITLES, MeasureName
+from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.metrics.significance import Interval
 from seq2seq_attn.translate.figure import new_figure, save_figure
 

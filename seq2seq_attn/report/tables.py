@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq_attn.evaluation.scores import ArmScore, SetScores
-from seq2seq_attn.metrics.bleu import TITLES, MeasureName
+from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.metrics.names import MeasureName
 
 THIN_MARK = "*"
 THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"

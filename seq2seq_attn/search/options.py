@@ -17,13 +17,7 @@ from seq2seq_attn.config.types import NonNegativeInt, NumSamples, Real, Seed, Te
 from seq2seq_attn.errors import UsageError
 
 Unk = Literal["keep", "copy", "forbid"]
-"""what to do with an unknown token in a translation: leave `<unk>`, copy the source token with the most attention, or
-never choose it"""
-
-
 Method = Literal["beam", "sample", "mbr"]
-"""`beam` search; `sample`: draws from the model's distribution; `mbr`: of many such samples the one that the others
-resemble most (minimum Bayes risk)"""
 TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
 _UNREAD: dict[Method, tuple[str, ...]] = {
     "beam": (),
@@ -40,23 +34,26 @@ class SearchOptions(SearchConfig):
     model_config = ConfigDict(frozen=True)
 
     n_best: NumSamples = 1
-    """translations returned per sentence"""
+    """Translations per sentence; above 1, each is a line: line number ||| text ||| log P ||| score."""
     unk: Unk = "keep"
+    """Unknown words: keep <unk>, copy the source token with the most attention, or never write it."""
     keep_attention: bool = True
-    """whether translations come with their attention weights"""
+    """Whether translations come with their attention weights."""
     prefix: str = ""
-    """text that each translation begins with"""
+    """Text that every translation starts with; subwords may continue its last word."""
     method: Method = "beam"
+    """beam: beam search; sample: `n_best` random samples; mbr: of `num_samples` samples, the one most similar to the
+    others (minimum Bayes risk)."""
     num_samples: NumSamples = 32
-    """samples per sentence, from which `mbr` chooses"""
+    """Samples per sentence for mbr."""
     temperature: Temperature = 1.0
-    """temperature of `sample` and `mbr`; below 1 it sharpens the distribution"""
+    """Temperature of samples; below 1 sharpens the distribution."""
     top_k: NonNegativeInt = 0
-    """number of most probable tokens that `sample` and `mbr` draw from; 0: all tokens"""
+    """Sample from the N most probable tokens only; 0: all."""
     top_p: TopP = 1.0
-    """total probability of the tokens that `sample` and `mbr` draw from (`sample.py`)"""
+    """Sample from the most probable tokens with total probability X."""
     seed: Seed = 1
-    """seed of the samples"""
+    """Seed of the samples."""
 
     @classmethod
     def given(cls, **options: object) -> SearchOptions:

@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
 from seq2seq_attn.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+PlotFormat = Literal["png", "svg", "pdf"]
+PLOT_SUFFIXES = tuple(f".{name}" for name in get_args(PlotFormat))
 _DPI = 150
 _MAX_PIXELS = 9_000
 """per side; larger figures get fewer pixels per inch"""

@@ -13,7 +13,7 @@ import pytest
 
 import seq2seq_attn
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.commands import compare
+from seq2seq_attn.cli import comparison
 from seq2seq_attn.config import load_config
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -30,11 +30,11 @@ PAGES = {
 TEXT = "\n".join(PAGES.values())
 ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
-    "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/commands/test_sources.py
+    "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
     *(
         "seq2seq translate picture.npy",
         'seq2seq translate "Ein Hund rennt." picture.npy',
-    ),  # tests/commands/test_vectors.py
+    ),  # tests/cli/test_vectors.py
 }
 RUNS = ("runs/demo-attention", "runs/demo-fixed")
 NUM_PAIRS = 30
@@ -202,8 +202,8 @@ def test_comparing_commands_plan_their_runs(folder, monkeypatch, capsys):
         planned.extend(run.run.path.name for run in runs)
         return list(runs)
 
-    monkeypatch.setattr(compare, "prepare_corpora", lambda *_, **__: None)
-    monkeypatch.setattr(compare, "train_runs", train_none)
+    monkeypatch.setattr(comparison, "prepare_corpora", lambda *_, **__: None)
+    monkeypatch.setattr(comparison, "train_runs", train_none)
     for arguments in commands_named("compare"):
         assert run_command(arguments) == 1
         assert "6 of 6 runs failed" in capsys.readouterr().err

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seq2seq_attn.metrics import seeds
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, MeasureName, Score
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure, Score
+from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.metrics.seeds import BootstrapSamples, mean_difference, mean_interval, mean_retention, pool
 from seq2seq_attn.metrics.significance import Interval, PairedTest
 

@@ -16,7 +16,8 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, TITLES, Measure
+from seq2seq_attn.metrics.bleu import TITLES, Measure
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES
 from seq2seq_attn.text.normalize import normalize
 from tests.metrics.corpora import make_hypotheses, make_references
 from tests.metrics.pairs import score as score_of

@@ -8,12 +8,11 @@ import logging
 import numpy as np
 import pytest
 
-from seq2seq_attn.commands.evaluate import evaluate
 from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.translate.packed_map import PackedMap
 from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import load
-from tests.evaluation_requests import make_request
+from tests.evaluation_requests import evaluate
 from tests.report.test_html import payload
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.translation_requests import translate
@@ -31,7 +30,7 @@ def runs(tmp_path_factory):
 
 def evaluated(runs, *names, **options):
     files = {"source": runs / "src", "reference": runs / "ref", "page": runs / "report.html"}
-    report = evaluate(make_request([runs / name for name in names], **files, json=runs / "r.json", **options))
+    report = evaluate([runs / name for name in names], **files, json=runs / "r.json", **options)
     return report, payload((runs / "report.html").read_text(encoding="utf-8"))
 
 
@@ -66,7 +65,7 @@ def test_evaluate_keeps_unknown_words_and_learning_curves(runs, tmp_path):
     measured = '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
     (runs / "fixed" / "metrics.jsonl").write_text(measured, encoding="utf-8")
     files = {"source": tmp_path / "src", "reference": tmp_path / "ref", "page": tmp_path / "page.html"}
-    evaluate(make_request([runs / "additive", runs / "fixed"], **files))
+    evaluate([runs / "additive", runs / "fixed"], **files)
     inside = payload((tmp_path / "page.html").read_text(encoding="utf-8"))
     for of_run in inside["sentences"]["unknown"]:  # also that of the run without attention
         [(row, (place, positions))] = of_run.items()
@@ -95,7 +94,7 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, cap
         np.testing.assert_array_equal(levels(inside, line["map"]), np.rint(one.attention * 255))
     assert [line["map"][3] for line in inside["lines"]] == [[], list(found[2].unknown)]
     assert found[2].unknown
-    monkeypatch.setattr("seq2seq_attn.commands.writers.MAX_PAGE_LINES", 2)
+    monkeypatch.setattr("seq2seq_attn.cli.writers.MAX_PAGE_LINES", 2)
     with caplog.at_level(logging.WARNING):
         translate(SOURCE, attention=tmp_path / "b.html", **to)
         translate([""], attention=tmp_path / "blank.html", **to)

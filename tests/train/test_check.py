@@ -11,7 +11,7 @@ from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
-from tests.commands.command_line import assert_fails
+from tests.cli.command_line import assert_fails
 
 AXES = ("attention/", "tokenizer/", "output/", "objective/")
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]

@@ -1,0 +1,201 @@
+"""Input and output streams of the `translate` and `score` commands.
+
+Input is read as bytes and split at line feeds only, so that no character inside a line (NUL, U+2028, a lone carriage
+return) can shift the lines.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import BinaryIO, TextIO, cast
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import (
+    STDOUT,
+    check_distinct,
+    check_writable,
+    file_identity,
+    link_target,
+    named_path,
+    naming,
+    open_text_bytes,
+    regular_identity,
+)
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.translate.batching import chunks
+
+STREAM = "-"
+"""standard input or output"""
+_READ_BYTES = 1 << 16
+
+log = logging.getLogger(__name__)
+
+
+def shown_name(name: str) -> str:
+    """The name of an input in messages."""
+    return "standard input" if name == STREAM else name
+
+
+class LineReader:
+    """Reads lines from a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
+    answered line by line."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self.name = name
+        self.num_lines = 0
+        self.num_invalid = 0
+
+    def chunks(self) -> Iterator[list[str]]:
+        """All lines, without a carriage return before the line feed, and without a byte-order mark."""
+        unfinished: list[bytes] = []
+        while data := self._read():
+            first, *others = data.split(b"\n")
+            unfinished.append(first)
+            if others:
+                lines = [b"".join(unfinished), *others]
+                unfinished = [lines.pop()]
+                yield [self._decode(line) for line in lines]
+        last = b"".join(unfinished)
+        if last:
+            yield [self._decode(last)]
+
+    def _read(self) -> bytes:
+        try:
+            # read1 returns what is available and blocks only if that is nothing
+            return cast(bytes, self._stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
+        except BrokenPipeError:
+            raise
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{self.name}: cannot be read ({error})") from None
+
+    def _decode(self, line: bytes) -> str:
+        if self.num_lines == 0:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        self.num_lines += 1
+        line = line.removesuffix(b"\r")
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            self.num_invalid += 1
+            return line.decode("utf-8", errors="replace")
+
+    def warn_of_invalid(self) -> None:
+        """Warn of lines that were not UTF-8."""
+        if self.num_invalid:
+            counts = f"{self.num_invalid} of {self.num_lines} lines"
+            log.warning(
+                "%s: %s had invalid UTF-8; the invalid bytes were replaced by U+FFFD", shown_name(self.name), counts
+            )
+
+
+def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
+    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
+
+    Raises:
+        UserError: an input cannot be read, or they have different numbers of lines.
+    """
+    return readers[0].chunks() if len(readers) == 1 else chunks(_joined(readers))
+
+
+def _joined(readers: Sequence[LineReader]) -> Iterator[str]:
+    for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
+        if None in texts:
+            ended = readers[texts.index(None)]
+            raise UserError(
+                f"{ended.name}: {ended.num_lines} lines, fewer than another input; give a line per sentence"
+            )
+        yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
+
+
+def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
+    """Check, before anything is translated, that each output can be written to its own file, which is not an input.
+
+    Args:
+        inputs: files, or `STREAM` for standard input.
+        outputs: by option, a file, or `STREAM` for standard output; None: it is not wanted.
+
+    Raises:
+        UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
+        UserError: a file cannot be written.
+    """
+    named = {option: path for option, path in outputs.items() if path is not None}
+    for option, path in [*named.items(), *(("-i", path) for path in inputs)]:
+        if path == "":
+            raise UsageError(f"{option} '': expected the name of a file")
+    read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
+    check_distinct({option: _output(path) for option, path in named.items()}, read)
+    for path in named.values():
+        if str(path) != STREAM:
+            check_writable(link_target(Path(path)))
+
+
+def _output(path: str | Path) -> tuple[object, str]:
+    """The identity of an output, and its name in messages."""
+    if str(path) == STREAM:
+        return _identity(sys.stdout) or STREAM, "standard output"
+    return _identity(Path(path)), str(path)
+
+
+def _identity(file: Path | TextIO | None) -> object:
+    """As `file_identity`; None for a stream that is not a regular file."""
+    if isinstance(file, Path):
+        return file_identity(file)
+    try:
+        return None if file is None else regular_identity(os.fstat(file.fileno()))
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[BinaryIO]:
+    """Open a file, plain or .gz, or standard input.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    if path == STREAM:
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give a text or -i FILE")
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = open_text_bytes(Path(path))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    with stream:
+        yield cast(BinaryIO, stream)
+
+
+@contextmanager
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    if str(path) == STREAM or _identity(Path(path)) == _identity(sys.stdout):
+        if sys.stdout is None:
+            raise UserError("standard output is closed; give -o FILE")
+        with naming(STDOUT):
+            yield sys.stdout.buffer
+        return
+    path = Path(path)
+    try:
+        with ExitStack() as stack:
+            stream: BinaryIO = stack.enter_context(stack.enter_context(named_path(path)).open("wb"))
+            if path.suffix == ".gz":
+                stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None

@@ -1,0 +1,80 @@
+"""`seq2seq translate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seq2seq_attn.cli import options
+from seq2seq_attn.search.options import SearchOptions
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        help="Sentences; for a source of vectors, paths of .npy files or FILE.npz:KEY.",
+        show_default=False,
+    ),
+]
+Runs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="RUN",
+        help="Run directory; repeat the option for an ensemble of several runs.",
+        show_default="the run that finished last",
+        callback=options.check_runs,
+    ),
+]
+Input = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-i",
+        "--input",
+        metavar="FILE|-",
+        help="Lines to translate. For several sources, a file for each, or one with tab-separated columns.",
+        show_default="-",
+    ),
+]
+Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.")]
+Format = Annotated[
+    options.Format, typer.Option(metavar="text|json", help="json: one object per line, with score, tokens, links.")
+]
+
+
+@options.command(
+    *("beam_size", "n_best", "length_penalty", "coverage_penalty", "no_repeat_ngram", "max_length_ratio", "unk"),
+    *("prefix", "method", "num_samples", "temperature", "top_k", "top_p", "seed", "batch_size"),
+)
+def translate(
+    texts: Texts = None,
+    run: Runs = None,
+    input: Input = None,
+    output: Output = "-",
+    format: Format = "text",
+    alignment: options.Alignment = None,
+    attention: options.Attention = None,
+    device: options.Device = "auto",
+    precision: options.TranslationPrecision = "auto",
+    **search: object,
+) -> None:
+    """Translate texts, a file or standard input, line by line.
+
+    Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for each, or tabs.
+    """
+    from seq2seq_attn.cli.translation import translate_lines
+
+    translate_lines(
+        texts or [],
+        run or [],
+        inputs=input or [],
+        output=output,
+        format=format,
+        search=SearchOptions.given(**search),
+        alignment=alignment,
+        attention=attention,
+        device=device,
+        precision=precision,
+        show_progress=options.is_terminal(),
+    )

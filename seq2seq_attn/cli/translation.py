@@ -1,0 +1,267 @@
+"""The `translate` command. Output line i is always the translation of input line i.
+
+Memory does not grow with the input: each chunk is translated and written before the next is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from tqdm import tqdm
+
+from seq2seq_attn.cli.options import Format
+from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output, shown_name
+from seq2seq_attn.cli.writers import (
+    LineWriter,
+    Writer,
+    check_attention_name,
+    check_has_attention,
+    line_form,
+    open_attention_writers,
+)
+from seq2seq_attn.config import shorten
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import newest_run
+from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
+from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
+from seq2seq_attn.text.corpus import count_lines
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
+from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_of_tabs
+from seq2seq_attn.translate.batching import explained_batch_size, unknown_positions
+from seq2seq_attn.translate.translator import Translation, Translator, load
+
+TERMINAL_EVERY_S, LOG_EVERY_S = 1.0, 30.0
+"""how often a bar is drawn"""
+_UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters"}
+_MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
+"""words of a warning, and characters of a word"""
+
+log = logging.getLogger(__name__)
+
+
+def translate_lines(
+    texts: Sequence[str] = (),
+    runs: Sequence[str | Path] = (),
+    *,
+    inputs: Sequence[str | Path] = (),
+    output: str | Path = STREAM,
+    format: Format = "text",
+    search: SearchOptions = AS_CONFIGURED,
+    alignment: str | Path | None = None,
+    attention: str | Path | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    show_progress: bool = False,
+) -> None:
+    """Translate texts, or files line by line, or standard input.
+
+    Args:
+        texts: sentences, instead of `inputs`; for several sources, the text of each in turn, or lines with tabs.
+        runs: run directories; none: the run that finished last.
+        inputs: a file (plain or .gz) or `STREAM` for each source, or one with tabs; none: standard input.
+        output, format, alignment, attention: where the translations go, and as what (`writers.py`).
+        device, precision: as in `translator.load`.
+        show_progress: whether stderr is a terminal, for a bar.
+
+    Raises:
+        UsageError: options contradict each other or need attention that the model does not have.
+        UserError: a run or file cannot be read, or a file cannot be written.
+    """
+    _check_input(texts, inputs, search.prefix)
+    check_attention_name(attention)
+    names = [] if texts else [str(path) for path in inputs or [STREAM]]
+    check_files(names, {"-o": output, "--alignment": alignment, "--attention": attention})
+    translator = _load(runs, device, precision)
+    _check_sources(texts, names, translator)
+    check_has_attention(translator, alignment=alignment, attention=attention)
+    keep_attention = bool(alignment or attention or (format == "json" and translator.has_attention))
+    search = search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
+    warn_of_prefix(translator, search.prefix)
+    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, search)
+    with ExitStack() as stack:
+        readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
+        side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
+        out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
+        writers = [LineWriter(out, line_form(format, search.n_best)), *side_writers, warnings]
+        bar = stack.enter_context(_progress_bar(names, output, show_progress))
+        lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])
+        _translate_chunks(translator, lines, writers, bar, search)
+    warnings.report()
+    for reader in readers:
+        reader.warn_of_invalid()
+
+
+def _load(runs: Sequence[str | Path], device: str, precision: str) -> Translator:
+    keep_memory_flat()
+    keep_primitives(TRANSLATING_PRIMITIVES)
+    if not runs:
+        runs = [newest_run().path]
+        log.info("model: %s", runs[0])
+    return load(runs, device, precision=precision)
+
+
+def _check_input(texts: Sequence[str], inputs: Sequence[str | Path], prefix: str) -> None:
+    if texts and inputs:
+        raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
+    if [str(path) for path in inputs].count(STREAM) > 1:
+        raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
+    for text in (*texts, prefix):
+        shown = text.encode("utf-8", "replace").decode()
+        if shown != text:  # Python keeps the bytes of an argument that are not UTF-8 as surrogates
+            raise UsageError(
+                f"{shorten(shown)}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+            )
+    if not texts and not inputs and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
+
+
+def _lines(texts: Sequence[str], number: int) -> list[str]:
+    """A line per sentence: texts that hold no tab are those of a `number` of sources in turn."""
+    if number == 1 or any(SOURCE_END in text for text in texts):
+        return list(texts)
+    return [SOURCE_END.join(texts[start : start + number]) for start in range(0, len(texts), number)]
+
+
+def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
+    """Raise UsageError if there is not a text or a file for each source, or an input is itself a source of vectors;
+    warn of a text that is the name of a file, if the run reads texts only."""
+    number = num_sources(translator.source_tokenizer)
+    if number == 1 and len(names) > 1:
+        raise UsageError(
+            f"-i {names[1]}: this run reads one source; concatenate the files, or run the command once per file"
+        )
+    if len(names) > 1 and len(names) != number:
+        raise UsageError(
+            f"-i given {len(names)} times: this run reads {number} sources; give one file per source, or one file with "
+            "tabs between the sources"
+        )
+    if len(texts) % number and not any(SOURCE_END in text for text in texts):
+        raise UsageError(
+            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text "
+            "per source, or lines with tabs between the sources"
+        )
+    reads_vectors = any(vector_sizes(translator.source_tokenizer))
+    for name in names if reads_vectors else ():
+        if Path(name).suffix in (".npy", ".npz"):
+            raise UsageError(f"-i {name}: expected a file with the path of a .npy file, or FILE.npz:KEY, on each line")
+    for text in texts if not reads_vectors else ():
+        if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
+            log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
+
+
+def _progress_bar(names: Sequence[str], output: str | Path, is_terminal: bool) -> tqdm[NoReturn]:
+    """For a file, unless translations go to the same terminal. A log gets a line every half minute."""
+    is_file = bool(names) and Path(names[0]).is_file()
+    is_output_shown = str(output) == STREAM and sys.stdout is not None and sys.stdout.isatty()
+    every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
+    total = None
+    if is_file:
+        with suppress(UserError):  # the translation comes to that
+            total = count_lines(Path(names[0]))
+    is_hidden = not is_file or (is_terminal and is_output_shown)
+    return tqdm(total=total, unit="line", delay=every_s, mininterval=every_s, disable=is_hidden, file=sys.stderr)
+
+
+def _translate_chunks(
+    translator: Translator,
+    chunks: Iterator[Sequence[str]],
+    writers: Sequence[Writer],
+    bar: tqdm[NoReturn],
+    search: SearchOptions,
+) -> None:
+    number = 0
+    with explained_batch_size(search.batch_size):
+        for chunk in chunks:
+            for line, translations in zip(chunk, translator.translate_lines(chunk, search), strict=True):
+                for writer in writers:
+                    writer.write(number, line, translations)
+                number += 1
+            for writer in writers:
+                writer.flush()
+            bar.update(len(chunk))
+
+
+class Warnings(Writer):
+    """Warns of source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
+    per sentence for texts on the command line, as totals for a file."""
+
+    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchOptions) -> None:
+        """Take the file's name (empty: texts), the source tokenizer and the options of the search."""
+        self._name = name
+        self._tokenizer = tokenizer
+        self._search = search
+        self._num_with_tabs = 0
+        self._num_lines = self._num_tokens = 0
+        self._num_cut = self._num_broken = self._num_unknown = self._num_lines_unknown = 0
+        self._examples: dict[str, None] = {}
+
+    def write(self, number: int, line: str, translations: list[Translation]) -> None:
+        """See `Writer`."""
+        best = translations[0]
+        tokens = best.source_tokens[:-1]
+        unknown = [_shown(tokens[position]) for position in best.unknown]
+        self._num_lines += 1
+        self._num_with_tabs += SOURCE_END in line
+        self._num_tokens += len(tokens)
+        self._num_cut += best.is_cut
+        self._num_broken += bool(tokens) and not math.isfinite(best.log_prob)
+        self._num_unknown += len(unknown)
+        self._num_lines_unknown += bool(unknown)
+        if self._name:
+            self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
+        elif unknown:
+            _warn_of_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
+
+    def report(self) -> None:
+        """Log the totals."""
+        if num_sources(self._tokenizer) == 1:
+            warn_of_tabs(self._name or None, self._num_with_tabs)
+        prefix = f"{self._name}: " if self._name else ""
+        num_lines = f"{self._num_lines:,} {'line' if self._num_lines == 1 else 'lines'}"
+        if self._name and self._num_unknown:
+            counts = f"{self._num_unknown:,} of {self._num_tokens:,} {_unit(self._tokenizer)}"
+            where = f"{self._num_lines_unknown:,} of {num_lines}"
+            examples = ", ".join(self._examples)
+            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, where, examples)
+        if self._num_broken:
+            text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
+            log.warning(text, prefix, f"{self._num_broken:,}", num_lines)
+        if self._num_cut:
+            limit = f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
+            verb = "was" if self._num_cut == 1 else "were"
+            text = "%s%s of %s %s cut at the length limit (%s); raise it with --max-length-ratio"
+            log.warning(text, prefix, f"{self._num_cut:,}", num_lines, verb, limit)
+
+
+def warn_of_prefix(translator: Translator, prefix: str) -> None:
+    """Warn of words in `--prefix` that the run does not know."""
+    tokens = translator.target_tokenizer.tokenize(prefix)
+    unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
+    if unknown:
+        _warn_of_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
+
+
+def _warn_of_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
+    counts = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}"
+    log.warning("%s: %s unknown to this run: %s", where, counts, _listed(list(dict.fromkeys(unknown))))
+
+
+def _unit(tokenizer: Tokenizer) -> str:
+    return _UNITS.get(tokenizer.name, "tokens")
+
+
+def _shown(token: str) -> str:
+    text = token.removeprefix(SPACE) or token
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+
+
+def _listed(words: Sequence[str]) -> str:
+    rest = len(words) - _MAX_EXAMPLES
+    return ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -1,1 +1,0 @@
-"""The commands, which connect all other parts of the package."""

@@ -1,0 +1,276 @@
+"""The command line as others script it: options, exit codes, one-line errors, what goes to stdout."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
+
+import pytest
+import yaml
+
+from seq2seq_attn import __version__
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config
+from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.names import MeasureName
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from tests.cli.command_line import assert_fails
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("toy")
+    write_toy_corpus(directory)
+    return directory
+
+
+def settings(corpus: Path, *more: str) -> list[str]:
+    return ["-c", "base"] + [argument for setting in (*toy_settings(corpus), *more) for argument in ("--set", setting)]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"seq2seq {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert run(arguments) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate", "score", "compare"))
+
+
+GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "Did you mean 'train'?"),
+        (["train", "--seed"], "'--seed'"),
+        (["train", "--sed", "3"], "did you mean --seed"),
+        (["train", "--seed", "-3"], "--seed -3: expected at least 0"),
+        (["translate", "--beam-size=99999999999999999999", "Hund"], "expected at most 1,000"),
+        (["translate", "--length-penalty", "nan", "Hund"], "--length-penalty nan"),
+        (["evaluate", "--metric", "rouge"], "--metric rouge: expected one of 'bleu'"),
+        (["train", "-c", "multi30"], "did you mean 'multi30k'"),
+        (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
+        # before the data, which is not there, is looked for
+        (["train", *(f"--set={setting}" for setting in GONE)], "did you mean 'additive'?"),
+        (["train", "--resume"], "runs/"),
+        (["prepare", "wmt14"], "corpus 'wmt14': expected multi30k, captions"),
+        (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
+        (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
+    ],
+)
+def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert_fails(capsys, *arguments, code=2, message=message)
+
+
+def test_run_time_failures_exit_with_1(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    assert_fails(capsys, "translate", "Hund", code=1, message="no finished run")
+    lines = (corpus / "train.de").read_text().splitlines()
+    (corpus / "short.de").write_text("\n".join(lines[:-1]) + "\n")
+    (corpus / "short.en").write_bytes((corpus / "train.en").read_bytes())
+    wrong = settings(corpus, f"data.train={corpus / 'short'}")
+    assert_fails(capsys, "train", *wrong, code=1, message="159")
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["translate", "--debug", "Hund"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unforeseen_error_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr("seq2seq_attn.config.load_config", fail)
+    assert_fails(capsys, "prepare", code=1, message="ValueError: two lines")
+    monkeypatch.setattr("seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text())
+    assert_fails(capsys, "prepare", code=1, message="no/such: No such file or directory")
+
+
+def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "-c",
+        "tutorial",
+        "-c",
+        "attention/fixed",
+        "--seed",
+        "7",
+        "--device",
+        "cpu",
+        "--set",
+        "search.beam_size=3",
+    ]
+    assert run(["train", *arguments, "--dump-config"]) == 0
+    out, err = capsys.readouterr()
+    expected = load_config(["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
+    assert yaml.safe_load(out) == expected.model_dump(mode="json")
+    assert err == ""
+    assert not Path("runs").exists()
+
+
+def test_prepare_prints_an_audit_and_reuses(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    arguments = ["prepare", *settings(corpus), "--data-dir", str(tmp_path / "d a t a")]
+    assert run(arguments) == 0
+    first = capsys.readouterr()
+    assert "train" in first.out
+    assert "160" in first.out
+    assert run(arguments) == 0
+    second = capsys.readouterr()
+    assert second.out == first.out
+    assert "reused" in second.err
+
+
+def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    assert run(["train", *settings(corpus, "train.max_updates=4")]) == 0
+    path = capsys.readouterr().out.strip()
+    assert path.startswith("runs/")
+    assert path.endswith("-toy-s1")
+    assert RunDir(path).is_finished()
+    assert run(["translate", "Hund", "", "Katze"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert (len(lines), lines[1]) == (4, "")
+    Path("in.txt").write_text("Hund\n\nKatze Mann\n")
+    assert run(["translate", "--run", path, "-i", "in.txt", "-o", "out.txt", "--beam-size", "2"]) == 0
+    assert capsys.readouterr().out == ""
+    assert Path("out.txt").read_text().count("\n") == 3
+    assert run(["train", "--resume", "--run-dir", path]) == 0
+    assert "finished" in capsys.readouterr().err
+    assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message="already holds a run")
+
+
+def test_evaluate_knows_every_measure() -> None:
+    assert get_args(MeasureName) == tuple(TITLES)
+
+
+@contextmanager
+def endless_training(corpus: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A training in a process of its own that does not end by itself."""
+    endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
+    command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run", *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_lines(process: subprocess.Popen[str], num_lines: int) -> None:
+    path, deadline = Path("run/metrics.jsonl"), time.monotonic() + 60
+    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, f"{path} has not grown to {num_lines} lines"
+        time.sleep(0.02)
+
+
+def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
+    with endless_training(corpus) as process:
+        wait_for_lines(process, 3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "--resume --run-dir run" in err
+    assert "Traceback" not in err
+    assert checkpoint.read_values(Path("run/last"))["state"]["update"] >= 9
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
+    def interrupt(*args: object, **kwargs: object) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", interrupt)
+    assert run(["prepare"]) == code
+
+
+def test_closed_streams_are_one_line_too() -> None:
+    for closing, what in ((">&-", "output"), ("<&-", "input")):
+        command = f"{sys.executable} -m seq2seq_attn translate --run nowhere {closing}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 1, what
+        assert done.stderr.startswith("error: "), what
+        assert "unexpected error" not in done.stderr
+
+
+class Gone(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_a_training_goes_on_when_nobody_reads_its_log(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Gone())
+    assert run(["train", *settings(corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
+    assert capsys.readouterr().out == "run\n"
+    assert RunDir("run").is_finished()
+    assert run(["train", "--run-dir", "run"]) == 2  # cannot be said, but the exit code tells
+
+
+def test_stderr_may_be_closed(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run(["prepare", *settings(corpus)]) == 0
+    assert sys.stderr is not None
+    sys.stderr.close()
+
+
+def test_only_the_reader_of_stdout_ends_a_command_well(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", fail)
+    assert run(["prepare"]) == 1
+    assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
+    monkeypatch.setattr(sys, "stdout", None)  # closed by the caller, so nobody read it
+    assert run(["prepare"]) == 1
+    assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "seq2seq_attn.cli", Interrupted("cli"))
+    assert run(["--help"]) == 130
+    assert capsys.readouterr() == ("", "")
+    code = "import sys, seq2seq_attn.__main__; sys.exit('typer' in sys.modules)"  # before `run` watches, that is
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_prepare_looks_into_the_source_folder_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wrong").mkdir()
+    assert_fails(capsys, "prepare", "multi30k", "--source-dir", "wrong", code=1, message="wrong/train.de.gz")
+    assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train.de")

@@ -1,0 +1,259 @@
+"""`seq2seq compare`: arms and seeds planned, trained in processes of their own, stopped and taken up, reported."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.cli.comparison import parse_seeds, plan_runs
+from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.lock import locked
+from seq2seq_attn.train.loop import train
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+
+def names(planned: list[PlannedRun]) -> list[str]:
+    return [str(one.run.path) for one in planned]
+
+
+# ---- the plan ----
+
+
+def test_every_value_with_every_seed_seed_after_seed() -> None:
+    planned = plan_runs(["quickstart"], ["attention=additive,bilinear"], [1, 2])
+    folder = "runs/compare-quickstart"
+    expected = ["additive-s1", "bilinear-s1", "additive-s2", "bilinear-s2"]
+    assert names(planned) == [f"{folder}/{name}" for name in expected]
+    assert [one.config.model.attention.name for one in planned] == ["additive", "bilinear"] * 2
+    assert [one.config.seed for one in planned] == [1, 1, 2, 2]
+    assert planned[1].config.name == "quickstart+bilinear"
+
+
+def test_several_variations_make_the_product() -> None:
+    vary = ["model.hidden_size=96,128", "encoder=bigru,reversed_gru", "train.optimizer.betas=[0.9, 0.98],[0.9, 0.999]"]
+    planned = plan_runs(["quickstart"], vary, [3], output=Path("here"))
+    assert len(planned) == 8
+    assert names(planned)[1] == "here/hidden_size=96+bigru+betas=-0.9-0.999-s3"
+    last = planned[-1].config
+    assert (last.model.hidden_size, last.model.encoder.name) == (128, "reversed_gru")
+    assert last.train.optimizer.betas == (0.9, 0.999)
+
+
+def test_the_arguments_of_a_run_give_its_configuration() -> None:
+    settings = ["train.max_epochs=2"]
+    planned = plan_runs(["quickstart"], ["schedule=cosine,plateau"], [2], settings=settings, imports=["mine"])
+    arguments = planned[1].arguments
+    given = {option: [] for option in ("-c", "--set", "--import")}
+    for option, value in zip(arguments[::2], arguments[1::2], strict=True):
+        given[option].append(value)
+    assert given["--import"] == ["mine"]
+    assert load_config(given["-c"], given["--set"]) == planned[1].config
+    assert planned[1].config.train.num_threads == 1
+
+
+def test_without_variation_the_seeds_of_one_configuration() -> None:
+    assert names(plan_runs(["bottleneck/single"], [], [1, 2]))[1].endswith("-s2")
+
+
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        ("attention", "expected KEY=VALUE,VALUE, for example attention=additive,bilinear"),
+        ("attention=", "expected KEY=VALUE,VALUE"),
+        ("attention=[", r"--vary attention=\[: not a list of values"),
+        ("hidden_size=1,2", "unknown configuration key 'hidden_size'; did you mean '.*hidden_size'"),
+        ("model.atention.name=dot", "did you mean 'model.attention'"),
+        ("model.hidden_size=one", "model.hidden_size='one': expected a whole number"),
+        ("seed=1,2", "--vary seed=1,2: not a setting of an arm; use --seeds"),
+        ("attention=additive,additive", "two arms are named additive; give each value once"),
+        ("train.device=cpu,auto", "train the same; vary a setting that decides what is trained"),
+    ],
+)
+def test_an_invalid_variation_is_refused(vary: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan_runs(["quickstart"], [vary], [1])
+
+
+def test_seeds() -> None:
+    assert parse_seeds("1-3") == [1, 2, 3]
+    assert parse_seeds("5, 1,2-3,2") == [5, 1, 2, 3]
+    for text in ("", "3-1", "a", "1-", "-1", "1-9999", "1.5"):
+        with pytest.raises(UsageError, match=r"--seeds .*: expected seeds such as 1-3 or 1,2,5; a range asc"):
+            parse_seeds(text)
+
+
+# ---- training and report ----
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(tmp_path / "toy")
+    return tmp_path / "toy"
+
+
+def settings(toy: Path, *more: str) -> list[str]:
+    return [*toy_settings(toy), *more]
+
+
+def command(toy: Path, *more: str) -> list[str]:
+    options = [word for one in settings(toy, *more) for word in ("--set", one)]
+    vary = ["--vary", "attention=additive,fixed", "--seeds", "1", "--output", "out", "--at-once", "2"]
+    return ["compare", "-c", "base", *options, *vary]
+
+
+def is_locked(path: Path) -> bool:
+    try:
+        with locked(path):
+            return False
+    except Exception:
+        return True
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow)]
+)
+def test_stopped_taken_up_and_kept(
+    toy: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    limit = "train.max_epochs=6"
+    runs = [Path("out/additive-s1"), Path("out/fixed-s1")]
+    process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
+    until(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
+    process.send_signal(number)
+    assert process.wait(60) == code
+    with process.stderr:
+        err = process.stderr.read().decode()
+    assert "runs: 2, finished before: 0; 2 at a time, one thread each\n" in err
+    until(lambda: not any(is_locked(path) for path in runs))
+    if number == signal.SIGTERM:
+        assert "stopping training (2); the state is saved, and the same command resumes it" in err
+        assert all("saved; continue with --resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
+    assert not any(RunDir(path).is_finished() for path in runs)
+
+    assert run_command(command(toy, limit)) == 0
+    out, err = capsys.readouterr()
+    assert out == "out/report.html\n"
+    told = [line for line in err.splitlines() if " of 2: " in line]
+    assert [line[:8] for line in told] == ["1 of 2: ", "2 of 2: "]
+    ended = sorted(re.sub(r"\d+\.\d", "#", line[8:]) for line in told)
+    assert ended == [f"{path.name}: validation BLEU #, # minutes" for path in runs]
+    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in report["runs"]] == ["additive-s1", "fixed-s1"]
+    assert Path("out/report.html").stat().st_size
+    for path in runs:
+        updates = [json.loads(line).get("update") for line in (path / "metrics.jsonl").read_text().splitlines()]
+        assert max(one for one in updates if one is not None) == 60
+
+    models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
+    assert run_command(command(toy, limit)) == 0
+    assert "runs: 2, finished before: 2" in capsys.readouterr().err
+    assert [(path / "model.safetensors").stat().st_mtime_ns for path in runs] == models
+
+    assert run_command(command(toy, limit, "model.hidden_size=29")) == 2
+    assert "out/additive-s1: trained with model.hidden_size=23, not 29; remove it, or write" in capsys.readouterr().err
+
+
+def test_runs_on_another_text_are_not_seeds_of_one_arm(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [first, second] = plan_runs(["base"], [], [1, 2], settings=settings(toy, "train.max_updates=1"), output=Path("out"))
+    train(first.config, run_dir=first.run.path)
+    prepare_corpora([first, second])
+    with (toy / "train.de").open("a") as source, (toy / "train.en").open("a") as target:
+        source.write("Hund\n")
+        target.write("dog\n")
+    options = [word for one in settings(toy, "train.max_updates=1") for word in ("--set", one)]
+    assert run_command(["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1] == (
+        "error: out/toy-s1: trained on another corpus (the text or the version of a tokenizer has changed since); "
+        "choose another --output, or remove this run"
+    )
+    assert not second.run.path.exists()
+    (first.run.path / "finished.json").unlink()  # interrupted: a resume checks this itself
+    prepare_corpora([first, second])
+    first.run.mark_finished()
+    shutil.rmtree(first.run.last_dir)  # the run no longer knows its corpus
+    prepare_corpora([first, second])
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    good = plan_runs(["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out"))[0]
+    bad = PlannedRun(RunDir("out/bad-s1"), good.config, ("-c", "absent"))
+    assert train_runs([bad, good], at_once=1) == [bad]
+    assert good.is_finished()
+    assert "bad-s1: failed with exit code 2, log in out/bad-s1.log: error: config 'absent'" in caplog.text
+    shutil.rmtree("out/toy-s1/last")
+    assert train_runs([good], at_once=1) == []
+
+
+def test_a_failed_run_is_missing_from_the_report(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", lambda planned, at_once: list(planned))
+    assert run_command(command(toy)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/fixed-s1.log;")
+
+
+def train_here(planned: list[PlannedRun], *, at_once: int) -> list[PlannedRun]:
+    """Train the runs in this process."""
+    for one in planned:
+        train(one.config, run_dir=one.run.path)
+    return []
+
+
+def test_without_a_test_set_the_validation_set_is_compared(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = [one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")]
+    options = [word for one in without for word in ("--set", one)]
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", train_here)
+    assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "out/report.html\n"
+    assert "this corpus has no test set: comparing on the validation set\n" in err
+    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in report["sets"]] == ["valid"]
+
+
+def test_own_text_is_compared_too(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[PlannedRun] = []
+    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", lambda planned, at_once: seen.extend(planned) or seen)
+    own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
+    own += ["--vary", "attention=additive,fixed", "--seeds", "2"]
+    assert run_command(["compare", *own]) == 2
+    assert "has none; choose another attention, or add -c output/softmax" in capsys.readouterr().err
+    assert run_command(["compare", *own, "-c", "output/softmax"]) == 1
+    assert names(seen) == [f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "fixed")]
+    assert seen[1].config.data.train == "toy/train"
+    arguments = seen[1].arguments
+    sources, settings = (
+        [value for option, value in zip(arguments[::2], arguments[1::2], strict=True) if option == one]
+        for one in ("-c", "--set")
+    )
+    assert load_config(sources, settings) == seen[1].config

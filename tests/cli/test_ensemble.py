@@ -1,0 +1,134 @@
+"""Several runs as one, through the commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.run_dir import RunDir
+from tests.cli.command_line import assert_fails
+from tests.evaluation_requests import run_evaluate
+from tests.toy_run import SOURCE, make_toy_run
+
+
+@pytest.fixture(scope="module")
+def runs(workshop: Path) -> Path:
+    """A seed more of each configuration, far enough from the first to translate differently."""
+    for name, other, seed in (("additive", "additive-2", 5), ("none", "none-2", 6)):
+        config = RunDir(workshop / name).config()
+        config.seed = seed
+        make_toy_run(workshop / other, config, seed=seed)
+    return workshop
+
+
+@pytest.fixture(autouse=True)
+def _in_runs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(runs)
+
+
+# ---- translate ----
+
+
+def test_translate_with_two_runs(runs: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = ["--run", "additive", "--run", "none"]
+    assert run_command(["translate", *names, *SOURCE, "--attention", str(tmp_path / "maps.npz")]) == 0
+    expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
+    assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
+    assert [one.text for one in expected] != [one.text for one in load(runs / "additive", "cpu").translate(SOURCE)]
+    with np.load(tmp_path / "maps.npz") as arrays:
+        np.testing.assert_allclose(arrays["attention_0"], expected[0].attention, atol=1e-6)
+
+
+def test_score_takes_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert_fails(capsys, "score", "--run", "additive", "--run", "none", "train", code=2, message="--run given 2 times")
+
+
+# ---- evaluate ----
+
+
+def test_the_ensemble_is_scored_beside_its_members(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["evaluate", "additive", "none", "--ensemble", "--split", "short", "--device", "cpu"]) == 0
+    assert "ensemble of additive, none" in capsys.readouterr().out
+    report = json.loads((runs / "additive" / "report.comparison.short.json").read_text(encoding="utf-8"))
+    assert [run["name"] for run in report["runs"]] == ["additive", "none", "ensemble of additive, none"]
+    assert report["runs"][2]["members"] == ["additive", "none"]
+    [scores] = report["sets"]
+    [bleu] = [measure for measure in scores["measures"] if measure["name"] == "bleu"]
+    assert "paired_bootstrap" in bleu["runs"][2]
+    written = (runs / "additive" / "hyps" / "ensemble" / "short.txt").read_text(encoding="utf-8")
+    expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
+    assert written == "".join(f"{one.text}\n" for one in expected)
+    of_member = load(runs / "additive", "cpu").translate(SOURCE)
+    own = (runs / "additive" / "hyps" / "short.txt").read_text(encoding="utf-8")
+    assert own == "".join(f"{one.text}\n" for one in of_member)
+
+
+def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -> None:
+    report = run_evaluate(Path(), "additive", "additive-2", ensemble=True, splits=["short"])
+    name = "ensemble of additive, additive-2"
+    assert [(one["name"], one["runs"]) for one in report.data["groups"]] == [
+        ("toy", ["additive", "additive-2"]),
+        (name, [name]),
+    ]
+    [_, of_ensemble] = report.sets[0].scores["bleu"]
+    assert of_ensemble.bootstrap is not None
+    assert name in report.summary
+
+
+def is_reused(*names: str, **options: object) -> list[bool]:
+    report = run_evaluate(Path(), *names, ensemble=True, splits=["short"], reuse_hypotheses=True, **options)
+    return [run["is_reused"] for run in report.data["runs"]]
+
+
+@pytest.mark.parametrize("beside_json", [False, True])
+def test_saved_hypotheses_are_those_of_the_same_members(runs: Path, tmp_path: Path, beside_json: bool) -> None:
+    for name in ("additive", "none", "none-2"):
+        shutil.rmtree(runs / name / "hyps", ignore_errors=True)
+    named = {"json": tmp_path / "scores.json"} if beside_json else {}
+    assert is_reused("additive", "none", **named) == [False, False, False]
+    assert is_reused("additive", "none", **named) == [True, True, True]
+    assert is_reused("additive", "none", beam_size=1, **named) == [False, False, False]
+    assert is_reused("additive", "none-2", **named) == [True, False, False]
+    assert is_reused("additive", "none", "none-2", **named)[-1] is False
+    if beside_json:
+        folders = {path.name for path in (tmp_path / "scores.hyps").iterdir()}
+        assert folders == {"additive", "none", "none-2", "ensemble"}
+        assert not (runs / "additive" / "hyps").exists()
+
+
+def test_a_member_called_ensemble_keeps_its_hypotheses(runs: Path, tmp_path: Path) -> None:
+    make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
+    shutil.copytree(runs / "none", tmp_path / "none")
+    run_evaluate(tmp_path, "ensemble", "none", ensemble=True, splits=["short"], json=tmp_path / "scores.json")
+    folders = sorted((tmp_path / "scores.hyps").iterdir())
+    assert len(folders) == 3
+    assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
+
+
+def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], page=page)
+    assert "ensemble of additive, none" in page.read_text(encoding="utf-8")
+    analyzed = report.sets[0].attention
+    assert analyzed is not None
+    assert analyzed.overall[0].attention.entropy is not None
+    assert analyzed.overall[2].attention.entropy is None  # forced decoding takes one run
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["additive"], "--ensemble with one run (additive)"),
+        (["additive", "other"], "additive and other differ in the source tokenizer"),
+    ],
+)
+def test_evaluate_says_why_there_is_no_ensemble(
+    capsys: pytest.CaptureFixture[str], names: list[str], message: str
+) -> None:
+    assert_fails(capsys, "evaluate", *names, "--ensemble", "--split", "short", code=2, message=message)

@@ -1,0 +1,320 @@
+"""Evaluation end to end, with small real runs: translate, score, compare, write."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import shutil
+
+import pytest
+import sacrebleu
+import torch
+
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.attention import decode_gold
+from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate.translator import Translator, load
+from tests.evaluation_requests import evaluate, run_evaluate
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+
+def test_one_run_on_its_test_sets(workshop, caplog):
+    with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
+        report = run_evaluate(workshop, "additive")
+    assert [scores.name for scores in report.sets] == ["short", "long", "all test sets"]
+    assert [scores.num_pairs for scores in report.sets] == [5, 25, 30]
+    translator = load(workshop / "additive", "cpu")
+    expected = [found.text for found in translator.translate(SOURCE)]
+    written = (workshop / "additive/hyps/short.txt").read_text(encoding="utf-8")
+    assert written == "".join(f"{line}\n" for line in expected)
+    assert report.sets[0].scores["bleu"][0].interval.value == sacrebleu.corpus_bleu(expected, [TARGET]).score
+    assert "all test sets: 30 sentence pairs" in report.text
+    assert "additive: beam size 3, length penalty 0" in report.text
+    assert "report.json" in caplog.text
+
+
+def test_another_precision_has_a_report_of_its_own(workshop):
+    run_evaluate(workshop, "none", splits=["short"])
+    before = (workshop / "none/report.short.json").read_bytes()
+    run_evaluate(workshop, "none", splits=["short"], precision="bf16")
+    assert (workshop / "none/report.short.json").read_bytes() == before
+    assert json.loads((workshop / "none/report.short.bf16.json").read_text(encoding="utf-8"))["sets"]
+
+
+def test_what_the_run_directory_gets(workshop):
+    report = run_evaluate(workshop, "additive", by_length="12,15", beam_size=1)
+    values = json.loads((workshop / "additive/report.beam1.json").read_text(encoding="utf-8"))
+    assert values == json.loads(json.dumps(report.data))
+    [run] = values["runs"]
+    assert (run["name"], run["seed"], run["attention"], run["lowercases"]) == ("additive", 1, "additive", False)
+    assert run["search"] == {"beam_size": 1, "length_penalty": 0.0, "max_length_ratio": 1.5}
+    assert values["length"]["of"] == "source"
+    assert values["length"]["edges"] == [12, 15]
+    assert values["length"]["tokenizer"].startswith("spacy.blank:de:")
+    assert values["resampling"] == {"num_resamples": 50, "num_trials": 50, "seed": 12345}
+    assert values["environment"]["packages"]["sacrebleu"] == sacrebleu.__version__
+    assert [one["name"] for one in values["sets"]] == ["short", "long", "all test sets"]
+    assert [measure["name"] for measure in values["sets"][0]["measures"]] == [
+        *("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
+    ]
+    markdown = (workshop / "additive/report.beam1.md").read_text(encoding="utf-8")
+    assert "![bleu-by-length.beam1.png](bleu-by-length.beam1.png)" in markdown
+    assert (workshop / "additive/bleu-by-length.beam1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_runs_side_by_side(workshop, tmp_path):
+    report = run_evaluate(workshop, "additive", "none", splits=["long"], json=tmp_path / "compared.json")
+    [scores] = report.sets
+    assert scores.runs == ["additive", "none"]
+    assert scores.scores["bleu"][1].bootstrap is not None
+    assert "difference" in report.text
+    run_evaluate(workshop, "additive", "none", splits=["short"])
+    assert (workshop / "additive/report.comparison.short.json").exists()
+    assert (workshop / "additive/retention-by-length.comparison.short.png").exists()
+
+
+def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
+    (tmp_path / "src.gz").write_bytes(gzip.compress("\n".join(SOURCE).encode()))
+    (tmp_path / "ref").write_text("\n".join(TARGET), encoding="utf-8")
+    report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", reference=tmp_path / "ref")
+    assert [(scores.name, scores.num_pairs) for scores in report.sets] == [("src", 5)]
+    assert (workshop / "other/hyps/files/src.txt").read_text(encoding="utf-8").count("\n") == 5
+    assert "other lower-cases its output, so its cased scores are too low" in report.text
+
+
+def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
+    for folder, size in (("a", 5), ("b", 4)):
+        (tmp_path / folder).mkdir()
+        for name, lines in (("same.de", SOURCE), ("same.en", TARGET)):
+            (tmp_path / folder / name).write_text("\n".join(lines[:size]), encoding="utf-8")
+    for folder, is_told in (("a", False), ("a", False), ("b", True)):
+        caplog.clear()
+        run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=tmp_path / folder / "same.en")
+        told = "same.de.txt: replaces translations of other lines; to keep both, add --json FILE"
+        assert (told in caplog.text) == is_told
+
+
+def test_length_of_the_reference(workshop):
+    report = run_evaluate(workshop, "additive", splits=["short"], length_of="reference", by_length="9")
+    assert report.data["length"]["tokenizer"].startswith("spacy.blank:en:")
+    assert [(row.bucket.label, len(row.bucket)) for row in report.sets[0].buckets] == [
+        ("up to 8", 2),
+        ("9 and more", 3),
+    ]
+    assert "reference tokens" in report.text
+
+
+def test_exact_match_and_error_rates_by_length_in_characters(workshop):
+    edge = sorted(map(len, SOURCE))[2]
+    options = {"measures": ("exact", "cer", "wer"), "length_in": "characters", "by_length": f"{edge}"}
+    report = run_evaluate(workshop, "additive", "none", splits=["short"], **options)
+    [scores] = report.sets
+    assert [list(row.scores) for row in scores.buckets] == [["exact", "cer", "wer"]] * len(scores.buckets)
+    num_short = sum(len(line) < edge for line in SOURCE)
+    assert [len(row.bucket) for row in scores.buckets] == [num_short, len(SOURCE) - num_short]
+    assert scores.scores["cer"][1].bootstrap is not None
+    assert report.data["length"]["tokenizer"] == "characters"
+    assert "exact match by length" in report.summary
+    assert "source characters" in report.text
+    assert (workshop / "additive/exact-by-length.comparison.short.png").exists()
+
+
+def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, tmp_path, caplog):
+    shutil.copytree(workshop / "none", tmp_path / "third")
+    message = "report.comparison.long.json: replaces a report on other runs or measures; to keep both, add --json FILE"
+    for other, of, is_told in [
+        ("none", "source", False),
+        ("none", "source", False),
+        ("none", "reference", True),
+        (tmp_path / "third", "reference", True),
+    ]:
+        caplog.clear()
+        run_evaluate(workshop, "additive", other, splits=["long"], length_of=of)
+        assert (message in caplog.text) == is_told
+
+
+def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
+    options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
+    report = run_evaluate(workshop, "additive", "none", **options)
+    assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
+        *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
+        *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
+    ]
+    assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
+    assert (tmp_path / "retention-by-length.x2.png").exists()
+    assert (tmp_path / "retention-by-length.png").exists()
+    again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
+    assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
+    assert again.data["sets"] == report.data["sets"]
+
+
+def test_concatenated_pairs_are_translated_in_one_piece(workshop, monkeypatch):
+    limits = []
+    limit = Translator.with_max_source_length
+
+    def seen(self, max_source_length):
+        limits.append(max_source_length)
+        return limit(self, max_source_length)
+
+    monkeypatch.setattr(Translator, "with_max_source_length", seen)
+    run_evaluate(workshop, "additive", splits=["short"], concatenate=[1, 3])
+    assert limits == [3 * 30]
+    run = RunDir(workshop / "additive")
+    [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
+    expected = load(workshop / "additive", "cpu").with_max_source_length(90).translate(joined.source)
+    written = (workshop / "additive/hyps/short.x3.txt").read_text(encoding="utf-8")
+    assert written == "".join(f"{found.text}\n" for found in expected)
+
+
+def test_runs_of_one_arm_are_grouped(workshop):
+    second = workshop / "additive-s2"
+    if not second.exists():
+        config = RunDir(workshop / "additive").config()
+        config.seed = 2
+        make_toy_run(second, config, seed=9)
+    report = run_evaluate(workshop, "additive", "additive-s2", "none", splits=["long"])
+    assert report.data["groups"] == [
+        {"name": "additive", "runs": ["additive", "additive-s2"], "seeds": [1, 2]},
+        {"name": "none", "runs": ["none"], "seeds": [1]},
+    ]
+    [scores] = report.sets
+    of_runs = [score.interval.value for score in scores.run_scores["bleu"]]
+    assert scores.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
+    assert "means over seeds" in report.text
+    assert "groups" not in run_evaluate(workshop, "additive", "none", splits=["long"]).data
+
+
+def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
+    options = {"splits": ["long"], "measures": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
+    report = run_evaluate(workshop, "none", merge_below=8, json=tmp_path / "report.json", plots="png", **options)
+    [scores] = report.sets
+    assert list(scores.scores) == ["ter", "bleu_lowercase"]
+    assert all(len(row.bucket) >= 8 for row in scores.buckets)
+    assert [list(row.scores) for row in scores.buckets] == [["ter"]] * len(scores.buckets)
+    assert sum(len(row.bucket) for row in scores.buckets) == 25
+    assert len(run_evaluate(workshop, "none", **options).sets[0].buckets) > len(scores.buckets)
+    assert (tmp_path / "ter-by-length.png").exists()
+    assert "TER by length" in report.text
+    only = run_evaluate(workshop, "none", **{**options, "measures": ("bleu_lowercase",)})
+    assert list(only.sets[0].buckets[0].scores) == ["bleu_lowercase"]
+
+
+def test_attention_is_analyzed_unless_told_otherwise(workshop):
+    report = run_evaluate(workshop, "additive", "none", splits=["short", "long"])
+    for scores, values in zip(report.sets, report.data["sets"], strict=True):
+        additive, none = values["attention"]["runs"]
+        assert additive["entropy"] > 0
+        assert (none["entropy"], none["dropped"]) == (None, None)
+        assert 0 < none["missing"] <= 1
+        assert "gold" not in additive
+        assert [row["label"] for row in values["attention"]["buckets"]] == [row.bucket.label for row in scores.buckets]
+    assert "Attention by length" in report.text
+    assert "Attention against gold links" not in report.text
+    left_out = run_evaluate(workshop, "additive", splits=["short"], analyze_attention=False)
+    assert "attention" not in left_out.data["sets"][0]
+    assert "Attention by length" not in left_out.text
+
+
+def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
+    sizes = {"train": 30, "valid": 4, "test": 12}
+    config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
+    make_toy_run(tmp_path / "run", config)
+    prepared = prepare_corpus(config)
+    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)
+    for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
+        [run] = values["attention"]["runs"]
+        assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
+        assert run["gold"][1]["num_pairs"] == num_pairs
+        assert 0 < run["gold"][1]["mass"] < 1
+        assert sum(row["runs"][0]["gold"][1]["num_pairs"] for row in values["attention"]["buckets"]) == num_pairs
+    assert "Attention against gold links" in report.text
+    one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
+    gold = caption_links(*prepared.text("test"), prepared.links("test"))
+    translator = load(tmp_path / "run", "cpu")
+    assert decode_gold(translator, *prepared.text("test"), gold).scores()[0].error_rate == one["error_rate"]
+
+
+def test_usage_errors(workshop, tmp_path):
+    file = workshop / "short.de"
+    cases = [
+        ([], {}, "no run to evaluate"),
+        (["additive"], {"splits": ["tset"]}, "--split 'tset': this corpus has train, valid, short, long"),
+        (["additive"], {"source": file}, "--source and --reference go together"),
+        (["additive"], {"source": file, "reference": file, "splits": ["short"]}, "--split and --source"),
+        (["additive"], {"by_length": "9,8", "splits": ["short"]}, "--by-length '9,8': expected rising"),
+        (["additive", "additive"], {}, "the same path twice"),
+        (["additive", "other"], {}, "different test sets"),
+        (["additive"], {"splits": ["short"], "concatenate": [6]}, "--concatenate 6: short has 5 sentence pairs"),
+        (["additive"], {"page": tmp_path / "r.pdf"}, "ends in .md"),
+        (
+            ["additive"],
+            {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"},
+            "--csv and --latex: both write to .*t; name two",
+        ),
+        (["additive"], {"source": file, "reference": file, "json": file}, "--json: .*short.de is an input file"),
+    ]
+    for names, options, message in cases:
+        with pytest.raises(UsageError, match=message):
+            run_evaluate(workshop, *names, **options)
+
+
+def test_files_that_do_not_fit(workshop):
+    with pytest.raises(UserError, match=r"has 5 lines and .* has 25"):
+        run_evaluate(workshop, "additive", source=workshop / "short.de", reference=workshop / "long.en")
+    with pytest.raises(UserError, match="not a run directory"):
+        evaluate([workshop / "nowhere"])
+    (workshop / "empty").touch()
+    with pytest.raises(UserError, match="empty: no lines to evaluate"):
+        run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
+
+
+@pytest.mark.parametrize(
+    "name", ["translate.translator.Translator.translate_lines", "evaluation.attention.force_decode"]
+)
+def test_out_of_memory_says_what_to_lower(workshop, monkeypatch, name):
+    def fail(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(f"seq2seq_attn.{name}", fail)
+    with pytest.raises(UserError, match="out of memory with --batch-size 10; try --batch-size 5"):
+        run_evaluate(workshop, "additive", splits=["short"], batch_size=10)
+
+
+def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
+    places = {split: f"gone/{split}" for split in ("train", "valid")}
+    config = toy_config(corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"})
+    make_toy_run(tmp_path / "run", config)
+    with pytest.raises(UserError, match=r"gone/.*; or evaluate on files: --source FILE --reference FILE"):
+        evaluate([tmp_path / "run"])
+
+
+def make_cut_run(workshop, folder):
+    """A run whose translations have at most two tokens."""
+    config = RunDir(workshop / "additive").config()
+    config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
+    make_toy_run(folder, config)
+
+
+def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
+    make_cut_run(workshop, tmp_path / "cut")
+    source = [*SOURCE, "Ein Xylofon § rennt."]
+    (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
+    (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
+    named = {"source": tmp_path / "src", "reference": tmp_path / "ref", "json": tmp_path / "r.json"}
+    report = run_evaluate(tmp_path, "cut", page=tmp_path / "r.md", **named)
+    expected = load(tmp_path / "cut", "cpu").translate(source)
+    num_cut, num_unknown = sum(found.is_cut for found in expected), sum(len(found.unknown) for found in expected)
+    assert num_cut > 0 < num_unknown
+    assert report.data["sets"][0]["translations"] == [
+        {"run": "cut", "num_cut": num_cut, "num_unknown_source_tokens": num_unknown}
+    ]
+    for text in (report.text, report.summary, (tmp_path / "r.md").read_text(encoding="utf-8")):
+        assert f"cut, src: the length limit cut {num_cut} of 6 translations; --max-length-ratio raises it" in text
+        assert f"cut, src: {num_unknown} source tokens are unknown to this run" in text
+    again = run_evaluate(tmp_path, "cut", reuse_hypotheses=True, **named)
+    assert again.data["runs"][0]["is_reused"]
+    assert again.data["sets"] == report.data["sets"]
+    assert "the length limit cut" in again.summary

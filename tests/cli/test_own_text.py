@@ -1,0 +1,308 @@
+"""Own text by one command: each format from the command line to a run that translates."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from tests.cli.command_line import assert_fails
+from tests.train.conftest import write_toy_corpus
+
+TINY = [
+    *("model.embedding_size=7", "model.hidden_size=11", "model.readout_size=7", "model.encoder.hidden_size=6"),
+    *("train.num_threads=1", "train.device=cpu", "train.max_updates=2", "train.max_epochs=1"),
+]
+TINY_OPTIONS = [f"--set={setting}" for setting in TINY]
+LANGUAGES = ["--source-language", "de", "--target-language", "en"]
+TODAY = date.today().isoformat()
+
+
+@pytest.fixture(autouse=True)
+def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(Path("corpus"))
+
+
+def pairs(split: str) -> list[tuple[str, str]]:
+    source, target = (Path(f"corpus/{split}.{language}").read_text().splitlines() for language in ("de", "en"))
+    return list(zip(source, target, strict=True))
+
+
+def write_table(split: str, suffix: str) -> str:
+    lines = [
+        f"{source}\t{target}" if ".tsv" in suffix else json.dumps({"translation": {"de": source, "en": target}})
+        for source, target in pairs(split)
+    ]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path = Path(f"{split}{suffix}")
+    path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+    return str(path)
+
+
+def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[RunDir, str]:
+    code = run(["train", *arguments, *TINY_OPTIONS])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return RunDir(out.strip()), err
+
+
+def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert run(["train", *arguments, "--dump-config"]) == 0
+    return yaml.safe_load(capsys.readouterr().out)
+
+
+def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> None:
+    own, err = train(
+        capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"
+    )
+    assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
+    assert "languages: de -> en, from the training text" in err
+    assert "settings: own-tiny, for 160 lines of text" in err
+    assert "set aside" not in err
+    config = own.config()
+    assert (config.data.train, config.data.valid, config.data.test) == (
+        "corpus/train",
+        "corpus/valid",
+        {"test": "corpus/test"},
+    )
+    assert run(["translate", "Hund Katze"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_settings_are_those_for_the_pairs_within_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    for language in ("de", "en"):
+        Path(f"corpus/long.{language}").write_text("Wort\n" * 2_000)
+    names = [
+        dumped(capsys, "--train=corpus/long", *LANGUAGES, *limit)["data"]["tokenizer"]["name"]
+        for limit in ([], ["--set=data.limit=1999"], ["--set=data.limit.valid=1999"])
+    ]
+    assert names == ["sentencepiece", "spacy", "sentencepiece"]
+
+
+@pytest.mark.parametrize("suffix", [".tsv.gz", ".jsonl"])
+def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    arguments = [f"--train={write_table('train', suffix)}", f"--test={write_table('test', suffix)}"]
+    assert run(["prepare", *arguments, *(LANGUAGES if suffix == ".tsv.gz" else [])]) == 0
+    [prepared] = Path("data/prepared").iterdir()
+    audit = json.loads((prepared / "meta.json").read_text())["audit"]
+    num_valid = len({source for source, _ in pairs("train")}) // 10
+    assert (audit["valid"]["pairs_read"], audit["valid"]["overlap_sources"]) == (num_valid, 0)
+    assert audit["train"]["pairs_read"] < 160 - num_valid  # short sentences of eight words come twice
+    assert audit["test"]["pairs_read"] == 20
+
+
+def test_codes_of_two_letters_may_be_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    name = write_table("train", ".tsv")
+    assert run(["prepare", f"--train={name}", "--source-language=DE", "--target-language=EN"]) == 0
+    out, err = capsys.readouterr()
+    assert "(de -> en)" in out
+    assert "sentencepiece" not in err
+
+
+def test_from_a_table_to_a_translation(capsys: pytest.CaptureFixture[str]) -> None:
+    own, err = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
+    assert "training pairs set aside" in err
+    assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
+    capsys.readouterr()
+    for path in (Path("train.tsv"), *Path("data").rglob("*.source"), *Path("data").rglob("*.target")):
+        path.unlink()
+    assert run(["translate", "Hund"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert own.is_finished()
+
+
+def test_two_files_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    values = dumped(capsys, "--train=corpus/train.en", "--train=corpus/train.de")
+    assert values["data"]["train"] == ["corpus/train.en", "corpus/train.de"]
+    assert (values["data"]["source_language"], values["data"]["target_language"]) == ("en", "de")
+    assert values["name"] == "own-en-de"
+
+
+def test_settings_follow_the_size_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for num_pairs in (1_999, 2_000, 20_000, 200_000):
+        Path("big.tsv").write_text("a\tb\n" * num_pairs)
+        values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
+        found.append((values["name"], values["data"]["tokenizer"]["name"], values["model"]["hidden_size"]))
+    assert {name for name, *_ in found} == {"own-de-en"}
+    assert [tokenizer for _, tokenizer, _ in found] == ["spacy", *["sentencepiece"] * 3]
+    assert [size for *_, size in found] == sorted({size for *_, size in found})
+
+
+def test_configurations_and_settings_go_on_top(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.yaml").write_text("train: {log_every_updates: 77}\n")
+    arguments = ["--train=corpus/train", *LANGUAGES]
+    values = dumped(capsys, *arguments, "-c", "mine.yaml", "-c", "attention/dot", "--set=train.max_epochs=3")
+    assert values["name"] == "own-de-en+mine+dot"
+    assert (values["train"]["log_every_updates"], values["model"]["attention"]["name"]) == (77, "dot")
+    assert values["data"]["tokenizer"]["name"] == "spacy"
+    assert values["train"]["max_epochs"] == 3
+    assert values["train"]["batch"]["size"] == 16
+    values = dumped(capsys, *arguments, "-c", "tutorial")
+    assert values["name"] == "tutorial-de-en"
+    assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
+    assert dumped(capsys, *arguments, "--set=name=mine")["name"] == "mine"
+    Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")
+    assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
+
+
+def test_a_language_without_words_in_spacy_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--train=corpus/train.de", "--train=corpus/train.en", "--target-language=tlh", "--source-language=de"]
+    assert dumped(capsys, *arguments)["data"]["tokenizer"]["name"] == "sentencepiece"
+    values = dumped(capsys, *arguments, "-c", "tokenizer/characters")
+    assert values["data"]["tokenizer"]["name"] == "characters"
+
+
+def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
+    arguments = ["--train=zh.tsv", "--source-language=en", "--target-language=zh", "--dump-config"]
+    assert run(["train", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
+    assert "because detokenizing would put spaces inside words in 100 % of the target lines" in err
+
+
+def test_many_characters_get_more_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (f"cat {first}\t{chr(first)}在桌子上{chr(first + 1)}。\n" for first in range(0x4E00, 0x4E00 + 1_200, 2))
+    Path("zh.tsv").write_text("".join(lines), encoding="utf-8")
+    for source, target in (("en", "zh"), ("zh", "tlh")):
+        assert run(["prepare", "--train=zh.tsv", f"--source-language={source}", f"--target-language={target}"]) == 0
+    assert "error" not in capsys.readouterr().err
+
+
+def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8")
+    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
+    assert run(["train", *of_chinese, "--dump-config"]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["train"]["validation"]["metric"] == "chrf"
+    assert "validation: chrF chooses the best model, because no target has four words separated by spaces" in err
+    assert dumped(capsys, *of_chinese, "--set=train.validation.metric=cer")["train"]["validation"]["metric"] == "cer"
+    of_words = dumped(capsys, "--train=corpus/train", *LANGUAGES)
+    assert of_words["train"]["validation"]["metric"] == "bleu"
+    own, _ = train(capsys, *of_chinese)
+    assert "chrf" in own.best_metadata()
+
+
+def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
+    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
+    for name, tokenizer in (("spacy", {"name": "spacy"}), ("subwords", {"vocab_size": 300})):
+        own = {"data": {"tokenizer": tokenizer}, "train": {"validation": {"metric": "exact"}}}
+        Path(f"{name}.yaml").write_text(json.dumps(own), encoding="utf-8")
+    values = dumped(capsys, *of_chinese, "-c", "spacy.yaml")
+    assert (values["data"]["tokenizer"]["name"], values["train"]["validation"]["metric"]) == ("spacy", "exact")
+    subwords = dumped(capsys, *of_chinese, "-c", "subwords.yaml")["data"]
+    assert (subwords["tokenizer"]["name"], subwords["tokenizer"]["vocab_size"]) == ("sentencepiece", 300)
+    assert subwords["vocab"]["min_frequency"] == 1
+
+
+def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = "".join(f"A ball {number}.\tEin Ball {number}.\n" for number in range(40))
+    Path("train.tsv").write_text(f"en\tde\n{pairs}")
+    for name, header in (("bare.tsv", ""), ("headed.tsv", "en\tde\n"), ("other.tsv", "de\ten\n")):
+        Path(name).write_text(header + pairs)
+        command = ["train", "--train=train.tsv", f"--valid={name}", "--source-language=de", "--dump-config"]
+        assert run(command) == (2 if name == "bare.tsv" else 0)
+        err = capsys.readouterr().err
+        assert (
+            "bare.tsv: no header, but the columns of train.tsv are en, de by its header; expected de, en, or a header"
+            in " ".join(err.split())
+        ) == (name == "bare.tsv")
+
+
+def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sizes.yaml").write_text("train: {optimizer: {learning_rate: 1.0e-4}}\nmodel: {hidden_size: 12}\n")
+    command = ["--train=corpus/train", *LANGUAGES, "--run-dir=own"]
+    assert run(["train", *command, "-c", "sizes.yaml", *(o for o in TINY_OPTIONS if "model.hidden_size" not in o)]) == 0
+    capsys.readouterr()
+    config = dumped(capsys, *command, "--resume")
+    assert config["train"]["optimizer"]["learning_rate"] == 1e-4
+    assert config["model"]["hidden_size"] == 12
+    assert config["name"] == "own-de-en+sizes"
+
+
+def test_the_home_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Path("mine.yaml").write_text("data: {data_dir: ~/data, corpus: files, train: ~/corpus/train, valid: [~/a, ~/b]}\n")
+    data = dumped(capsys, "-c", "mine.yaml")["data"]
+    assert (data["data_dir"], data["train"]) == (f"{tmp_path}/data", f"{tmp_path}/corpus/train")
+    assert data["valid"] == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    assert dumped(capsys, "--train=~/corpus/train", *LANGUAGES)["data"]["train"] == f"{tmp_path}/corpus/train"
+
+
+def test_a_resume_takes_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
+    own, _ = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own")
+    again, err = train(capsys, "--train=corpus/train", *LANGUAGES, "--run-dir=own", "--resume")
+    assert again.path == own.path
+    assert "finished" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--train=corpus", *LANGUAGES], 2, "corpus: a folder"),
+        (["--train=corpus/train.de", *LANGUAGES], 2, "corpus/train"),
+        (["--train=corpus/train", "--source-language=fr", "--target-language=en"], 1, "corpus/train.en exists"),
+        (["--train=corpus/train"], 2, "--source-language"),
+        (["--train=a", "--train=b", "--train=c"], 2, "--train: 3 values"),
+        (["--valid=corpus/valid"], 2, "--valid corpus/valid: needs --train"),
+        (["--train=corpus/train", "--source-language=de", "--target-language=de"], 2, "'de'"),
+        (["--train=corpus/train.en", "--train=corpus/train.de", *LANGUAGES], 2, "expected de, en"),
+        (["--train=named.tsv", *LANGUAGES], 2, "named.tsv: its first line names the languages en, fr"),
+        (["--config=multi30k-sources", "--source-language=fr"], 2, "data.source_languages"),
+        (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone.de: no such file"),
+        (["--train=three.tsv", *LANGUAGES], 1, "three.tsv, line 1: 3 columns"),
+        (["--train=one.tsv", *LANGUAGES], 1, "one.tsv: fewer than two"),
+        (["--train=cr.tsv", *LANGUAGES], 1, "cr.tsv, line 1: lines end in CR"),
+        (["--train=", *LANGUAGES], 2, "--train '': an empty name"),
+        (["--train=utf16", *LANGUAGES], 1, "utf16.de, line 1: UTF-16"),
+        (["--train=no_bom", *LANGUAGES], 1, "no_bom.de, line 1"),
+        (["--train=empty", *LANGUAGES], 1, "empty.de and empty.en: no sentence pair"),
+        (["--train=corpus/train", "--valid=blank", *LANGUAGES], 1, "blank.de and blank.en: no sentence pair"),
+        (["--train=empty.tsv", "--valid=corpus/valid", *LANGUAGES], 1, "empty.tsv: no sentence pair"),
+    ],
+)
+def test_mistakes_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    Path("three.tsv").write_text("a\tb\tc\n")
+    Path("cr.tsv").write_bytes(b"a\tb\rc\td\r")
+    for language in ("de", "en"):
+        Path(f"utf16.{language}").write_text("eins\nzwei\n", encoding="utf-16")
+        Path(f"no_bom.{language}").write_text("eins\nzwei\n", encoding="utf-16-le")
+    Path("one.tsv").write_text("a\tb\n")
+    Path("named.tsv").write_text("en\tfr\nHello.\tBonjour.\nYes.\tOui.\n")
+    for name, text in (("empty", ""), ("blank", "\n \n\n")):
+        for suffix in ("de", "en", "tsv"):
+            Path(f"{name}.{suffix}").write_text(text)
+    assert_fails(capsys, "train", *arguments, code=code, message=message)
+    assert not Path("runs").exists()
+
+
+def test_a_corpus_by_name_and_own_text_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["prepare", "captions", "--train=corpus/train", *LANGUAGES]
+    assert_fails(capsys, *arguments, code=2, message="'captions' and --train")
+
+
+def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Links of the text's words, some of whose pairs are set aside for validation."""
+    lengths = [len(source.split()) for source, _ in pairs("train")]
+    lines = [" ".join(f"{i}-{length - 1 - i}" for i in range(length)) for length in lengths]
+    Path("train.links").write_text("".join(f"{line}\n" for line in lines))
+    own, err = train(
+        capsys, "--train=corpus/train", *LANGUAGES, "--links=train.links", "--config=objective/guided", "--run-dir=r"
+    )
+    assert own.config().data.links == "train.links"
+    assert "links: " in err
+    assert "between tokens of training pairs, from train.links" in err
+    Path("train.links").write_text("0-0\n")
+    arguments = ["train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS]
+    assert_fails(capsys, *arguments, code=1, message="train.links has 1 lines, but there are 160 training pairs")

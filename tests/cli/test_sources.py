@@ -1,0 +1,212 @@
+"""Several sources through the four commands: texts and files in, one translation per sentence out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.several import num_sources
+from tests.cli.command_line import assert_fails, outputs
+from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
+
+FRENCH = "chien chat homme femme enfant balle maison arbre".split()
+SETTINGS = ["data.source_languages=[de,fr]", "data.source_language=de"]
+
+
+def write_corpus(directory: Path) -> None:
+    """The toy corpus with a French side: the same words in the order of the German."""
+    write_toy_corpus(directory)
+    for path in directory.glob("*.de"):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        words = [" ".join(FRENCH[SOURCE.index(word)] for word in line.split()) for line in lines]
+        path.with_suffix(".fr").write_text("\n".join(words), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two updates, beside its corpus."""
+    root = tmp_path_factory.mktemp("sources")
+    write_corpus(root / "corpus")
+    assert run(["train", "--run-dir", str(root / "run"), *options(root, "train.max_updates=2")]) == 0
+    return root
+
+
+def options(root: Path, *more: str) -> list[str]:
+    settings = [*toy_settings(root / "corpus"), *SETTINGS, *more]
+    return ["-c", "base", *(f"--set={setting}" for setting in settings)]
+
+
+def test_prepare_audits_the_sources_as_one_side(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = outputs(capsys, "prepare", "-c", str(trained / "run" / "config.yaml"))
+    assert "(de+fr -> en)" in found[0]
+
+
+def test_texts_files_and_columns_say_the_same(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, columns = trained / "corpus", trained / "columns.tsv"
+    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
+    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+    of = ["translate", "--run", str(trained / "run")]
+    from_files = outputs(capsys, *of, "-i", str(corpus / "test.de"), "-i", str(corpus / "test.fr"))
+    assert len(from_files) == len(sides[0]) == 20
+    assert outputs(capsys, *of, "-i", str(columns)) == from_files
+    texts = [text for pair in zip(*sides, strict=True) for text in pair]
+    assert outputs(capsys, *of, *texts) == from_files
+    assert outputs(capsys, *of, f"{sides[0][0]}\t{sides[1][0]}") == from_files[:1]
+
+
+def test_each_source_counts(trained: Path) -> None:
+    translator = load(trained / "run")
+    assert num_sources(translator.source_tokenizer) == 2
+    lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
+    scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
+    assert len(scores) == len(lines)
+
+
+def test_a_line_of_blank_sources_is_blank(trained: Path) -> None:
+    assert [t.text for t in load(trained / "run").translate(["", "\t", " \t "])] == ["", "", ""]
+
+
+def test_a_sentence_does_not_depend_on_its_batch(trained: Path) -> None:
+    translator = load(trained / "run")
+    lines = ["Hund Mann Frau\tchien", "Hund\tchien homme femme chat", "Mann\thomme", "\tchien", "Frau Frau\t"]
+    together = translator.translate(lines, beam_size=2)
+    alone = [translator.translate([line], beam_size=2)[0] for line in lines]
+    assert [t.text for t in together] == [t.text for t in alone]
+    assert [t.log_prob for t in together] == pytest.approx([t.log_prob for t in alone], rel=1e-6)
+
+
+def test_over_long_sources_are_cut_alike(trained: Path) -> None:
+    translator = load(trained / "run").with_max_source_length(8)
+    [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
+    assert "".join(found.source_tokens) == "Hund▁Katze▁Mann▁Frau\tchien▁chat▁homme<eos>"
+    assert found.attention is not None
+    assert found.attention.shape[1] == len(found.source_tokens)
+    assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"alignment": trained / "links", "attention": trained / "map.png"}
+    extra = [f"--{name}={path}" for name, path in files.items()]
+    of = ["translate", "--run", str(trained / "run"), "--format=json", *extra]
+    [line] = outputs(capsys, *of, "Hund", "chien chat")
+    found = json.loads(line)
+    assert found["source_tokens"] == [*"Hund", "\t", *"chien▁chat", "<eos>"]
+    assert 4 not in {source for source, _ in found["links"]}
+    words = {int(link.split("-")[0]) for link in files["alignment"].read_text().split()}
+    assert words <= {0, 1, 2}
+    [translation] = load(trained / "run").translate(["Hund\tchien chat"])
+    map = translation.attention_map()
+    assert map is not None
+    assert map.source_tokens[4] == map.source_tokens[-1] == "<eos>"
+    assert map.weights_TS.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_evaluate_takes_splits_and_files_with_columns(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, columns, report = trained / "corpus", trained / "both.tsv", trained / "report.json"
+    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
+    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+    of_files = [f"--source={columns}", f"--reference={corpus / 'test.en'}"]
+    scores = []
+    for given in ([], of_files):
+        assert run(["evaluate", str(trained / "run"), f"--json={report}", *given]) == 0
+        [found] = json.loads(report.read_text())["sets"]
+        scores.append(found["measures"][0]["runs"][0]["score"])
+    assert scores[0] == scores[1]
+
+
+def test_evaluate_joins_no_pairs_of_several_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert_fails(capsys, "evaluate", str(trained / "run"), "--concatenate=2", code=2, message="--concatenate 2")
+
+
+def test_score(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = outputs(capsys, "score", str(trained / "corpus" / "test"), "--run", str(trained / "run"))
+    assert len(found) == 20
+
+
+def test_own_text_as_files_and_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_corpus(Path("corpus"))
+    prefix = Path("corpus/train")
+    sides = [prefix.with_suffix(f".{language}").read_text().split("\n")[:-1] for language in ("de", "fr", "en")]
+    rows = [*zip(*sides, strict=True)]
+    Path("three.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    keys = ("fr", "en", "de")
+    lines = [json.dumps(dict(zip(keys, (fr, en, de), strict=True))) for de, fr, en in rows]
+    Path("three.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    files = [str(prefix.with_suffix(f".{language}")) for language in ("de", "fr", "en")]
+    audits = []
+    for train in (["corpus/train"], files, ["three.tsv"], ["three.jsonl"]):
+        given = [f"--train={text}" for text in train]
+        found = outputs(capsys, "prepare", *given, "--set=data.source_languages=[de,fr]", "--set=data.data_dir=data")
+        audits.append(found[1:])
+    assert audits[1:] == audits[:-1]
+    assert run(["train", "--train=corpus/train", "--set=data.source_languages=[de,fr]", "--dump-config"]) == 0
+    values = yaml.safe_load(capsys.readouterr().out)
+    assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
+
+
+NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["data.source_languages=[de,de]"], "data.source_languages=['de', 'de']"),
+        (["data.source_languages=[de,../x]"], "data.source_languages='../x'"),
+        (["data.links=ibm1"], "data.links='ibm1': needs a single source"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
+        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with several sources"),
+        ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
+        ([*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target"),
+        (["data.train=[a,b]"], "data.train=['a', 'b']: expected a prefix or 3 files"),
+    ],
+)
+def test_settings_that_do_not_fit(
+    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_fails(capsys, "train", *options(tmp_path, *settings), code=2, message=message)
+
+
+def test_inputs_that_do_not_fit(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = ["translate", "--run", str(trained / "run")]
+    german = ["-i", str(trained / "corpus" / "test.de")]
+    french = ["-i", str(trained / "corpus" / "train.fr")]
+    assert_fails(capsys, *of, "Hund", code=2, message="1 text: this run reads 2 sources")
+    assert_fails(capsys, *of, *german * 3, code=2, message="-i given 3 times: this run reads 2 sources")
+    assert_fails(capsys, *of, *german, code=1, message="1 text; expected 2")
+    assert_fails(capsys, *of, *german, *french, code=1, message="test.de: 20 lines")
+    with pytest.raises(UserError, match="3 texts; expected 2"):
+        load(trained / "run").translate(["a\tb\tc"])
+
+
+def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = options(trained, "data.source_languages=[]", "train.max_updates=1")
+    assert run(["train", "--run-dir", str(trained / "single"), *settings]) == 0
+    single, source = str(trained / "single"), str(trained / "corpus" / "test.de")
+    assert_fails(capsys, "translate", "--run", single, "-i", source, "-i", source, code=2, message="one source")
+    files = ["--source", source, "--reference", source]
+    assert_fails(capsys, "evaluate", single, str(trained / "run"), *files, code=2, message="1 and 2 sources")
+
+
+def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
+    write_toy_corpus(tmp_path / "corpus")
+    for path in (tmp_path / "corpus").glob("*.*"):
+        path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
+    settings = ("data.tokenizer.sentences=true", "model.attention.name=hierarchical")
+    given = options(tmp_path, "data.source_languages=[]", *settings, "train.max_updates=2")
+    assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
+    translator = load(tmp_path / "run")
+    [found] = translator.score(["Hund. Katze."], ["dog. cat."])
+    assert found.source_tokens == [*"Hund.", "\t", *"▁Katze.", "\t", "<eos>"]
+    assert found.attention is not None
+    assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+    short = translator.with_max_source_length(8).translate(["Hund. Katze. Mann."])[0]
+    assert "".join(short.source_tokens).replace("\t", "") == "Hund.▁Katze.▁Mann.<eos>"

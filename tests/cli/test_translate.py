@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scripts.laboratory.harness.samples import hostile_lines
+from seq2seq_attn import load
+from seq2seq_attn.cli.streams import LineReader
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.run_dir import RunDir
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+from tests.translation_requests import translate
+
+Stdin = Callable[[bytes], None]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    return make_toy_run(tmp_path_factory.mktemp("runs") / "toy")
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
+    def give(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return give
+
+
+# ---- line i out is line i in ----
+
+
+def test_two_thousand_hostile_lines(
+    run: RunDir,
+    tmp_path: Path,
+    stdin: Stdin,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = hostile_lines(2_000, SOURCE)
+    translator = load(run.path)
+    alone: dict[bytes, str] = {}
+    for line in dict.fromkeys(lines):
+        (alone[line],) = (t.text for t in translator.translate([line.decode(errors="replace")], beam_size=1))
+    line_ends = np.random.default_rng(1).choice([b"\n", b"\r\n"], len(lines)).tolist()
+    given = b"".join(line + end for line, end in zip(lines, line_ends, strict=True))
+    stdin(given.removesuffix(b"\n"))
+    translate(run=run.path, beam_size=1, alignment=tmp_path / "links")
+    out = capfdbinary.readouterr().out
+    assert out.endswith(b"\n")
+    assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
+    assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
+    assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
+    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
+    assert [message for message in caplog.messages if "UTF-8" in message] == [
+        f"standard input: {num_invalid} of 2000 lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "num_lines"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"\n\n", 2),
+        (b"Hund", 1),
+        (b"Hund\n", 1),
+        (b"Hund\r\n\r\nWiese\r", 3),
+        (b"\r", 1),
+        (b"\xef\xbb\xbfHund\n", 1),
+    ],
+)
+def test_as_many_lines_out_as_in(
+    run: RunDir, stdin: Stdin, capfdbinary: pytest.CaptureFixture[bytes], data: bytes, num_lines: int
+) -> None:
+    stdin(data)
+    translate(input="-", run=run.path, beam_size=1)
+    assert capfdbinary.readouterr().out.count(b"\n") == num_lines
+
+
+def test_texts_files_and_stdin_are_the_same(
+    run: RunDir, tmp_path: Path, stdin: Stdin, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    data = "".join(f"{line}\n" for line in SOURCE).encode()
+    (tmp_path / "in").write_bytes(data)
+    (tmp_path / "in.gz").write_bytes(gzip.compress(data))
+    translate(SOURCE, run=run.path)
+    expected = capfdbinary.readouterr().out
+    assert expected.decode().split("\n")[:-1] == [t.text for t in load(run.path).translate(SOURCE)]
+    translate(input=tmp_path / "in", run=run.path)
+    assert capfdbinary.readouterr().out == expected
+    translate(input=str(tmp_path / "in.gz"), output="-", run=run.path)
+    assert capfdbinary.readouterr().out == expected
+    stdin(data)
+    translate(run=run.path, output=tmp_path / "in")  # over an input that is not the one being read
+    assert (tmp_path / "in").read_bytes() == expected
+    assert capfdbinary.readouterr().out == b""
+
+
+def test_a_text_with_a_line_break_is_one_line(run: RunDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    translate(["Ein\nHund", "Wiese"], run=run.path)
+    assert capfdbinary.readouterr().out.count(b"\n") == 2
+
+
+def test_the_newest_run_is_the_default(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="runs/: no finished run"):
+        translate(["Hund"])
+    make_toy_run(tmp_path / "runs/toy")
+    translate(["Hund"])
+    first = capfdbinary.readouterr().out
+    translate(["Hund"], run=run.path)
+    assert capfdbinary.readouterr().out == first
+
+
+# ---- streaming ----
+
+
+def test_reading_an_endless_stream_takes_what_is_needed() -> None:
+    class Endless(io.RawIOBase):
+        num_reads = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+            self.num_reads += 1
+            buffer[:5] = b"Hund\n"
+            return 5
+
+    raw = Endless()
+    chunks: Iterator[list[str]] = LineReader(io.BufferedReader(raw), "endless").chunks()
+    assert [next(chunks), next(chunks)] == [["Hund"], ["Hund"]]
+    assert raw.num_reads == 2
+
+
+def test_a_line_longer_than_what_is_read_at_once_stays_one_line() -> None:
+    data = b"x" * 200_000 + b"\nshort\n" + b"y" * 70_000
+    lines = [line for chunk in LineReader(io.BytesIO(data), "long").chunks() for line in chunk]
+    assert [len(line) for line in lines] == [200_000, 5, 70_000]
+
+
+def run_command(run: RunDir, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "seq2seq_attn", "translate", "--run", str(run.path), "--beam-size", "1"]
+    pipe = subprocess.PIPE
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(
+        [*command, "--device", "cpu", *options], stdin=pipe, stdout=pipe, stderr=pipe, env=environment
+    )
+
+
+def test_an_answer_comes_before_the_next_line_is_asked_for(run: RunDir) -> None:
+    """Somebody at the other end of two pipes writes a line and waits for its translation."""
+    expected = [t.text.encode() + b"\n" for t in load(run.path).translate(SOURCE, beam_size=1)]
+    with run_command(run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, answer in zip(SOURCE, expected, strict=True):
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.wait(timeout=300) == 0
+
+
+def test_a_closed_pipe_is_quiet(run: RunDir, tmp_path: Path) -> None:
+    with run_command(run, "--alignment", str(tmp_path / "links")) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"Ein Hund\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"Ein Hund\n" * 50)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=300) == 0
+    assert list(tmp_path.iterdir()) == []  # links of half of the lines are none
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["translate", "Ein Hund"], ["--version"]])
+def test_a_full_disk_on_standard_output_is_named(run: RunDir, arguments: list[str]) -> None:
+    options = ["--run", str(run.path)] if len(arguments) > 1 else []
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "seq2seq_attn", *arguments, *options], stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "error: standard output: No space left on device"
+
+
+# ---- what is written beside the text ----
+
+
+def test_n_best_is_written_as_moses_has_it(run: RunDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    translate([SOURCE[0], "", SOURCE[1]], run=run.path, n_best=2, beam_size=3, length_penalty=1.0)
+    rows = [line.split(" ||| ") for line in capfdbinary.readouterr().out.decode().split("\n")[:-1]]
+    expected = load(run.path).translate_n_best([SOURCE[0], "", SOURCE[1]], n_best=2, beam_size=3, length_penalty=1.0)
+    assert [row[0] for row in rows] == ["0", "0", "1", "2", "2"]
+    assert [row[1] for row in rows] == [t.text for translations in expected for t in translations]
+    assert [float(row[2]) for row in rows] == pytest.approx([t.log_prob for ts in expected for t in ts], abs=1e-6)
+    assert [float(row[3]) for row in rows] == pytest.approx([t.score for ts in expected for t in ts], abs=1e-6)
+
+
+def test_links_run_between_the_words_of_the_two_files(run: RunDir, tmp_path: Path) -> None:
+    lines = [SOURCE[0], "", "😀  Zwei ½ Männer"]
+    translate(lines, run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")
+    links = (tmp_path / "links").read_text().split("\n")
+    assert [len(links), links[1], links[3]] == [4, "", ""]
+    texts = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
+    for number in (0, 2):
+        found = [(int(s), int(t)) for s, t in (link.split("-") for link in links[number].split())]
+        assert found
+        assert len(set(found)) == len(found)
+        sides = len(lines[number].split()), len(texts[number].split())
+        assert all(source < sides[0] and target < sides[1] for source, target in found)
+
+
+def test_attention_is_written_as_arrays_without_pickle(run: RunDir, tmp_path: Path) -> None:
+    lines = [SOURCE[0], "", SOURCE[1]]
+    translate(lines, run=run.path, attention=tmp_path / "a.npz", output=tmp_path / "out")
+    expected = load(run.path).translate(lines)
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as found:
+        assert sorted(found) == sorted(
+            f"{n}_{i}" for n in ("attention", "source_tokens", "target_tokens") for i in (0, 2)
+        )
+        for i in (0, 2):
+            assert expected[i].attention is not None
+            np.testing.assert_array_equal(found[f"attention_{i}"], expected[i].attention)
+            assert found[f"source_tokens_{i}"].tolist() == expected[i].source_tokens
+            assert found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)] == expected[i].tokens
+
+
+def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    translate(["Hund", ""], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    translate([""], run=run.path, attention=tmp_path / "blank.png", output=tmp_path / "out")
+    assert not (tmp_path / "blank.png").exists()
+    assert "not written, no translation has any tokens" in caplog.text
+
+
+def test_a_picture_that_fails_leaves_the_translations(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("seq2seq_attn.cli.writers.write_figure", fail)
+    with pytest.raises(UserError, match=r"a\.png: cannot be written \(No space left on device\)"):
+        translate(["Hund"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
+    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_a_failure_leaves_no_half_written_file(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            if self.tell():
+                raise OSError("the disk is gone")
+            return super().read1(5)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Broken(b"Hund\nWiese\n")))
+    with pytest.raises(UserError, match=r"-: cannot be read \(the disk is gone\)"):
+        translate(run=run.path, output=tmp_path / "out", attention=tmp_path / "a.png", alignment=tmp_path / "links")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> None:
+    for name in ("out", "out.gz"):
+        translate(SOURCE, run=run.path, output=tmp_path / name)
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.parametrize("text", ["Привет мир, " * 300, "你好" * 150, "ä" * 256, "Hund/" * 2_000, "\x00Hund"])
+def test_a_text_may_be_as_long_as_it_is(run: RunDir, tmp_path: Path, text: str) -> None:
+    translate([text, "Hund"], run=run.path, output=tmp_path / "out", beam_size=1)
+    assert (tmp_path / "out").read_text().count("\n") == 2
+
+
+def test_a_text_that_is_a_files_name_is_translated_with_a_hint(
+    run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "in.de").touch()
+    translate([str(tmp_path / "in.de"), "Hund", "x" * 5000], run=run.path, output=tmp_path / "out")
+    name = str(tmp_path / "in.de")
+    hint = f"{name}: translated as text; to translate the lines of this file, use -i {name}"
+    assert [message for message in caplog.messages if "as text" in message] == [hint]
+
+
+# ---- what is refused ----
+
+
+def test_closed_streams_are_named(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UserError, match="standard input is closed; give a text or -i FILE"):
+        translate(run=run.path)
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UserError, match="standard output is closed; give -o FILE"):
+        translate(["Hund"], run=run.path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"texts": ["Hund"], "input": "lines.txt"}, "-i lines.txt"),
+        ({"inputs": ["-", "-"]}, "-i - -i -"),
+        ({"texts": ["Hund", "Zwei M\udce4nner"]}, "invalid UTF-8"),
+        ({"texts": ["Hund"], "prefix": "Zwei M\udce4nner"}, "invalid UTF-8"),
+        ({"texts": ["Hund"], "output": "x.npz", "alignment": "./x.npz"}, "-o and --alignment: .*x.npz"),
+        ({"texts": ["Hund"], "alignment": "-"}, "-o and --alignment: .*standard output"),
+        ({"texts": ["Hund"], "attention": "a.gif"}, "--attention a.gif"),
+        ({}, "nothing to translate"),
+    ],
+)
+def test_options_that_cannot_be(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    with pytest.raises(UsageError, match=message):
+        translate(run=run.path, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_no_output_replaces_the_file_that_is_read(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, link: Callable[[Path, Path], None]
+) -> None:
+    source, other = tmp_path / "in.npz", tmp_path / "other.npz"
+    source.write_text("Hund\n")
+    link(source, other)
+    with pytest.raises(UsageError, match=r"other.npz is an input file"):
+        translate(input=source, run=run.path, **{option: other})  # type: ignore[arg-type]
+    with source.open() as redirected, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", redirected)
+        with pytest.raises(UsageError, match=r"other.npz is an input file"):
+            translate(run=run.path, **{option: other})  # type: ignore[arg-type]
+    assert source.read_text() == "Hund\n"
+
+
+@pytest.mark.parametrize(
+    ("redirected", "message"),
+    [
+        ("in", r"^-o: standard output is an input file"),
+        ("links", r"^-o and --alignment: both write to .*links; name two files"),
+    ],
+)
+def test_standard_output_goes_to_a_file_of_its_own(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redirected: str, message: str
+) -> None:
+    (tmp_path / "in").write_text("Hund\n")
+    with (tmp_path / redirected).open("a") as appended, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", appended)
+        with pytest.raises(UsageError, match=message):
+            translate(input=tmp_path / "in", run=run.path, alignment=tmp_path / "links")
+
+
+def test_standard_output_by_its_device_name_is_appended_to(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`-o /dev/stdout >> FILE`: FILE keeps what it had."""
+    path = tmp_path / "appended"
+    path.write_text("old\n")
+    (tmp_path / "stdout").symlink_to(path)
+    with path.open("a") as appended, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", appended)
+        translate(["Hund"], run=run.path, output=tmp_path / "stdout")
+    first, *others = path.read_text().splitlines()
+    assert (first, len(others)) == ("old", 1)
+
+
+@pytest.mark.parametrize(("option", "name"), [("input", "-i"), ("output", "-o"), ("alignment", "--alignment")])
+def test_an_empty_name_is_refused(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "in").write_text("Hund\n")
+    with pytest.raises(UsageError, match=rf"^{name} '': expected the name of a file$"):
+        translate(run=run.path, **{"input": tmp_path / "in", option: ""})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("output", "out.txt"),
+        ("alignment", "out.txt"),
+        *(("attention", f"out{kind}") for kind in (".npz", ".html", ".png")),
+    ],
+)
+def test_an_output_that_is_a_link_is_written_through(run: RunDir, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / name).write_text("old")
+    link = tmp_path / name
+    link.symlink_to(Path("real") / name)
+    translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
+    assert link.is_symlink()
+    assert (tmp_path / "real" / name).read_bytes() not in (b"", b"old")
+    link.unlink()
+    link.symlink_to(tmp_path / "absent" / name)
+    with pytest.raises(UserError, match=f"{name}: there is no folder {tmp_path}/absent"):
+        translate(["Hund"], run=run.path, **{option: link})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["output", "alignment", "attention"])
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "nowhere" / "out.npz"
+    with pytest.raises(UserError, match=rf"{path}: there is no folder {path.parent}; create it first"):
+        translate(["Hund"], run=tmp_path / "no run", **{option: path})  # type: ignore[arg-type]
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("option", ["alignment", "attention"])
+def test_the_fixed_vector_arms_have_nothing_to_write(tmp_path: Path, option: str) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(attention="fixed"))
+    with pytest.raises(UsageError, match=f"--{option} x.npz: this run's model has no attention over source positions"):
+        translate(["Hund"], run=run.path, **{option: "x.npz"})  # type: ignore[arg-type]
+
+
+def test_unusable_files_are_refused(run: RunDir, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere.txt: cannot be read \(No such file or directory\)"):
+        translate(input="nowhere.txt", run=run.path)
+    (tmp_path / "damaged.gz").write_bytes(gzip.compress(os.urandom(5000))[:3000])
+    with pytest.raises(UserError, match=r"damaged.gz: cannot be read"):
+        translate(input=tmp_path / "damaged.gz", run=run.path, output=tmp_path / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"out: cannot be written"):
+        translate(["Hund"], run=run.path, output=tmp_path / "file" / "out")
+    for output in ("alignment", "attention"):
+        with pytest.raises(UserError, match=r"out.npz: cannot be written \("):
+            translate(["Hund"], run=tmp_path / "no run", **{output: tmp_path / "file" / "out.npz"})  # type: ignore[arg-type]
+    for output, reason in ((tmp_path, "Is a directory"), (Path("/proc/out"), "No such file or directory")):
+        with pytest.raises(UserError, match=rf"cannot be written \({reason}\)"):
+            translate(["Hund"], run=tmp_path / "no run", output=output)
+    translate(["Hund"], run=run.path, output="/dev/null")
+    assert Path("/dev/null").is_char_device()

@@ -1,0 +1,252 @@
+"""A source of vectors through the commands: names of .npy files in, one translation per file out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.several import split_sources
+from tests.cli.command_line import assert_fails, outputs
+from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
+
+SIZE = 11
+ALONE, BESIDE = "data.source_language=vectors", "data.source_languages=[de,vectors]"
+
+
+def write_pictures(directory: Path) -> None:
+    """The toy corpus, with a file of a noisy one-hot vector per word for each sentence: the test set's as .npy files,
+    the others in an archive for each split."""
+    write_toy_corpus(directory)
+    generator = np.random.default_rng(1)
+    for path in directory.glob("*.de"):
+        split, lines = path.stem, path.read_text(encoding="utf-8").split("\n")[:-1]
+        pictures = {
+            f"p{number}": np.eye(SIZE)[[SOURCE.index(word) for word in line.split()]]
+            + generator.normal(0, 0.01, (len(line.split()), SIZE))
+            for number, line in enumerate(lines)
+        }
+        if split == "test":
+            for name, picture in pictures.items():
+                np.save(directory / f"{name}.npy", picture)
+            names = [f"{directory}/{name}.npy" for name in pictures]
+        else:
+            np.savez(directory / f"{split}.npz", **pictures)
+            names = [f"{directory}/{split}.npz:{name}" for name in pictures]
+        path.with_suffix(".vectors").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+
+
+def options(root: Path, *more: str) -> list[str]:
+    return ["-c", "base", *(f"--set={setting}" for setting in [*toy_settings(root / "corpus"), *more])]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that reads vectors alone, and a run that reads German beside them, of two updates each."""
+    root = tmp_path_factory.mktemp("vectors")
+    write_pictures(root / "corpus")
+    for name, sources in (("alone", ALONE), ("beside", BESIDE)):
+        assert run(["train", "--run-dir", str(root / name), *options(root, sources, "train.max_updates=2")]) == 0
+    return root
+
+
+def picture(root: Path, number: int = 0) -> str:
+    return str(root / "corpus" / f"p{number}.npy")
+
+
+def test_prepare_audits_vectors_as_tokens(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = outputs(capsys, "prepare", "-c", str(trained / "alone" / "config.yaml"))
+    assert "(vectors -> en)" in found[0]
+    words = (trained / "corpus" / "test.de").read_text(encoding="utf-8").split()
+    assert any(line.split()[:3] == ["test", "source", str(len(words))] for line in found)
+
+
+@pytest.mark.parametrize(("name", "sources"), [("alone", ALONE), ("beside", BESIDE)])
+def test_the_prepared_store_holds_the_vectors_at_their_positions(trained: Path, name: str, sources: str) -> None:
+    prepared = prepare_corpus(RunDir(trained / name).config())
+    lines, _ = prepared.text("valid")
+    batch = prepared.pairs("valid").batch(range(len(lines)))
+    assert batch.source.vectors_BSF is not None
+    for row, line in enumerate(lines):
+        *text, file = line.split("\t")
+        path, key = file.rsplit(":", 1)
+        vectors = np.load(path)[key].astype(np.float32)
+        start = len(text[0].replace(" ", "▁")) + 1 if text else 0
+        found = batch.source.vectors_BSF[row].numpy()
+        assert np.array_equal(found[start : start + len(vectors)], vectors)
+        assert not found[:start].any()
+        assert not found[start + len(vectors) :].any()
+
+
+def test_texts_and_files_say_the_same(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = trained / "corpus"
+    of = ["translate", "--run", str(trained / "alone")]
+    from_file = outputs(capsys, *of, "-i", str(corpus / "test.vectors"))
+    assert len(from_file) == 20
+    assert outputs(capsys, *of, picture(trained), picture(trained, 1)) == from_file[:2]
+    german = (corpus / "test.de").read_text(encoding="utf-8").split("\n")[0]
+    of = ["translate", "--run", str(trained / "beside")]
+    from_files = outputs(capsys, *of, "-i", str(corpus / "test.de"), "-i", str(corpus / "test.vectors"))
+    assert outputs(capsys, *of, german, picture(trained)) == from_files[:1]
+
+
+def test_each_vector_counts_and_padding_does_not(trained: Path, tmp_path: Path) -> None:
+    vectors = np.load(picture(trained, 3))
+    names = []
+    for number, array in enumerate((vectors, vectors[:-1], vectors + 0.5, np.zeros((0, SIZE)))):
+        names.append(str(tmp_path / f"{number}.npy"))
+        np.save(names[-1], array)
+    translator = load(trained / "alone")
+    together = [translation.log_prob for translation in translator.score(names, ["dog man"] * 4)]
+    assert len(set(together)) == 4
+    alone = [translator.score([name], ["dog man"])[0].log_prob for name in names]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert [t.text for t in translator.translate(["", names[3]])] == ["", ""]
+
+
+def test_attention_has_a_position_per_vector(
+    trained: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    vectors = np.load(picture(trained, 3))
+    labels = [f"[{number + 1}]" for number in range(len(vectors))]
+    links = trained / "links"
+    of = ["translate", "--run", str(trained / "beside"), "--format=json", f"--alignment={links}"]
+    [line] = outputs(capsys, *of, "Hund Mann", picture(trained, 3))
+    assert json.loads(line)["source_tokens"] == [*"Hund▁Mann", "\t", *labels, "<eos>"]
+    assert json.loads(line)["unknown"] == []
+    words = {int(link.split("-")[0]) for link in links.read_text().split()}
+    assert words <= {*range(2 + len(vectors))}
+    assert "do not spell its words" not in caplog.text
+    [found] = load(trained / "alone").score([picture(trained, 3)], ["dog man"])
+    map = found.attention_map()
+    assert map is not None
+    assert map.source_tokens == [*labels, "<eos>"]
+    assert map.weights_TS.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_evaluate_and_score(
+    trained: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus, report = trained / "corpus", trained / "report.json"
+    files = [f"--source={corpus / 'test.vectors'}", f"--reference={corpus / 'test.en'}"]
+    scores = []
+    for given in ([], files):
+        assert run(["evaluate", str(trained / "alone"), f"--json={report}", *given]) == 0
+        values = json.loads(report.read_text())
+        scores.append(values["sets"][0]["measures"][0]["runs"][0]["score"])
+        assert values["length"]["of"] == "reference"
+    assert scores[0] == scores[1]
+    assert "counts as zero" not in caplog.text
+    assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / "beside"))) == 20
+
+
+def test_other_vectors_under_the_same_names_are_other_data(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "corpus")
+    assert run(["train", "--run-dir", str(tmp_path / "run"), *options(tmp_path, ALONE, "train.max_updates=1")]) == 0
+    config = RunDir(tmp_path / "run").config()
+    before = prepare_corpus(config)
+    np.save(picture(tmp_path), np.load(picture(tmp_path)) + 1.0)
+    assert prepare_corpus(config).meta["hash"] != before.meta["hash"]
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, SIZE + 1)), f"vectors of {SIZE + 1} numbers; expected {SIZE}"),
+        (np.zeros(SIZE), "an array with 1 dimensions; expected two"),
+        (np.full((3, SIZE), np.nan), "vector 1"),
+        (np.full((3, SIZE), 1e300), "vector 1"),
+        (np.full((3, SIZE), "a"), f"3 x {SIZE} values of <U1; expected rows of 1 to 65,536 numbers"),
+        (np.full((3, SIZE), None), "not a readable array"),
+        (None, "not a readable array"),
+    ],
+)
+def test_files_that_are_no_vectors(
+    trained: Path, tmp_path: Path, array: np.ndarray | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.npy"
+    if array is None:
+        path.write_text("no array")
+    else:
+        np.save(path, array, allow_pickle=True)
+    assert_fails(capsys, "translate", "--run", str(trained / "alone"), str(path), code=1, message=f"{path}: {message}")
+
+
+def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = ["translate", "--run", str(trained / "alone")]
+    archive = trained / "corpus" / "valid.npz"
+    for name, message in [
+        ("no.npy", "no.npy: no such file"),
+        ("no.npz:a", "no.npz: no such file"),
+        (f"{archive}:a", f"{archive}:a: the archive {archive} has no array 'a'"),
+        (str(archive), f"{archive}: an archive of arrays"),
+        (str(tmp_path), f"{tmp_path}: not a readable array of numpy"),
+    ]:
+        assert_fails(capsys, *of, name, code=1, message=message)
+    assert_fails(capsys, *of, "-i", picture(trained), code=2, message=f"-i {picture(trained)}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["data.links=ibm1"], "data.links='ibm1': needs a source of text"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a source of text"),
+        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with a source of vectors"),
+        (["model.output.name=lexical"], "a source of vectors has none"),
+        (["model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "model.tie_embeddings"),
+        (
+            ["data.corpus=captions", "data.train=null", "data.valid=null", "data.test={}"],
+            "captions 'vectors' -> 'en'",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit(
+    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_fails(capsys, "train", *options(tmp_path, ALONE, *settings), code=2, message=message)
+
+
+def test_pairs_are_not_concatenated_and_have_no_links(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_fails(capsys, "evaluate", str(trained / "alone"), "--concatenate=2", code=2, message="--concatenate 2")
+    (tmp_path / "gold").write_text("0-0\n" * 20)
+    of = ["score", str(trained / "corpus" / "test"), "--run", str(trained / "alone")]
+    assert_fails(capsys, *of, f"--links={tmp_path / 'gold'}", code=2, message="alignments are between words")
+
+
+@pytest.mark.parametrize("tokenizer", ["spacy", "sentencepiece"])
+@pytest.mark.parametrize("joint", ["true", "false"])
+def test_names_of_files_are_not_text(tokenizer: str, joint: str, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "corpus")
+    settings = [
+        *toy_settings(tmp_path / "corpus"),
+        f"data.tokenizer={{name: {tokenizer}, vocab_size: 40, joint: {joint}}}",
+    ]
+    german, alone, beside = (
+        prepare_corpus(load_config((), [*settings, sources])) for sources in ("data.source_language=de", ALONE, BESIDE)
+    )
+    labels = [f"[{number}]" for number in range(1, 6)]
+    assert sorted(beside.source_vocab.tokens) == sorted([*german.source_vocab.tokens, *labels])
+    assert sorted(alone.source_vocab.tokens[4:]) == labels
+    lines, _ = german.text("valid")
+    for line, both in zip(lines, beside.text("valid")[0], strict=True):
+        assert split_sources(beside.source_tokenizer.tokenize(both))[0] == german.source_tokenizer.tokenize(line)
+    if tokenizer == "spacy" or joint == "false":
+        assert alone.target_vocab == german.target_vocab
+
+
+def test_an_ensemble_reads_vectors(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = options(trained, ALONE, "train.max_updates=1", "seed=2")
+    assert run(["train", "--run-dir", str(trained / "other"), *given]) == 0
+    runs = [f"--run={trained / name}" for name in ("alone", "other")]
+    links = trained / "ensemble"
+    assert len(outputs(capsys, "translate", *runs, f"--alignment={links}", picture(trained))) == 1
+    assert links.read_text()
