@@ -19,6 +19,8 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.builder import CorpusBuilder
+from seq2seq_attn.data.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
 from seq2seq_attn.data.length_ratios import describe_ratios
 from seq2seq_attn.data.links import (
@@ -29,9 +31,7 @@ from seq2seq_attn.data.links import (
     write_estimated_links,
     write_pharaoh_links,
 )
-from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
-from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
-from seq2seq_attn.data.pipeline.processes import map_in_order
+from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
 from seq2seq_attn.data.vectors import vectors_prefix, write_vectors

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data import prepare
-from seq2seq_attn.data.pipeline import chunks
-from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
+from seq2seq_attn.data import chunks, prepare
+from seq2seq_attn.data.builder import CorpusBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.array_file import append_raw, read_raw
+from seq2seq_attn.data.chunks import Chunk, TokenizedChunk, TokenizedSide
 from seq2seq_attn.data.id_store import IdWriter
-from seq2seq_attn.data.pipeline.chunks import Chunk, TokenizedChunk, TokenizedSide
 from seq2seq_attn.data.store import SURFACES_NAME
 from seq2seq_attn.text.corpus import SideAudit, SplitAudit
 from seq2seq_attn.text.overlap import count_duplicates, count_overlap

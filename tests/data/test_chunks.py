@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from seq2seq_attn.data.pipeline import chunks
-from seq2seq_attn.data.pipeline.chunks import Chunk, read_chunks
+from seq2seq_attn.data import chunks
+from seq2seq_attn.data.chunks import Chunk, read_chunks
 
 
 @pytest.fixture
@@ -40,6 +40,6 @@ def test_long_lines_make_small_chunks(files, monkeypatch):
 
 
 def test_workers_load_no_torch():
-    modules = "seq2seq_attn.data.pipeline.chunks, seq2seq_attn.data.pipeline.processes"
+    modules = "seq2seq_attn.data.chunks, seq2seq_attn.data.processes"
     script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
