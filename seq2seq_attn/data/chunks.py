@@ -5,8 +5,9 @@ This module does not import torch, so that worker processes start fast (spaCy im
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,18 +37,18 @@ class Chunk(NamedTuple):
 class TokenizedSide(NamedTuple):
     """One side of a chunk."""
 
-    tokens: list[str]
-    """the distinct tokens, in order of appearance"""
-    counts: npt.NDArray[np.int64]
-    """[tokens], occurrences in all pairs"""
-    kept_counts: npt.NDArray[np.int64]
-    """[tokens], occurrences in the kept pairs"""
+    tokens: bytes
+    """the tokens of the kept pairs, a line for each"""
+    lengths: npt.NDArray[np.int64]
+    """[kept pairs], number of tokens"""
+    num_bytes: npt.NDArray[np.int64]
+    """[kept pairs], size in `tokens`"""
+    kept: Counter[str]
+    """number of occurrences of each token in the kept pairs"""
+    dropped: Counter[str]
+    """the same for the pairs that are not kept"""
     longest: int
     """number of tokens of the longest line"""
-    indices: npt.NDArray[np.int32]
-    """the kept pairs, concatenated: each token's index in `tokens`"""
-    lengths: npt.NDArray[np.int32]
-    """number of tokens of each kept pair"""
 
 
 class TokenizedChunk(NamedTuple):
@@ -107,18 +108,15 @@ class ChunkTokenizer:
 def _side(
     tokenized: Sequence[Sequence[str]], lengths: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
 ) -> TokenizedSide:
-    flat = list(chain.from_iterable(tokenized))
-    tokens = list(dict.fromkeys(flat))
-    index_of = dict(zip(tokens, range(len(tokens)), strict=True))
-    indices = np.fromiter(map(index_of.__getitem__, flat), dtype=np.int32, count=len(flat))
-    kept = indices if keep.all() else indices[np.repeat(keep, lengths)]
+    kept = [*compress(tokenized, keep)]
+    lines = ["".join(f"{token}\n" for token in tokens).encode("utf-8") for tokens in kept]
     return TokenizedSide(
-        tokens=tokens,
-        counts=np.bincount(indices, minlength=len(tokens)),
-        kept_counts=np.bincount(kept, minlength=len(tokens)),
+        tokens=b"".join(lines),
+        lengths=lengths[keep],
+        num_bytes=np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)),
+        kept=Counter(chain.from_iterable(kept)),
+        dropped=Counter(chain.from_iterable(compress(tokenized, ~keep))),
         longest=int(lengths.max(initial=0)),
-        indices=kept,
-        lengths=lengths[keep].astype(np.int32),
     )
 
 

@@ -9,17 +9,16 @@ import random
 import shutil
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
-from seq2seq_attn.data.builder import CorpusBuilder
+from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.chunks import ChunkTokenizer, read_chunks
 from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
 from seq2seq_attn.data.length_ratios import describe_ratios
@@ -33,8 +32,8 @@ from seq2seq_attn.data.links import (
 )
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
-from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, text_path, vocab_path
+from seq2seq_attn.data.vectors import vectors_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
 from seq2seq_attn.runtime.cpus import num_available_cpus
@@ -189,28 +188,23 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
             for name, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary, name)
-            builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
-            _tokenize(builder, files, temporary, data, num_used, show_progress)
-            counts = builder.counts()
+            splits = {split: SplitBuilder(temporary, split, Path(draft_dir)) for split in files}
+            _tokenize(splits, files, temporary, data, num_used, show_progress)
+            vocabs = _vocabs(data, splits["train"])
             if extra:
-                _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
-            if not builder.splits["train"].pairs_kept:
-                dropped = builder.splits["train"].dropped
-                reasons = {
-                    "blank": "blank",
-                    "over_long": f"longer than data.max_length={data.max_length}",
-                    "ratio_outliers": f"beyond data.max_length_ratio={data.max_length_ratio:g}",
-                }
-                counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
-                raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
-            counts = builder.counts() if data.extra_in_vocab else counts
-            vocabs = _vocabs(data, counts)
-            builder.finish(vocabs)
-            audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
+                _tokenize(splits, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
+                vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
+            _check_not_empty(data, splits["train"])
+            for builder in splits.values():
+                builder.write_ids(vocabs)
+            audit = {
+                name: builder.audit(vocabs, None if name == "train" else splits["train"]).to_dict()
+                for name, builder in splits.items()
+            }
             for split in files if VECTORS in data.sources else ():
-                with (temporary / f"{split}.source.txt").open(encoding="utf-8", newline="\n") as lines:
-                    write_vectors(vectors_prefix(temporary, split), lines, tokenizers[0])
-            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, data, raw, builder, tokenizers)]
+                with text_path(temporary, split, "source").open(encoding="utf-8", newline="\n") as lines:
+                    write_vectors(vectors_path(temporary, split), lines, tokenizers[0])
+            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, Path(draft_dir), data, raw, splits)]
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
         written = sorted(temporary.iterdir())
@@ -220,17 +214,31 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
         write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
+def _check_not_empty(data: DataConfig, train: SplitBuilder) -> None:
+    """Raises UserError if no training pair is kept."""
+    if train.keep.any():
+        return
+    reasons = {
+        "blank": "blank",
+        "over_long": f"longer than data.max_length={data.max_length}",
+        "ratio_outliers": f"beyond data.max_length_ratio={data.max_length_ratio:g}",
+    }
+    counted = ", ".join(f"{count} {reasons[fault]}" for fault, count in train.dropped.items() if count)
+    raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
+
+
 def _write_all_links(
-    directory: Path, data: DataConfig, raw: RawCorpus, builder: CorpusBuilder, tokenizers: Sequence[Tokenizer]
+    directory: Path, draft_dir: Path, data: DataConfig, raw: RawCorpus, splits: Mapping[str, SplitBuilder]
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split, path in raw.links.items():
         if split != "train" or not data.extra:  # extra pairs have no gold links
-            _write_kept_links(directory / f"{split}.links", path, builder.splits[split].kept())
+            kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
+            with (directory / f"{split}.links").open("wb") as stream:
+                stream.writelines(line + b"\n" for line in kept)
     if raw.train_links is not None:
-        kept = builder.splits["train"].kept()
-        return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, word_splitter(data))]
-    return [write_estimated_links(directory)] if data.links == IBM1 else []
+        return [write_pharaoh_links(directory, raw.train_links, splits["train"].keep, word_splitter(data))]
+    return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
 
 
 def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
@@ -256,7 +264,7 @@ def _sample(path: Path, num_lines: int) -> Iterator[str]:
 
 
 def _tokenize(
-    builder: CorpusBuilder,
+    splits: Mapping[str, SplitBuilder],
     files: Mapping[str, tuple[Path, Path]],
     tokenizer_dir: Path,
     data: DataConfig,
@@ -267,24 +275,18 @@ def _tokenize(
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
         for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
-            builder.add(chunk, tokenized)
+            splits[chunk.split].add(chunk, tokenized)
             bar.update(2 * chunk.num_pairs)
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
+def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:
+    counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [
         build_vocab(counter, max_size=data.vocab.max_size, min_frequency=data.vocab.min_frequency)
         for counter in counters
     ]
-
-
-def _write_kept_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
-    with path.open("wb") as stream:
-        for line, is_kept in zip(corpus.iter_raw_lines(raw_path), kept, strict=True):
-            if is_kept:
-                stream.write(line + b"\n")
 
 
 @contextmanager

@@ -1,12 +1,8 @@
-"""A prepared corpus, one folder: ids and vectors in memory-mapped files, their text, vocabularies and tokenizers.
-
-The files hold open ids: a token that its side's vocabulary lacks has an id of its own, from the vocabulary's size on.
-Batches have UNK in its place; only its surface id (`surface.py`) says which token it was.
-"""
+"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies and tokenizers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,23 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.id_store import IdStore
-from seq2seq_attn.data.surface import POSITIONS, IdArray, Positions, Spellings, surface_of
-from seq2seq_attn.data.vectors import VectorStore, vectors_prefix
+from seq2seq_attn.data.sequences import SequenceStore, TokenStore
+from seq2seq_attn.data.surface import IdArray, Surface, spell_source, surface_of_tokens
+from seq2seq_attn.data.vectors import VectorStore, vectors_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_checked_json, read_regular, sha256_of, sha256_of_values
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Increased when the files change. Older folders are then prepared again."""
 TOKENS_VERSION = 1
 """Increased when the same text gives other tokens or ids. Part of the folder's hash."""
-SURFACES_NAME = "surfaces.npy"
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
 """A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
@@ -40,36 +35,35 @@ _AGAIN = "prepare the data again"
 
 
 class PairStore:
-    """The sentence pairs of a split as ids, without specials, optionally with links between their tokens."""
+    """The sentence pairs of a split as ids of the vocabularies, without specials."""
 
     def __init__(
         self,
-        source: IdStore,
-        target: IdStore,
-        links: IdStore | None = None,
-        spellings: Spellings | None = None,
+        source: SequenceStore,
+        target: SequenceStore,
+        *,
+        links: SequenceStore | None = None,
         vectors: VectorStore | None = None,
+        surface: Callable[[int], Surface] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. Without `spellings`, ids are those of the vocabularies, and
-        no target token is known to be a source token."""
+        """`links`: source and target positions alternate. `surface` gives the surface ids of a pair; without, no target
+        token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
-        self._spellings = spellings
         self._vectors = vectors
+        self._surface = surface
 
     def __len__(self) -> int:
         return len(self._source)
 
     def source(self, index: int) -> IdArray:
-        """int32 ids of a source sentence, unknown tokens as UNK."""
-        ids = self._source[index]
-        return ids if self._spellings is None else _known(ids, self._spellings.num_source_ids)
+        """int32 ids of a source sentence, a view into the file."""
+        return self._source[index]
 
     def target(self, index: int) -> IdArray:
-        """int32 ids of a target sentence, unknown tokens as UNK."""
-        ids = self._target[index]
-        return ids if self._spellings is None else _known(ids, self._spellings.num_target_ids)
+        """int32 ids of a target sentence, a view into the file."""
+        return self._target[index]
 
     @property
     def has_links(self) -> bool:
@@ -96,29 +90,21 @@ class PairStore:
         """[pairs], tokens."""
         return np.diff(self._target.offsets)
 
-    def batch(self, indices: Sequence[int]) -> Batch:
-        """The pairs at these indices, padded."""
+    def batch(self, indices: Sequence[int], *, with_surfaces: bool = True) -> Batch:
+        """The pairs at these indices, padded. Surface ids serve outputs that copy; `with_surfaces=False` saves the time
+        to compute them."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
-        sources = [self._source[index] for index in indices]
-        targets = [self._target[index] for index in indices]
-        links = [self.links(index) for index in indices] if self.has_links else None
-        spellings, store = self._spellings, self._vectors
-        vectors = None if store is None else [*map(store.at_positions, indices, sources)]
-        if spellings is None:
-            return collate(sources, targets, indices, links, vectors=vectors)
-        surfaces = [
-            surface_of(spellings.on_target_side(source), target, spellings.num_target_ids)
-            for source, target in zip(sources, targets, strict=True)
-        ]
-        sources = [_known(source, spellings.num_source_ids) for source in sources]
-        targets = [_known(target, spellings.num_target_ids) for target in targets]
-        return collate(sources, targets, indices, links, surfaces, vectors)
-
-
-def _known(open_ids: IdArray, num_ids: int) -> IdArray:
-    """Unknown tokens as UNK."""
-    return np.where(open_ids < num_ids, open_ids, np.int32(UNK))
+        sources = [self.source(index) for index in indices]
+        vectors = self._vectors
+        return collate(
+            sources,
+            [self.target(index) for index in indices],
+            indices,
+            links=[self.links(index) for index in indices] if self.has_links else None,
+            surfaces=[*map(self._surface, indices)] if self._surface is not None and with_surfaces else None,
+            vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
+        )
 
 
 class PreparedCorpus:
@@ -221,11 +207,22 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
-        links = IdStore(links_prefix(self.directory, split))
-        of_vectors = vectors_prefix(self.directory, split)
-        vectors = VectorStore(of_vectors, self.source_tokenizer) if VectorStore.exists(of_vectors) else None
-        return PairStore(source, target, links if links.exists() else None, self._spellings, vectors)
+        source, target = (SequenceStore(ids_path(self.directory, split, side)) for side in SIDES)
+        source_tokens, target_tokens = (TokenStore(tokens_path(self.directory, split, side)) for side in SIDES)
+        links = SequenceStore(links_path(self.directory, split))
+        vectors = vectors_path(self.directory, split)
+
+        def surface(index: int) -> Surface:
+            spelled = spell_source(source_tokens[index], self.target_tokenizer)
+            return surface_of_tokens(spelled, target_tokens[index], self.target_vocab)
+
+        return PairStore(
+            source,
+            target,
+            links=links if links.exists() else None,
+            vectors=VectorStore(vectors, self.source_tokenizer) if vectors.exists() else None,
+            surface=surface,
+        )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`.
@@ -234,7 +231,7 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (_read_exact(self.directory / f"{split}.{side}.txt") for side in SIDES)
+        source, target = (_read_exact(text_path(self.directory, split, side)) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
@@ -247,20 +244,29 @@ class PreparedCorpus:
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
 
-    @cached_property
-    def _spellings(self) -> Spellings:
-        if self.target_tokenizer.name == POSITIONS:
-            return Positions(len(self.source_vocab), self.target_vocab)
-        return Spellings(self.directory / SURFACES_NAME, len(self.source_vocab), len(self.target_vocab))
-
     def _check(self, split: str) -> None:
         if split not in self.splits:
             raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
 
 
-def links_prefix(directory: Path, split: str) -> Path:
-    """The prefix of the `IdStore` with the links between the tokens of a split."""
-    return directory / f"{split}.links"
+def text_path(directory: Path, split: str, side: Side) -> Path:
+    """The path of the lines of one side of a split."""
+    return directory / f"{split}.{side}.txt"
+
+
+def ids_path(directory: Path, split: str, side: Side) -> Path:
+    """The path of the `SequenceStore` with the ids of one side of a split."""
+    return directory / f"{split}.{side}.ids"
+
+
+def tokens_path(directory: Path, split: str, side: Side) -> Path:
+    """The path of the `TokenStore` of one side of a split."""
+    return directory / f"{split}.{side}.tokens"
+
+
+def links_path(directory: Path, split: str) -> Path:
+    """The path of the `SequenceStore` with the links between the tokens of a split."""
+    return directory / f"{split}.token_links"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:

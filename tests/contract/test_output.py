@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.encoder.base import Encoded
@@ -17,6 +16,7 @@ from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant, packaged_variants
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.surfaces import surface_of
 
 SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
 MEMORY_SIZE, NUM_SOURCE_IDS = SIZES["context_size"], 13

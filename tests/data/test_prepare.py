@@ -13,7 +13,7 @@ import pytest
 
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data import chunks, prepare
-from seq2seq_attn.data.builder import CorpusBuilder
+from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.prepare import audit_report, prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
@@ -215,7 +215,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CorpusBuilder, "finish", interrupted)
+    monkeypatch.setattr(SplitBuilder, "write_ids", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare_corpus(make_config())
     assert list((tmp_path / "data" / "prepared").iterdir()) == []
@@ -232,7 +232,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
 
 
 def test_two_at_once_give_one_folder(make_config, monkeypatch):
-    real = CorpusBuilder.finish
+    real = SplitBuilder.write_ids
     others = []
 
     def overtaken(*arguments):
@@ -241,7 +241,7 @@ def test_two_at_once_give_one_folder(make_config, monkeypatch):
             others.append(prepare_corpus(make_config()))
         real(*arguments)
 
-    monkeypatch.setattr(CorpusBuilder, "finish", overtaken)
+    monkeypatch.setattr(SplitBuilder, "write_ids", overtaken)
     mine = prepare_corpus(make_config())
     assert mine.directory == others[1].directory
     assert [path.name for path in mine.directory.parent.iterdir()] == [mine.directory.name]
@@ -327,7 +327,7 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
         of_split = {"test": {"one": spec}} if split == "test" else {"valid": spec}
         with pytest.raises(UserError, match=f"{name}: no sentence pair to {'evaluate' if split == 'test' else 'vali'}"):
             prepare_corpus(make_config(**of_split))
-    assert not list((tmp_path / "data").rglob("*.npy"))
+    assert not list((tmp_path / "data").rglob("*.ids"))
 
 
 def test_nothing_left_to_train_on(make_config, tmp_path):
