@@ -1,9 +1,11 @@
-"""Write tokenized chunks as text on disk, then as ids. Memory grows with the number of distinct tokens, not with the
-training pairs.
+"""Write tokenized chunks: text and tokens at once, ids when the vocabulary is known, after the last training pair.
+
+Memory grows with the number of distinct tokens, not with the training pairs.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
@@ -20,15 +22,13 @@ from seq2seq_attn.text.overlap import count_duplicates, count_overlap
 from seq2seq_attn.text.tokenizers.base import SIDES, Side
 from seq2seq_attn.text.vocab import Vocab
 
-_CHARACTERS_AT_A_TIME = 1 << 20
-
 
 class SplitBuilder:
     """Builds one split: `add` every chunk in order, then `write_ids`."""
 
     def __init__(self, directory: Path, split: str, draft_dir: Path) -> None:
         """Take the folder of the prepared corpus, and one for temporary files."""
-        self.sides = [SideBuilder(directory, split, side) for side in SIDES]
+        self.sides = [SideBuilder(directory, split, side, draft_dir) for side in SIDES]
         self.dropped = Counter(blank=0, over_long=0, ratio_outliers=0)  # by the pair's first fault
         self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
         self._keep: list[npt.NDArray[np.bool_]] = []
@@ -74,32 +74,37 @@ class SplitBuilder:
 class SideBuilder:
     """One side of a split."""
 
-    def __init__(self, directory: Path, split: str, side: Side) -> None:
+    def __init__(self, directory: Path, split: str, side: Side, draft_dir: Path) -> None:
         self.kept: Counter[str] = Counter()
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
         self._longest = 0
         self._text_path = text_path(directory, split, side)
         self._text_path.touch()
-        self._tokens_path = tokens_path(directory, split, side)
-        self._tokens = SequenceWriter(self._tokens_path, np.uint8)
+        self._tokens = SequenceWriter(tokens_path(directory, split, side), np.uint8)
         self._ids = SequenceWriter(ids_path(directory, split, side))
+        self._draft_path = draft_dir / f"{split}.{side}"
+        self._draft_path.touch()
+        self._num_chunks = 0
 
     def add(self, text: bytes, keep: npt.NDArray[np.bool_], tokenized: TokenizedSide) -> None:
         """Write the kept lines and their tokens; count the tokens of all lines."""
         with self._text_path.open("ab") as stream:
-            stream.writelines(line + b"\n" for line in compress(text.split(b"\n"), keep))
+            stream.writelines(line + b"\n" for line in compress(text.split(b"\n"), keep.tolist()))
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        self._ids.add_lengths(tokenized.lengths)
+        with self._draft_path.open("ab") as stream:
+            pickle.dump(([*tokenized.kept], tokenized.indices, tokenized.lengths), stream)
+        self._num_chunks += 1
         self.kept.update(tokenized.kept)
         self._dropped.update(tokenized.dropped)
         self._longest = max(self._longest, tokenized.longest)
 
     def write_ids(self, vocab: Vocab) -> None:
         """Write the ids of the tokens."""
-        with self._tokens_path.open(encoding="utf-8", newline="\n") as stream:
-            while lines := stream.read(_CHARACTERS_AT_A_TIME) + stream.readline():
-                self._ids.add_values(np.array(vocab.ids_of(lines.split("\n")[:-1])))
+        with self._draft_path.open("rb") as stream:
+            for _ in range(self._num_chunks):
+                tokens, indices, lengths = pickle.load(stream)
+                self._ids.add(np.array(vocab.ids_of(tokens), dtype=np.int32)[indices], lengths)
 
     def audit(self, vocab: Vocab) -> SideAudit:
         """The audit of the side."""

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, compress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -207,10 +207,8 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, Path(draft_dir), data, raw, splits)]
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
-        written = sorted(temporary.iterdir())
-        about = {"notes": notes, "splits": list(files), "audit": audit}
-        about |= {"files": {path.name: path.stat().st_size for path in written}}
-        about |= {"hashes": {path.name: sha256_of(path) for path in written}}
+        hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
+        about = {"notes": notes, "splits": list(files), "audit": audit, "hashes": hashes}
         write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
@@ -242,10 +240,7 @@ def _write_all_links(
 
 
 def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
-    num_pairs = sum(corpus.count_pairs(*paths) for paths in train)
-    source_lines, target_lines = (
-        chain.from_iterable(_sample(path, num_pairs) for path in of_side) for of_side in zip(*train, strict=True)
-    )
+    source_lines, target_lines = map(_training_lines, zip(*train, strict=True))
     return build_tokenizers(
         source_lines,
         target_lines,
@@ -255,12 +250,14 @@ def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[T
     )
 
 
-def _sample(path: Path, num_lines: int) -> Iterator[str]:
-    """All lines of a file, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
-    generator = random.Random("tokenizer")
-    for line in corpus.iter_lines(path):
-        if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
-            yield line
+def _training_lines(paths: Sequence[Path]) -> Iterator[str]:
+    """All lines of the files, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
+    num_lines = sum(map(corpus.count_lines, paths))
+    for path in paths:
+        generator = random.Random("tokenizer")
+        for line in corpus.iter_lines(path):
+            if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
+                yield line
 
 
 def _tokenize(

@@ -74,23 +74,14 @@ class SequenceWriter:
         self._path = path
         self._dtype = dtype
         self._end = 0
-        self.add_values(np.empty(0))
+        append_raw(path, np.empty(0))
         append_raw(_offsets_path(path), np.zeros(1, dtype=np.int64))
 
     def add(self, values: Values, lengths: Values) -> None:
         """Add sequences: their values, concatenated, and the length of each."""
-        self.add_lengths(lengths)
-        self.add_values(values)
-
-    def add_lengths(self, lengths: Values) -> None:
-        """Add sequences by their lengths; `add_values` may follow later."""
-        offsets = self._end + np.cumsum(lengths, dtype=np.int64)
-        append_raw(_offsets_path(self._path), offsets)
-        self._end = int(offsets[-1]) if len(offsets) else self._end
-
-    def add_values(self, values: Values) -> None:
-        """Add the next values of the sequences, which may end inside a sequence."""
         append_raw(self._path, values.astype(self._dtype, copy=False))
+        append_raw(_offsets_path(self._path), self._end + np.cumsum(lengths, dtype=np.int64))
+        self._end += len(values)
 
 
 def append_raw(path: Path, values: Values) -> None:

@@ -124,18 +124,10 @@ class PreparedCorpus:
         if meta.get("format") != FORMAT_VERSION:
             raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; {_AGAIN}")
         self.meta: dict[str, Any] = meta
-        files = meta.get("files")
-        if not (isinstance(files, dict) and {"config", "splits", "audit", "hashes"} <= meta.keys()):
+        if not {"config", "splits", "audit", "hashes"} <= meta.keys():
             raise UserError(f"{directory / META_NAME}: damaged; {_AGAIN}")
-        for name, size in files.items():
-            path = directory / name
-            actual = path.stat().st_size if path.is_file() else None
-            if actual != size:
-                state = "missing" if actual is None else f"{actual} bytes instead of {size}"
-                raise UserError(f"{path}: {state}; {_AGAIN}")
         for name, digest in meta["hashes"].items():
-            if sha256_of(directory / name) != digest:
-                raise UserError(f"{directory / name}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
+            _check_hash(directory / name, digest)
 
     def __repr__(self) -> str:
         return f"PreparedCorpus({str(self.directory)!r})"
@@ -272,6 +264,15 @@ def links_path(directory: Path, split: str) -> Path:
 def vocab_path(directory: Path, side: Side) -> Path:
     """The path of a side's vocabulary."""
     return directory / f"{side}.vocab"
+
+
+def _check_hash(path: Path, digest: str) -> None:
+    try:
+        is_whole = sha256_of(path) == digest
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {_AGAIN}") from None
+    if not is_whole:
+        raise UserError(f"{path}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
 
 
 def _read_exact(path: Path) -> list[str]:
