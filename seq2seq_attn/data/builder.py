@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from pathlib import Path
 
@@ -37,12 +37,12 @@ class SplitBuilder:
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write a chunk's pairs, and count their tokens and faults."""
-        for side, text, of_side in zip(self.sides, chunk.text, tokenized.sides, strict=True):
-            side.add(text, tokenized.keep, of_side)
+        for side, lines, tokens in zip(self.sides, (chunk.sources, chunk.targets), tokenized.sides, strict=True):
+            side.add(compress(lines, tokenized.keep.tolist()), tokens)
         append_raw(self._digests_path, tokenized.digests)
         self._keep.append(tokenized.keep)
-        self._faults.update(tokenized.faults)
-        self.dropped.update(tokenized.first_faults)
+        self._faults.update(tokenized.faults.counts())
+        self.dropped.update(tokenized.faults.first())
 
     def write_ids(self, vocabs: Sequence[Vocab]) -> None:
         """Write the ids of the kept pairs' tokens."""
@@ -87,10 +87,10 @@ class SideBuilder:
         self._draft_path.touch()
         self._num_chunks = 0
 
-    def add(self, text: bytes, keep: npt.NDArray[np.bool_], tokenized: TokenizedSide) -> None:
+    def add(self, kept_lines: Iterable[bytes], tokenized: TokenizedSide) -> None:
         """Write the kept lines and their tokens; count the tokens of all lines."""
         with self._text_path.open("ab") as stream:
-            stream.writelines(line + b"\n" for line in compress(text.split(b"\n"), keep.tolist()))
+            stream.writelines(line + b"\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
         with self._draft_path.open("ab") as stream:
             pickle.dump(([*tokenized.kept], tokenized.indices, tokenized.lengths), stream)

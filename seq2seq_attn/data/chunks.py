@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, compress
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +27,11 @@ MAX_BYTES = 1 << 20
 
 
 class Chunk(NamedTuple):
-    """Consecutive pairs of one split."""
+    """Consecutive pairs of one split, as lines in UTF-8."""
 
     split: str
-    num_pairs: int
-    text: tuple[bytes, bytes]
-    """the lines of source and target, joined by line ends"""
+    sources: Sequence[bytes]
+    targets: Sequence[bytes]
 
 
 class TokenizedSide(NamedTuple):
@@ -39,16 +39,16 @@ class TokenizedSide(NamedTuple):
 
     tokens: bytes
     """the tokens of the kept pairs, a line for each"""
-    lengths: npt.NDArray[np.int64]
-    """[kept pairs], number of tokens"""
     num_bytes: npt.NDArray[np.int64]
     """[kept pairs], size in `tokens`"""
+    lengths: npt.NDArray[np.int64]
+    """[kept pairs], number of tokens"""
     kept: Counter[str]
     """number of occurrences of each token in the kept pairs"""
     indices: npt.NDArray[np.int32]
     """the tokens of the kept pairs by their positions in `kept`, which are faster to make ids of than text"""
     dropped: Counter[str]
-    """the same for the pairs that are not kept"""
+    """number of occurrences of each token in the pairs that are not kept"""
     longest: int
     """number of tokens of the longest line"""
 
@@ -59,52 +59,38 @@ class TokenizedChunk(NamedTuple):
     sides: tuple[TokenizedSide, TokenizedSide]
     keep: npt.NDArray[np.bool_]
     """[pairs], True = part of the prepared corpus"""
-    faults: dict[str, int]
-    """`PairFaults.counts` of all pairs"""
-    first_faults: dict[str, int]
-    """`PairFaults.first` of all pairs"""
+    faults: corpus.PairFaults
     digests: Digests
 
 
-class ChunkTokenizer:
-    """Tokenizes chunks. When pickled it carries only the tokenizers' folder, and each process loads its own copy."""
+def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float) -> TokenizedChunk:
+    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are
+    faulty by these limits (`corpus.check_pairs`).
 
-    def __init__(self, directory: Path, *, max_length: int, max_length_ratio: float) -> None:
-        """Take the folder of the saved tokenizers, and the limits of `corpus.check_pairs`."""
-        self._directory = directory
-        self._max_length = max_length
-        self._max_length_ratio = max_length_ratio
-        self._tokenizers: tuple[Tokenizer, ...] | None = None
+    Raises:
+        UserError: the tokenizers cannot be loaded.
+    """
+    source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
+    sources = source_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.sources])
+    targets = target_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.targets])
+    source_lengths, target_lengths = _lengths(sources), _lengths(targets)
+    longest = source_lengths
+    if isinstance(source_tokenizer, SeveralTokenizer):
+        longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
+    faults = corpus.check_pairs(longest, target_lengths, max_length, max_length_ratio)
+    keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
+    return TokenizedChunk(
+        sides=(_side(sources, source_lengths, keep), _side(targets, target_lengths, keep)),
+        keep=keep,
+        faults=faults,
+        digests=digest_pairs(chunk.sources, chunk.targets),
+    )
 
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_tokenizers": None}
 
-    def __call__(self, chunk: Chunk) -> TokenizedChunk:
-        """Tokenize both sides. Faulty pairs of the training split are dropped.
-
-        Raises:
-            UserError: the tokenizers cannot be loaded.
-        """
-        if self._tokenizers is None:
-            self._tokenizers = tuple(load_tokenizer(self._directory, side) for side in SIDES)
-        tokenized = [
-            tokenizer.tokenize_many(text.decode("utf-8").split("\n"))
-            for tokenizer, text in zip(self._tokenizers, chunk.text, strict=True)
-        ]
-        lengths = [np.fromiter(map(len, lines), dtype=np.int64, count=chunk.num_pairs) for lines in tokenized]
-        longest = lengths[0]
-        if isinstance(self._tokenizers[0], SeveralTokenizer):
-            longest = np.array([max(map(len, split_sources(line))) for line in tokenized[0]], dtype=np.int64)
-        faults = corpus.check_pairs(longest, lengths[1], self._max_length, self._max_length_ratio)
-        keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
-        source, target = (_side(*of_side, keep) for of_side in zip(tokenized, lengths, strict=True))
-        return TokenizedChunk(
-            sides=(source, target),
-            keep=keep,
-            faults=faults.counts(),
-            first_faults=faults.first(),
-            digests=digest_pairs(*(text.split(b"\n") for text in chunk.text)),
-        )
+@lru_cache(maxsize=1)
+def _load_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
+    source, target = (load_tokenizer(directory, side) for side in SIDES)
+    return source, target
 
 
 def _side(
@@ -116,13 +102,17 @@ def _side(
     index_of = dict(zip(counts, range(len(counts)), strict=True))
     return TokenizedSide(
         tokens=b"".join(lines),
+        num_bytes=_lengths(lines),
         lengths=lengths[keep],
-        num_bytes=np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)),
         kept=counts,
         indices=np.fromiter(map(index_of.__getitem__, chain.from_iterable(kept)), dtype=np.int32),
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep).tolist()))),
         longest=int(lengths.max(initial=0)),
     )
+
+
+def _lengths(sequences: Sequence[Sequence[object]]) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
 
 
 def read_chunks(files: Mapping[str, tuple[Path, Path]]) -> Iterator[Chunk]:
@@ -131,20 +121,16 @@ def read_chunks(files: Mapping[str, tuple[Path, Path]]) -> Iterator[Chunk]:
     Raises:
         UserError: a file can no longer be read.
     """
-    for split, (source_path, target_path) in files.items():
+    for split, paths in files.items():
         sources: list[bytes] = []
         targets: list[bytes] = []
         num_bytes = 0
-        for source, target in zip(corpus.iter_raw_lines(source_path), corpus.iter_raw_lines(target_path), strict=True):
+        for source, target in zip(*map(corpus.iter_raw_lines, paths), strict=True):
             sources.append(source)
             targets.append(target)
             num_bytes += max(len(source), len(target))
             if len(sources) == MAX_PAIRS or num_bytes >= MAX_BYTES:
-                yield _chunk(split, sources, targets)
+                yield Chunk(split, sources, targets)
                 sources, targets, num_bytes = [], [], 0
         if sources:
-            yield _chunk(split, sources, targets)
-
-
-def _chunk(split: str, sources: Sequence[bytes], targets: Sequence[bytes]) -> Chunk:
-    return Chunk(split, len(sources), (b"\n".join(sources), b"\n".join(targets)))
+            yield Chunk(split, sources, targets)

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.data.builder import SplitBuilder
-from seq2seq_attn.data.chunks import ChunkTokenizer, read_chunks
+from seq2seq_attn.data.chunks import read_chunks, tokenize_chunk
 from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
 from seq2seq_attn.data.length_ratios import describe_ratios
 from seq2seq_attn.data.links import (
@@ -32,7 +33,7 @@ from seq2seq_attn.data.links import (
 )
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, text_path, vocab_path
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, text_path, vocab_path
 from seq2seq_attn.data.vectors import vectors_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
@@ -83,7 +84,7 @@ def prepare_corpus(
     else:
         may_prepare()
         started = time.monotonic()
-        _build(folders[0], config.data, raw, {"hash": digest, **identity, "format": FORMAT_VERSION}, show_progress)
+        _build(folders[0], config.data, raw, {"hash": digest, **identity}, show_progress)
         log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
     for note in _notes(prepared):
@@ -113,13 +114,16 @@ def audit_report(prepared: PreparedCorpus) -> str:
 
 def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
     """The numbers of training pairs that were dropped, by reason, in words."""
-    limits, dropped = prepared.meta["config"], prepared.audit["train"]["dropped"]
+    return _by_reason(prepared.audit["train"]["dropped"], prepared.meta["config"])
+
+
+def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
     reasons = {
-        "a side is blank": dropped["blank"],
-        f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
-        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": dropped["ratio_outliers"],
+        "blank": "a side is blank",
+        "over_long": f"a side has more than {limits['max_length']} tokens",
+        "ratio_outliers": f"one side has more than {limits['max_length_ratio']:g} times the other's tokens",
     }
-    return {reason: count for reason, count in reasons.items() if count}
+    return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
 def _notes(prepared: PreparedCorpus) -> list[str]:
@@ -131,16 +135,11 @@ def _notes(prepared: PreparedCorpus) -> list[str]:
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
-    target = tokenizer.pop("target")
     if data.tokenizer.name != "sentencepiece":
-        tokenizer = {key: tokenizer[key] for key in ("name", "lowercase", "sentences")}
-    if not data.tokenizer.sentences:  # so that corpora prepared before this setting existed keep their hash
-        del tokenizer["sentences"]
-    if target is not None:
-        tokenizer["target"] = target
+        tokenizer = {key: tokenizer[key] for key in ("name", "target", "lowercase", "sentences")}
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
-        "format": TOKENS_VERSION,
+        "format": FORMAT_VERSION,
         "raw": raw.identity,
         "config": {
             "source_language": data.source_name,
@@ -194,7 +193,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             if extra:
                 _tokenize(splits, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
                 vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
-            _check_not_empty(data, splits["train"])
+            _check_not_empty(splits["train"], meta["config"])
             for builder in splits.values():
                 builder.write_ids(vocabs)
             audit = {
@@ -212,17 +211,13 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
         write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
-def _check_not_empty(data: DataConfig, train: SplitBuilder) -> None:
+def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
     """Raises UserError if no training pair is kept."""
-    if train.keep.any():
-        return
-    reasons = {
-        "blank": "blank",
-        "over_long": f"longer than data.max_length={data.max_length}",
-        "ratio_outliers": f"beyond data.max_length_ratio={data.max_length_ratio:g}",
-    }
-    counted = ", ".join(f"{count} {reasons[fault]}" for fault, count in train.dropped.items() if count)
-    raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
+    if not train.keep.any():
+        dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
+        raise UserError(
+            f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
+        )
 
 
 def _write_all_links(
@@ -268,12 +263,17 @@ def _tokenize(
     num_pairs: int,
     show_progress: bool,
 ) -> None:
-    tokenize = ChunkTokenizer(tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio)
+    tokenize = partial(
+        tokenize_chunk,
+        tokenizer_dir=tokenizer_dir,
+        max_length=data.max_length,
+        max_length_ratio=data.max_length_ratio,
+    )
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
         for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
             splits[chunk.split].add(chunk, tokenized)
-            bar.update(2 * chunk.num_pairs)
+            bar.update(2 * len(chunk.sources))
 
 
 def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:

@@ -22,10 +22,8 @@ from seq2seq_attn.text.vocab import Vocab
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 3
-"""Increased when the files change. Older folders are then prepared again."""
-TOKENS_VERSION = 1
-"""Increased when the same text gives other tokens or ids. Part of the folder's hash."""
+FORMAT_VERSION = 1
+"""Increased when the same text gives other files. Part of the folder's hash, so the text is prepared again."""
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
 """A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
@@ -121,8 +119,6 @@ class PreparedCorpus:
             meta = read_checked_json(directory / META_NAME)
         except UserError as error:
             raise UserError(f"{error}; {_AGAIN}") from None
-        if meta.get("format") != FORMAT_VERSION:
-            raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; {_AGAIN}")
         self.meta: dict[str, Any] = meta
         if not {"config", "splits", "audit", "hashes"} <= meta.keys():
             raise UserError(f"{directory / META_NAME}: damaged; {_AGAIN}")

@@ -62,7 +62,7 @@ def test_a_foreign_file_is_refused(tmp_path, meta):
         PreparedCorpus(tmp_path)
 
 
-@pytest.mark.parametrize("meta", [{}, {"format": 1}, {"format": 3}, {"format": 2, "files": []}])
+@pytest.mark.parametrize("meta", [{}, {"format": 1}])
 def test_a_foreign_folder_is_refused(tmp_path, meta):
     write_checked_json(tmp_path / "meta.json", meta)
     with pytest.raises(UserError, match="prepare the data again"):
@@ -70,7 +70,7 @@ def test_a_foreign_folder_is_refused(tmp_path, meta):
 
 
 def test_a_folder_that_is_not_whole_is_refused(tmp_path):
-    meta = {"format": 3, "config": {}, "splits": ["train"], "audit": {}}
+    meta = {"config": {}, "splits": ["train"], "audit": {}}
     meta["hashes"] = {"a": hashlib.sha256(b"abc").hexdigest()}
     write_checked_json(tmp_path / "meta.json", meta)
     with pytest.raises(UserError, match=r"/a: .*prepare the data again"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_checked_json
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -43,22 +41,6 @@ def test_a_flipped_bit_is_refused(store: Path, name: str) -> None:
     flip(store / name, -3)
     with pytest.raises(UserError, match=rf"{name}: damaged .*prepare the data again"):
         PreparedCorpus(store)
-
-
-def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(
-    config: Config, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its content hash stays, so that a run that was begun with it can be resumed."""
-    caplog.set_level("INFO")
-    prepared = prepare_corpus(config)
-    meta_path = prepared.directory / "meta.json"
-    meta = json.loads(meta_path.read_text())
-    write_checked_json(meta_path, {**{key: meta[key] for key in meta if key != "sha256"}, "format": 2})
-    (prepared.directory / "train.source.tokens").unlink()
-    again = prepare_corpus(config)
-    assert again.directory == prepared.directory
-    assert {**again.meta, "sha256": ""} == {**meta, "sha256": ""}
-    assert any("not a prepared corpus of format 3; preparing the data again" in notice for notice in caplog.messages)
 
 
 @pytest.mark.parametrize("name", ["meta.json", "train.source.ids", "target.vocab"])
