@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.data.chunks import Chunk, TokenizedChunk, TokenizedSide
 from seq2seq_attn.data.sequences import SequenceWriter, append_raw
-from seq2seq_attn.data.store import ids_path, text_path, tokens_path
+from seq2seq_attn.data.store import side_path
 from seq2seq_attn.text.corpus import SideAudit, SplitAudit
 from seq2seq_attn.text.overlap import count_duplicates, count_overlap
 from seq2seq_attn.text.tokenizers.base import SIDES, Side
@@ -79,10 +79,10 @@ class SideBuilder:
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
         self._longest = 0
-        self._text_path = text_path(directory, split, side)
+        self._text_path = side_path(directory, split, side, "txt")
         self._text_path.touch()
-        self._tokens = SequenceWriter(tokens_path(directory, split, side), np.uint8)
-        self._ids = SequenceWriter(ids_path(directory, split, side))
+        self._tokens = SequenceWriter(side_path(directory, split, side, "tokens"), np.uint8)
+        self._ids = SequenceWriter(side_path(directory, split, side, "ids"))
         self._draft_path = draft_dir / f"{split}.{side}"
         self._draft_path.touch()
         self._num_chunks = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter, TokenStore
-from seq2seq_attn.data.store import links_path, text_path, tokens_path
+from seq2seq_attn.data.store import links_path, side_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
@@ -114,8 +114,8 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words
         UserError: as `parse_links`, or there is no link at all.
     """
     lines = compress(enumerate(iter_lines(path), 1), keep)
-    texts = [iter_lines(text_path(directory, "train", side)) for side in SIDES]
-    tokens = [TokenStore(tokens_path(directory, "train", side)) for side in SIDES]
+    texts = [iter_lines(side_path(directory, "train", side, "txt")) for side in SIDES]
+    tokens = [TokenStore(side_path(directory, "train", side, "tokens")) for side in SIDES]
     num_unlike = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
@@ -144,7 +144,8 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
     """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1, which has a
     number for each distinct token, also for those that the vocabulary lacks. Returns a note for the user."""
     source, target = (
-        _numbered(TokenStore(tokens_path(directory, "train", side)), draft_dir / f"{side}.numbers") for side in SIDES
+        _numbered(TokenStore(side_path(directory, "train", side, "tokens")), draft_dir / f"{side}.numbers")
+        for side in SIDES
     )
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"

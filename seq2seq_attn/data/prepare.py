@@ -33,7 +33,7 @@ from seq2seq_attn.data.links import (
 )
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, text_path, vocab_path
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vocab_path
 from seq2seq_attn.data.vectors import vectors_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
@@ -201,7 +201,7 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
                 for name, builder in splits.items()
             }
             for split in files if VECTORS in data.sources else ():
-                with text_path(temporary, split, "source").open(encoding="utf-8", newline="\n") as lines:
+                with side_path(temporary, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
                     write_vectors(vectors_path(temporary, split), lines, tokenizers[0])
             notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, Path(draft_dir), data, raw, splits)]
         for name, vocab in zip(SIDES, vocabs, strict=True):

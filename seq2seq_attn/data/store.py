@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -195,14 +195,14 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (SequenceStore(ids_path(self.directory, split, side)) for side in SIDES)
-        source_tokens, target_tokens = (TokenStore(tokens_path(self.directory, split, side)) for side in SIDES)
+        source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
+        tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(links_path(self.directory, split))
         vectors = vectors_path(self.directory, split)
 
         def surface(index: int) -> Surface:
-            spelled = spell_source(source_tokens[index], self.target_tokenizer)
-            return surface_of_tokens(spelled, target_tokens[index], self.target_vocab)
+            source, target = (store[index] for store in tokens)
+            return surface_of_tokens(spell_source(source, self.target_tokenizer), target, self.target_vocab)
 
         return PairStore(
             source,
@@ -219,7 +219,7 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (_read_exact(text_path(self.directory, split, side)) for side in SIDES)
+        source, target = (_read_exact(side_path(self.directory, split, side, "txt")) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
@@ -237,19 +237,9 @@ class PreparedCorpus:
             raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
 
 
-def text_path(directory: Path, split: str, side: Side) -> Path:
-    """The path of the lines of one side of a split."""
-    return directory / f"{split}.{side}.txt"
-
-
-def ids_path(directory: Path, split: str, side: Side) -> Path:
-    """The path of the `SequenceStore` with the ids of one side of a split."""
-    return directory / f"{split}.{side}.ids"
-
-
-def tokens_path(directory: Path, split: str, side: Side) -> Path:
-    """The path of the `TokenStore` of one side of a split."""
-    return directory / f"{split}.{side}.tokens"
+def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tokens", "ids"]) -> Path:
+    """The path of one side of a split: the lines of text, the `TokenStore` or the `SequenceStore` of ids."""
+    return directory / f"{split}.{side}.{kind}"
 
 
 def links_path(directory: Path, split: str) -> Path:

@@ -57,10 +57,6 @@ class Vocab:
         """Whether a token has an id. Always false for the text of a special."""
         return token in self._ids
 
-    def id_of(self, token: str) -> int:
-        """The id of a token, or `UNK`."""
-        return self._ids.get(token, UNK)
-
     def ids_of(self, tokens: Iterable[str]) -> list[int]:
         """The ids of tokens, `UNK` for unknown ones."""
         get = self._ids.get
