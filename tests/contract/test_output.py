@@ -22,7 +22,7 @@ SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_siz
 MEMORY_SIZE, NUM_SOURCE_IDS = SIZES["context_size"], 13
 SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
 TARGET = [[17, 9, 4], [20, 19], [9, 9], [7]]
-"""as open ids: 17 and 19 can be copied, 20 cannot"""
+"""17 and 19 are not in the vocabulary and can be copied, 20 cannot"""
 LENGTHS = [len(ids) + 1 for ids in SOURCE]
 SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, strict=True)]
 KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]
