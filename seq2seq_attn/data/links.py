@@ -6,23 +6,23 @@ They are the embedded corpus's gold links, come from a Pharaoh file, or are esti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.id_store import IdStore, IdWriter
-from seq2seq_attn.data.store import links_prefix
+from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter, TokenStore
+from seq2seq_attn.data.store import links_path, side_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.corpus import count_lines, iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
-from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES
 
 GOLD = "gold"
 IBM1 = "ibm1"
@@ -100,45 +100,36 @@ def parse_links(path: Path, number: int, line: str, num_source: int, num_target:
     return links
 
 
-def write_pharaoh_links(
-    directory: Path,
-    path: Path,
-    kept: Iterable[bool],
-    tokenizers: Sequence[Tokenizer],
-    words: Callable[[str], list[str]],
-) -> str:
+def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words: Callable[[str], list[str]]) -> str:
     """Convert a Pharaoh file to links between tokens and write them next to the training text in `directory`. Returns a
     note for the user.
 
     Args:
         directory: the prepared corpus being built.
         path: one line for each training pair that was read.
-        kept: for each of these pairs, whether it is in `directory`.
-        tokenizers: of source and target.
+        keep: for each of these pairs, whether it is in `directory`.
         words: splits a text into the words that the links number.
 
     Raises:
         UserError: as `parse_links`, or there is no link at all.
     """
-    numbered = zip(enumerate(iter_lines(path), 1), kept, strict=True)
-    lines = (line for line, is_kept in numbered if is_kept)
-    sources, targets = (iter_lines(directory / f"train.{side}.txt") for side in SIDES)
-    pairs = zip(lines, sources, targets, strict=True)
-    writer = IdWriter(links_prefix(directory, "train"))
-    num_links = num_unlike = 0
-    while block := list(islice(pairs, _PAIRS_AT_ONCE)):
-        texts = [source for _, source, _ in block], [target for _, _, target in block]
-        tokens = [tokenizer.tokenize_many(of_side) for tokenizer, of_side in zip(tokenizers, texts, strict=True)]
-        token_links = []
-        for ((number, line), *texts_of_pair), *tokens_of_pair in zip(block, *tokens, strict=True):
-            words_of_pair = [words(text) for text in texts_of_pair]
-            links = parse_links(path, number, line, *map(len, words_of_pair))
+    lines = compress(enumerate(iter_lines(path), 1), keep)
+    texts = [iter_lines(side_path(directory, "train", side, "txt")) for side in SIDES]
+    tokens = [TokenStore(side_path(directory, "train", side, "tokens")) for side in SIDES]
+    num_unlike = 0
+
+    def token_links() -> Iterator[Sequence[Link]]:
+        nonlocal num_unlike
+        for (number, line), *sides, source_tokens, target_tokens in zip(lines, *texts, *tokens, strict=True):
+            source, target = map(words, sides)
+            links = parse_links(path, number, line, len(source), len(target))
             try:
-                token_links.append(links_between_tokens(links, *words_of_pair, *tokens_of_pair))
+                yield links_between_tokens(links, source, target, source_tokens, target_tokens)
             except ValueError:  # a tokenizer that drops or replaces characters
-                token_links.append([])
+                yield ()
                 num_unlike += 1
-        num_links += _append(writer, token_links)
+
+    num_links = _write(directory, token_links())
     without = (
         f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""
     )
@@ -146,25 +137,37 @@ def write_pharaoh_links(
         raise UserError(
             f"data.links: {path} has no link between tokens of training pairs; expected lines such as 0-0 1-2{without}"
         )
-    writer.finish()
     return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
 
 
-def write_estimated_links(directory: Path) -> str:
-    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1. Returns a note
-    for the user."""
-    source, target = (IdStore(directory / f"train.{side}") for side in SIDES)
-    writer = IdWriter(links_prefix(directory, "train"))
-    aligned = ibm1.align(source.__getitem__, target.__getitem__, len(source))
-    num_links = 0
-    while block := list(islice(aligned, _PAIRS_AT_ONCE)):
-        num_links += _append(writer, block)
-    writer.finish()
+def write_estimated_links(directory: Path, draft_dir: Path) -> str:
+    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1, which has a
+    number for each distinct token, also for those that the vocabulary lacks. Returns a note for the user."""
+    source, target = (
+        _numbered(TokenStore(side_path(directory, "train", side, "tokens")), draft_dir / f"{side}.numbers")
+        for side in SIDES
+    )
+    num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
 
 
-def _append(writer: IdWriter, links: Sequence[Sequence[Link]]) -> int:
-    """Write the links of the next pairs and return their number."""
-    writer.add_lengths(np.array([2 * len(of_pair) for of_pair in links]))
-    writer.add_ids(np.array([position for of_pair in links for link in of_pair for position in link], dtype=np.int32))
-    return sum(map(len, links))
+def _numbered(sentences: Iterable[Sequence[str]], path: Path) -> SequenceStore:
+    """A number for each distinct token, written to a file."""
+    numbers: dict[str, int] = {}
+    writer = SequenceWriter(path)
+    for tokens in sentences:
+        values = [numbers.setdefault(token, len(numbers)) for token in tokens]
+        writer.add(np.array(values), np.array([len(values)]))
+    return SequenceStore(path)
+
+
+def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
+    """Write the links of the training pairs and return their number."""
+    writer = SequenceWriter(links_path(directory, "train"))
+    num_links = 0
+    remaining = iter(links)
+    while block := list(islice(remaining, _PAIRS_AT_ONCE)):
+        positions = [position for of_pair in block for link in of_pair for position in link]
+        writer.add(np.array(positions), np.array([2 * len(of_pair) for of_pair in block]))
+        num_links += len(positions) // 2
+    return num_links

@@ -9,16 +9,18 @@ import random
 import shutil
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
+from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.data.builder import SplitBuilder
+from seq2seq_attn.data.chunks import read_chunks, tokenize_chunk
 from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
 from seq2seq_attn.data.length_ratios import describe_ratios
 from seq2seq_attn.data.links import (
@@ -29,12 +31,10 @@ from seq2seq_attn.data.links import (
     write_estimated_links,
     write_pharaoh_links,
 )
-from seq2seq_attn.data.pipeline.chunks import ChunkTokenizer, read_chunks
-from seq2seq_attn.data.pipeline.numericalize import CorpusBuilder
-from seq2seq_attn.data.pipeline.processes import map_in_order
+from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, TOKENS_VERSION, PreparedCorpus, vocab_path
-from seq2seq_attn.data.vectors import vectors_prefix, write_vectors
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vocab_path
+from seq2seq_attn.data.vectors import vectors_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
 from seq2seq_attn.runtime.cpus import num_available_cpus
@@ -84,7 +84,7 @@ def prepare_corpus(
     else:
         may_prepare()
         started = time.monotonic()
-        _build(folders[0], config.data, raw, {"hash": digest, **identity, "format": FORMAT_VERSION}, show_progress)
+        _build(folders[0], config.data, raw, {"hash": digest, **identity}, show_progress)
         log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
     for note in _notes(prepared):
@@ -114,13 +114,16 @@ def audit_report(prepared: PreparedCorpus) -> str:
 
 def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
     """The numbers of training pairs that were dropped, by reason, in words."""
-    limits, dropped = prepared.meta["config"], prepared.audit["train"]["dropped"]
+    return _by_reason(prepared.audit["train"]["dropped"], prepared.meta["config"])
+
+
+def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
     reasons = {
-        "a side is blank": dropped["blank"],
-        f"a side has more than {limits['max_length']} tokens": dropped["over_long"],
-        f"one side has more than {limits['max_length_ratio']:g} times the other's tokens": dropped["ratio_outliers"],
+        "blank": "a side is blank",
+        "over_long": f"a side has more than {limits['max_length']} tokens",
+        "ratio_outliers": f"one side has more than {limits['max_length_ratio']:g} times the other's tokens",
     }
-    return {reason: count for reason, count in reasons.items() if count}
+    return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
 def _notes(prepared: PreparedCorpus) -> list[str]:
@@ -132,16 +135,11 @@ def _notes(prepared: PreparedCorpus) -> list[str]:
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
-    target = tokenizer.pop("target")
     if data.tokenizer.name != "sentencepiece":
-        tokenizer = {key: tokenizer[key] for key in ("name", "lowercase", "sentences")}
-    if not data.tokenizer.sentences:  # so that corpora prepared before this setting existed keep their hash
-        del tokenizer["sentences"]
-    if target is not None:
-        tokenizer["target"] = target
+        tokenizer = {key: tokenizer[key] for key in ("name", "target", "lowercase", "sentences")}
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
-        "format": TOKENS_VERSION,
+        "format": FORMAT_VERSION,
         "raw": raw.identity,
         "config": {
             "source_language": data.source_name,
@@ -189,55 +187,55 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
             tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
             for name, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary, name)
-            builder = CorpusBuilder(temporary, Path(draft_dir), list(files))
-            _tokenize(builder, files, temporary, data, num_used, show_progress)
-            counts = builder.counts()
+            splits = {split: SplitBuilder(temporary, split, Path(draft_dir)) for split in files}
+            _tokenize(splits, files, temporary, data, num_used, show_progress)
+            vocabs = _vocabs(data, splits["train"])
             if extra:
-                _tokenize(builder, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
-            if not builder.splits["train"].pairs_kept:
-                dropped = builder.splits["train"].dropped
-                reasons = {
-                    "blank": "blank",
-                    "over_long": f"longer than data.max_length={data.max_length}",
-                    "ratio_outliers": f"beyond data.max_length_ratio={data.max_length_ratio:g}",
-                }
-                counted = ", ".join(f"{dropped[fault]} {text}" for fault, text in reasons.items() if dropped[fault])
-                raise UserError(f"train: no pair is left: {counted}; look at the files, or raise a limit")
-            counts = builder.counts() if data.extra_in_vocab else counts
-            vocabs = _vocabs(data, counts)
-            builder.finish(vocabs)
-            audit = {name: of_split.to_dict() for name, of_split in builder.audit(vocabs).items()}
+                _tokenize(splits, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
+                vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
+            _check_not_empty(splits["train"], meta["config"])
+            for builder in splits.values():
+                builder.write_ids(vocabs)
+            audit = {
+                name: builder.audit(vocabs, None if name == "train" else splits["train"]).to_dict()
+                for name, builder in splits.items()
+            }
             for split in files if VECTORS in data.sources else ():
-                with (temporary / f"{split}.source.txt").open(encoding="utf-8", newline="\n") as lines:
-                    write_vectors(vectors_prefix(temporary, split), lines, tokenizers[0])
-            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, data, raw, builder, tokenizers)]
+                with side_path(temporary, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
+                    write_vectors(vectors_path(temporary, split), lines, tokenizers[0])
+            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, Path(draft_dir), data, raw, splits)]
         for name, vocab in zip(SIDES, vocabs, strict=True):
             vocab.save(vocab_path(temporary, name))
-        written = sorted(temporary.iterdir())
-        about = {"notes": notes, "splits": list(files), "audit": audit}
-        about |= {"files": {path.name: path.stat().st_size for path in written}}
-        about |= {"hashes": {path.name: sha256_of(path) for path in written}}
+        hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
+        about = {"notes": notes, "splits": list(files), "audit": audit, "hashes": hashes}
         write_checked_json(temporary / META_NAME, {**meta, **about})
 
 
+def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
+    """Raises UserError if no training pair is kept."""
+    if not train.keep.any():
+        dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
+        raise UserError(
+            f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
+        )
+
+
 def _write_all_links(
-    directory: Path, data: DataConfig, raw: RawCorpus, builder: CorpusBuilder, tokenizers: Sequence[Tokenizer]
+    directory: Path, draft_dir: Path, data: DataConfig, raw: RawCorpus, splits: Mapping[str, SplitBuilder]
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split, path in raw.links.items():
         if split != "train" or not data.extra:  # extra pairs have no gold links
-            _write_kept_links(directory / f"{split}.links", path, builder.splits[split].kept())
+            kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
+            with (directory / f"{split}.links").open("wb") as stream:
+                stream.writelines(line + b"\n" for line in kept)
     if raw.train_links is not None:
-        kept = builder.splits["train"].kept()
-        return [write_pharaoh_links(directory, raw.train_links, kept, tokenizers, word_splitter(data))]
-    return [write_estimated_links(directory)] if data.links == IBM1 else []
+        return [write_pharaoh_links(directory, raw.train_links, splits["train"].keep, word_splitter(data))]
+    return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
 
 
 def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
-    num_pairs = sum(corpus.count_pairs(*paths) for paths in train)
-    source_lines, target_lines = (
-        chain.from_iterable(_sample(path, num_pairs) for path in of_side) for of_side in zip(*train, strict=True)
-    )
+    source_lines, target_lines = map(_training_lines, zip(*train, strict=True))
     return build_tokenizers(
         source_lines,
         target_lines,
@@ -247,44 +245,45 @@ def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[T
     )
 
 
-def _sample(path: Path, num_lines: int) -> Iterator[str]:
-    """All lines of a file, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
-    generator = random.Random("tokenizer")
-    for line in corpus.iter_lines(path):
-        if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
-            yield line
+def _training_lines(paths: Sequence[Path]) -> Iterator[str]:
+    """All lines of the files, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
+    num_lines = sum(map(corpus.count_lines, paths))
+    for path in paths:
+        generator = random.Random("tokenizer")
+        for line in corpus.iter_lines(path):
+            if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
+                yield line
 
 
 def _tokenize(
-    builder: CorpusBuilder,
+    splits: Mapping[str, SplitBuilder],
     files: Mapping[str, tuple[Path, Path]],
     tokenizer_dir: Path,
     data: DataConfig,
     num_pairs: int,
     show_progress: bool,
 ) -> None:
-    tokenize = ChunkTokenizer(tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio)
+    tokenize = partial(
+        tokenize_chunk,
+        tokenizer_dir=tokenizer_dir,
+        max_length=data.max_length,
+        max_length_ratio=data.max_length_ratio,
+    )
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
         for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
-            builder.add(chunk, tokenized)
-            bar.update(2 * chunk.num_pairs)
+            splits[chunk.split].add(chunk, tokenized)
+            bar.update(2 * len(chunk.sources))
 
 
-def _vocabs(data: DataConfig, counters: Sequence[Counter[str]]) -> list[Vocab]:
+def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:
+    counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
     return [
         build_vocab(counter, max_size=data.vocab.max_size, min_frequency=data.vocab.min_frequency)
         for counter in counters
     ]
-
-
-def _write_kept_links(path: Path, raw_path: Path, kept: Iterator[bool]) -> None:
-    with path.open("wb") as stream:
-        for line, is_kept in zip(corpus.iter_raw_lines(raw_path), kept, strict=True):
-            if is_kept:
-                stream.write(line + b"\n")
 
 
 @contextmanager

@@ -1,36 +1,29 @@
-"""A prepared corpus, one folder: ids and vectors in memory-mapped files, their text, vocabularies and tokenizers.
-
-The files hold open ids: a token that its side's vocabulary lacks has an id of its own, from the vocabulary's size on.
-Batches have UNK in its place; only its surface id (`surface.py`) says which token it was.
-"""
+"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies and tokenizers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.id_store import IdStore
-from seq2seq_attn.data.surface import POSITIONS, IdArray, Positions, Spellings, surface_of
-from seq2seq_attn.data.vectors import VectorStore, vectors_prefix
+from seq2seq_attn.data.sequences import SequenceStore, TokenStore
+from seq2seq_attn.data.surface import IdArray, Surface, spell_source, surface_of_tokens
+from seq2seq_attn.data.vectors import VectorStore, vectors_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_checked_json, read_regular, sha256_of, sha256_of_values
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 2
-"""Increased when the files change. Older folders are then prepared again."""
-TOKENS_VERSION = 1
-"""Increased when the same text gives other tokens or ids. Part of the folder's hash."""
-SURFACES_NAME = "surfaces.npy"
+FORMAT_VERSION = 1
+"""Increased when the same text gives other files. Part of the folder's hash, so the text is prepared again."""
 META_NAME = "meta.json"
 VALID_SOURCES = "valid_sources_sha256"
 """A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
@@ -40,36 +33,35 @@ _AGAIN = "prepare the data again"
 
 
 class PairStore:
-    """The sentence pairs of a split as ids, without specials, optionally with links between their tokens."""
+    """The sentence pairs of a split as ids of the vocabularies, without specials."""
 
     def __init__(
         self,
-        source: IdStore,
-        target: IdStore,
-        links: IdStore | None = None,
-        spellings: Spellings | None = None,
+        source: SequenceStore,
+        target: SequenceStore,
+        *,
+        links: SequenceStore | None = None,
         vectors: VectorStore | None = None,
+        surface: Callable[[int], Surface] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. Without `spellings`, ids are those of the vocabularies, and
-        no target token is known to be a source token."""
+        """`links`: source and target positions alternate. `surface` gives the surface ids of a pair; without, no target
+        token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
-        self._spellings = spellings
         self._vectors = vectors
+        self._surface = surface
 
     def __len__(self) -> int:
         return len(self._source)
 
     def source(self, index: int) -> IdArray:
-        """int32 ids of a source sentence, unknown tokens as UNK."""
-        ids = self._source[index]
-        return ids if self._spellings is None else _known(ids, self._spellings.num_source_ids)
+        """int32 ids of a source sentence, a view into the file."""
+        return self._source[index]
 
     def target(self, index: int) -> IdArray:
-        """int32 ids of a target sentence, unknown tokens as UNK."""
-        ids = self._target[index]
-        return ids if self._spellings is None else _known(ids, self._spellings.num_target_ids)
+        """int32 ids of a target sentence, a view into the file."""
+        return self._target[index]
 
     @property
     def has_links(self) -> bool:
@@ -96,29 +88,21 @@ class PairStore:
         """[pairs], tokens."""
         return np.diff(self._target.offsets)
 
-    def batch(self, indices: Sequence[int]) -> Batch:
-        """The pairs at these indices, padded."""
+    def batch(self, indices: Sequence[int], *, with_surfaces: bool = True) -> Batch:
+        """The pairs at these indices, padded. Surface ids serve outputs that copy; `with_surfaces=False` saves the time
+        to compute them."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
-        sources = [self._source[index] for index in indices]
-        targets = [self._target[index] for index in indices]
-        links = [self.links(index) for index in indices] if self.has_links else None
-        spellings, store = self._spellings, self._vectors
-        vectors = None if store is None else [*map(store.at_positions, indices, sources)]
-        if spellings is None:
-            return collate(sources, targets, indices, links, vectors=vectors)
-        surfaces = [
-            surface_of(spellings.on_target_side(source), target, spellings.num_target_ids)
-            for source, target in zip(sources, targets, strict=True)
-        ]
-        sources = [_known(source, spellings.num_source_ids) for source in sources]
-        targets = [_known(target, spellings.num_target_ids) for target in targets]
-        return collate(sources, targets, indices, links, surfaces, vectors)
-
-
-def _known(open_ids: IdArray, num_ids: int) -> IdArray:
-    """Unknown tokens as UNK."""
-    return np.where(open_ids < num_ids, open_ids, np.int32(UNK))
+        sources = [self.source(index) for index in indices]
+        vectors = self._vectors
+        return collate(
+            sources,
+            [self.target(index) for index in indices],
+            indices,
+            links=[self.links(index) for index in indices] if self.has_links else None,
+            surfaces=[*map(self._surface, indices)] if self._surface is not None and with_surfaces else None,
+            vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
+        )
 
 
 class PreparedCorpus:
@@ -135,21 +119,11 @@ class PreparedCorpus:
             meta = read_checked_json(directory / META_NAME)
         except UserError as error:
             raise UserError(f"{error}; {_AGAIN}") from None
-        if meta.get("format") != FORMAT_VERSION:
-            raise UserError(f"{directory}: not a prepared corpus of format {FORMAT_VERSION}; {_AGAIN}")
         self.meta: dict[str, Any] = meta
-        files = meta.get("files")
-        if not (isinstance(files, dict) and {"config", "splits", "audit", "hashes"} <= meta.keys()):
+        if not {"config", "splits", "audit", "hashes"} <= meta.keys():
             raise UserError(f"{directory / META_NAME}: damaged; {_AGAIN}")
-        for name, size in files.items():
-            path = directory / name
-            actual = path.stat().st_size if path.is_file() else None
-            if actual != size:
-                state = "missing" if actual is None else f"{actual} bytes instead of {size}"
-                raise UserError(f"{path}: {state}; {_AGAIN}")
         for name, digest in meta["hashes"].items():
-            if sha256_of(directory / name) != digest:
-                raise UserError(f"{directory / name}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
+            _check_hash(directory / name, digest)
 
     def __repr__(self) -> str:
         return f"PreparedCorpus({str(self.directory)!r})"
@@ -221,11 +195,22 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (IdStore(self.directory / f"{split}.{side}") for side in SIDES)
-        links = IdStore(links_prefix(self.directory, split))
-        of_vectors = vectors_prefix(self.directory, split)
-        vectors = VectorStore(of_vectors, self.source_tokenizer) if VectorStore.exists(of_vectors) else None
-        return PairStore(source, target, links if links.exists() else None, self._spellings, vectors)
+        source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
+        tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
+        links = SequenceStore(links_path(self.directory, split))
+        vectors = vectors_path(self.directory, split)
+
+        def surface(index: int) -> Surface:
+            source, target = (store[index] for store in tokens)
+            return surface_of_tokens(spell_source(source, self.target_tokenizer), target, self.target_vocab)
+
+        return PairStore(
+            source,
+            target,
+            links=links if links.exists() else None,
+            vectors=VectorStore(vectors, self.source_tokenizer) if vectors.exists() else None,
+            surface=surface,
+        )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`.
@@ -234,7 +219,7 @@ class PreparedCorpus:
             UserError: there is no such split.
         """
         self._check(split)
-        source, target = (_read_exact(self.directory / f"{split}.{side}.txt") for side in SIDES)
+        source, target = (_read_exact(side_path(self.directory, split, side, "txt")) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
@@ -247,25 +232,33 @@ class PreparedCorpus:
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
 
-    @cached_property
-    def _spellings(self) -> Spellings:
-        if self.target_tokenizer.name == POSITIONS:
-            return Positions(len(self.source_vocab), self.target_vocab)
-        return Spellings(self.directory / SURFACES_NAME, len(self.source_vocab), len(self.target_vocab))
-
     def _check(self, split: str) -> None:
         if split not in self.splits:
             raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
 
 
-def links_prefix(directory: Path, split: str) -> Path:
-    """The prefix of the `IdStore` with the links between the tokens of a split."""
-    return directory / f"{split}.links"
+def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tokens", "ids"]) -> Path:
+    """The path of one side of a split: the lines of text, the `TokenStore` or the `SequenceStore` of ids."""
+    return directory / f"{split}.{side}.{kind}"
+
+
+def links_path(directory: Path, split: str) -> Path:
+    """The path of the `SequenceStore` with the links between the tokens of a split."""
+    return directory / f"{split}.token_links"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:
     """The path of a side's vocabulary."""
     return directory / f"{side}.vocab"
+
+
+def _check_hash(path: Path, digest: str) -> None:
+    try:
+        is_whole = sha256_of(path) == digest
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {_AGAIN}") from None
+    if not is_whole:
+        raise UserError(f"{path}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
 
 
 def _read_exact(path: Path) -> list[str]:

@@ -6,13 +6,11 @@ Shapes: S source positions without EOS, F dimension of a vector.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from seq2seq_attn.data.array_file import ArrayWriter, load_array
+from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.surface import IdArray
 from seq2seq_attn.text.parallel_files import Text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
@@ -24,39 +22,25 @@ _NONE: FloatArray = np.zeros(0, dtype=np.float32)
 
 
 class VectorStore:
-    """The vectors of a split: a flat float32 file, and the offsets of the sentences in it. Files are opened on first
-    use."""
+    """The vectors of a split."""
 
-    def __init__(self, prefix: Path, tokenizer: Tokenizer) -> None:
+    def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
         """`tokenizer`: that of the source side, in which one source is of vectors."""
-        self._prefix = prefix
+        self._sequences = SequenceStore(path, np.float32)
         self._number, self._size = source_of_vectors(tokenizer)
-
-    @staticmethod
-    def exists(prefix: Path) -> bool:
-        """Whether the files exist."""
-        return Path(f"{prefix}.offsets.npy").is_file()
 
     def at_positions(self, index: int, ids: IdArray) -> FloatArray:
         """The vectors of a sentence at their positions among its source's ids, [S, F]; 0 at those of texts."""
-        vectors = self._flat[self._offsets[index] : self._offsets[index + 1]].reshape(-1, self._size)
+        vectors = self._sequences[index].reshape(-1, self._size)
         ends = np.flatnonzero(ids == EOS)
         start = int(ends[self._number - 1]) + 1 if self._number and len(ends) else 0
         rows = np.zeros((len(ids), self._size), dtype=np.float32)
         rows[start : start + len(vectors)] = vectors
         return rows
 
-    @cached_property
-    def _offsets(self) -> npt.NDArray[np.int64]:
-        return load_array(Path(f"{self._prefix}.offsets.npy"), np.int64)
 
-    @cached_property
-    def _flat(self) -> FloatArray:
-        return load_array(Path(f"{self._prefix}.npy"), np.float32, "r")
-
-
-def vectors_prefix(directory: Path, split: str) -> Path:
-    """The prefix of the `VectorStore` of a split, if a source is of vectors."""
+def vectors_path(directory: Path, split: str) -> Path:
+    """The path of the `VectorStore` of a split, if a source is of vectors."""
     return directory / f"{split}.vectors"
 
 
@@ -77,19 +61,15 @@ def hashes_of_vectors(sources: Sequence[str], text: Text) -> list[str]:
     return [hash_vectors(source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip())]
 
 
-def write_vectors(prefix: Path, lines: Iterable[str], tokenizer: Tokenizer) -> None:
+def write_vectors(path: Path, lines: Iterable[str], tokenizer: Tokenizer) -> None:
     """Write the files of a `VectorStore` from the source lines of a split.
 
     Raises:
         UserError: a file of vectors can no longer be read.
     """
     number, _ = source_of_vectors(tokenizer)
-    flat = ArrayWriter(Path(f"{prefix}.npy"), np.float32)
-    ends = [0]
+    writer = SequenceWriter(path, np.float32)
     for line in lines:
         file = line.split(SOURCE_END)[number].strip() if line.strip() else ""
         vectors = read_vectors(file).ravel() if file else _NONE
-        flat.append(vectors)
-        ends.append(ends[-1] + len(vectors))
-    flat.finish()
-    np.save(Path(f"{prefix}.offsets.npy"), np.array(ends, dtype=np.int64))
+        writer.add(vectors, np.array([len(vectors)]))

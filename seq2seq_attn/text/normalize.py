@@ -28,7 +28,9 @@ def normalize(text: str, *, lowercase: bool = False) -> str:
         text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", _CONTROL.sub(" ", text)))
     if lowercase:
         text = text.lower()
-    return " ".join(unicodedata.normalize("NFC", _MAYBE_MARKS.sub(_cap_marks, text)).split())
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _MAYBE_MARKS.sub(_cap_marks, text))
+    return " ".join(text.split())
 
 
 def _cap_marks(run: re.Match[str]) -> str:

@@ -57,18 +57,10 @@ class Vocab:
         """Whether a token has an id. Always false for the text of a special."""
         return token in self._ids
 
-    def id_of(self, token: str) -> int:
-        """The id of a token, or `UNK`."""
-        return self._ids.get(token, UNK)
-
-    def ids_of(self, tokens: Iterable[str], beyond: dict[str, int] | None = None) -> list[int]:
-        """The ids of tokens. Unknown tokens get `UNK`, or with `beyond` the next id from `len(self)` on, which is added
-        to `beyond`."""
+    def ids_of(self, tokens: Iterable[str]) -> list[int]:
+        """The ids of tokens, `UNK` for unknown ones."""
         get = self._ids.get
-        if beyond is None:
-            return [get(token, UNK) for token in tokens]
-        size = len(self)
-        return [get(token) or beyond.setdefault(token, size + len(beyond)) for token in tokens]
+        return [get(token, UNK) for token in tokens]
 
     def tokens_of(self, ids: Iterable[int], beyond: Sequence[str] = ()) -> list[str]:
         """The tokens of ids; specials by their names, ids from `len(self)` on by their index in `beyond`."""

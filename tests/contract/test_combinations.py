@@ -9,7 +9,6 @@ import torch
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
@@ -19,6 +18,7 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
+from tests.surfaces import surface_of
 
 CHOICES = {
     axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.encoder.base import Encoded
@@ -17,12 +16,13 @@ from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant, packaged_variants
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.surfaces import surface_of
 
 SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
 MEMORY_SIZE, NUM_SOURCE_IDS = SIZES["context_size"], 13
 SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
 TARGET = [[17, 9, 4], [20, 19], [9, 9], [7]]
-"""as open ids: 17 and 19 can be copied, 20 cannot"""
+"""17 and 19 are not in the vocabulary and can be copied, 20 cannot"""
 LENGTHS = [len(ids) + 1 for ids in SOURCE]
 SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, strict=True)]
 KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.id_store import IdStore
 from seq2seq_attn.data.length_ratios import describe_ratios, limiting_ratio
+from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.store import PairStore
 
 
@@ -14,8 +14,8 @@ from seq2seq_attn.data.store import PairStore
 def pairs_of(tmp_path):
     def make(*lengths):
         for side, of_side in zip(("source", "target"), zip(*lengths, strict=True), strict=True):
-            IdStore.write(tmp_path / side, np.zeros(sum(of_side), dtype=np.int32), np.array(of_side))
-        return PairStore(IdStore(tmp_path / "source"), IdStore(tmp_path / "target"))
+            SequenceWriter(tmp_path / side).add(np.zeros(sum(of_side), dtype=np.int32), np.array(of_side))
+        return PairStore(SequenceStore(tmp_path / "source"), SequenceStore(tmp_path / "target"))
 
     return make
 

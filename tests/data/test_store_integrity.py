@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_checked_json
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -36,7 +34,7 @@ def flip(path: Path, place: int, bit: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["train.source.ids.npy", "train.target.offsets.npy", "valid.source.txt", "source.vocab", "surfaces.npy"]
+    "name", ["train.source.ids", "train.target.ids.offsets", "valid.source.txt", "source.vocab", "train.target.tokens"]
 )
 def test_a_flipped_bit_is_refused(store: Path, name: str) -> None:
     PreparedCorpus(store)
@@ -45,23 +43,7 @@ def test_a_flipped_bit_is_refused(store: Path, name: str) -> None:
         PreparedCorpus(store)
 
 
-def test_a_store_of_an_earlier_format_is_prepared_again_under_its_name(
-    config: Config, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its content hash stays, so that a run that was begun with it can be resumed."""
-    caplog.set_level("INFO")
-    prepared = prepare_corpus(config)
-    meta_path = prepared.directory / "meta.json"
-    meta = json.loads(meta_path.read_text())
-    write_checked_json(meta_path, {**{key: meta[key] for key in meta if key != "sha256"}, "format": 1})
-    (prepared.directory / "surfaces.npy").unlink()
-    again = prepare_corpus(config)
-    assert again.directory == prepared.directory
-    assert {**again.meta, "sha256": ""} == {**meta, "sha256": ""}
-    assert any("not a prepared corpus of format 2; preparing the data again" in notice for notice in caplog.messages)
-
-
-@pytest.mark.parametrize("name", ["meta.json", "train.source.ids.npy", "target.vocab"])
+@pytest.mark.parametrize("name", ["meta.json", "train.source.ids", "target.vocab"])
 def test_a_pipe_in_place_of_a_file_is_refused(store: Path, name: str) -> None:
     (store / name).unlink()
     os.mkfifo(store / name)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, rounded_up
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.surface import Positions, spell_source, surface_of, surface_of_tokens
+from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab
 
@@ -31,19 +30,15 @@ def test_positions_are_numbers_from_1_on_the_target_side():
     found = surface_of_tokens(spelled, ["5", "2", "3"], vocab)
     assert list(found.source) == [4, 5, 9, 6, 11]
     assert list(found.target) == [11, 5, 9]
-    of_ids = Positions(30, vocab).on_target_side(np.array([20, 21, 22, 23, 24], dtype=np.int32))
-    assert list(surface_of(of_ids, [5, 7, 8], len(vocab)).source) == [4, 5, 9, 6, 11]
-    assert list(surface_of(of_ids, [5, 7, 8], len(vocab)).target) == [5, UNK, UNK]  # open ids of unknown numbers
 
 
 def test_known_tokens_keep_their_ids():
-    ids = np.array([4, 5, 5], dtype=np.int32)
-    assert surface_of(ids, ids[:1], 6).source is ids
-    assert surface_of(ids[:0], ids[:0], 6).target.tolist() == []
+    assert surface_of_tokens(["dog", "Anna"], ["dog"], VOCAB) == ([5, 4], [5])
+    assert surface_of_tokens([], [], VOCAB) == ([], [])
 
 
 def test_padding_adds_specials():
-    surfaces = [surface_of([7, 4], [4, 7], 6), surface_of([4], [9], 6)]
+    surfaces = [surface_of_tokens(["Bo", "Anna"], ["Anna", "Bo"], VOCAB), surface_of_tokens(["Anna"], ["Cy"], VOCAB)]
     batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], surfaces=surfaces)
     assert batch.source.surface_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
     assert batch.tgt_surface_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
@@ -53,7 +48,7 @@ def test_padding_adds_specials():
     assert rounded.tgt_surface_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
 
 
-def test_without_spellings_nothing_can_be_copied():
+def test_without_surfaces_nothing_can_be_copied():
     batch = collate([[7, 8]], [[4]], [0])
     assert batch.source.surface_ids_BS.tolist() == [[UNK, UNK, EOS]]
     assert batch.tgt_surface_BT.tolist() == batch.tgt_out_BT.tolist()
@@ -97,3 +92,5 @@ def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
         assert [pairs.target(i).tolist() for i in range(len(pairs))] == target
     num_ids = len(prepared.target_vocab)
     assert prepared.pairs("train").batch([2]).tgt_surface_BT[0, 1] == num_ids + 1  # Bo
+    without = prepared.pairs("train").batch([2], with_surfaces=False)
+    assert without.tgt_surface_BT.tolist() == without.tgt_out_BT.tolist()

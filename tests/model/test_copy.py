@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
-from seq2seq_attn.data.surface import Surface, surface_of
+from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.copy import build
@@ -16,6 +16,7 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from seq2seq_attn.train.loss import batch_loss
+from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
@@ -19,6 +18,7 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}

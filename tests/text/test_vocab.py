@@ -31,7 +31,7 @@ def test_limits_do_not_count_the_specials():
 def test_looking_up_an_unknown_token_adds_nothing():
     # torchtext's `stoi` is a defaultdict: every unknown look-up adds the word
     vocab = build_vocab(Counter({"a": 1}))
-    assert [vocab.id_of("nie gesehen") for _ in range(2)] == [UNK, UNK]
+    assert [vocab.ids_of(["nie gesehen"]) for _ in range(2)] == [[UNK], [UNK]]
     assert vocab.ids_of(["nie", "gesehen"]) == [UNK, UNK]
     assert len(vocab) == 5
     assert "nie" not in vocab

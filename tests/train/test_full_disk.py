@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.data.array_file import append_raw
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.sequences import append_raw
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_text
 from seq2seq_attn.model.weights import write_weights

@@ -7,11 +7,11 @@ import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.graphs import GraphedPass, Recorded
 from seq2seq_attn.train.update import Updater
+from tests.surfaces import surface_of
 
 CPU = torch.device("cpu")
 FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_surface_BT", "positions_N", "targets_N")

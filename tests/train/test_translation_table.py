@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.data.id_store import IdStore
+from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.text.ibm1 import TranslationTable
@@ -24,10 +24,10 @@ from tests.train.conftest import ConfigMaker
 OUTPUT = "model.output={name: lexicon, options: {num_entries: 3}}"
 
 
-def single_tokens(prefix: Path, ids: list[int]) -> IdStore:
+def single_tokens(prefix: Path, ids: list[int]) -> SequenceStore:
     """Sentences of one token."""
-    IdStore.write(prefix, np.array(ids), np.ones(len(ids), dtype=np.int64))
-    return IdStore(prefix)
+    SequenceWriter(prefix).add(np.array(ids), np.ones(len(ids), dtype=np.int64))
+    return SequenceStore(prefix)
 
 
 def test_the_table_is_that_of_all_pairs(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def vectors(tmp_path: Path) -> Path:
 def rows(tensors: dict[str, torch.Tensor], run: RunDir, name: str) -> torch.Tensor:
     """The rows of the letters in an embedding."""
     vocab = run.source_vocab() if name.startswith("encoder") else run.target_vocab()
-    return tensors[name][[vocab.id_of(letter) for letter in LETTERS if letter in vocab]]
+    return tensors[name][vocab.ids_of(letter for letter in LETTERS if letter in vocab)]
 
 
 def expected(run: RunDir, side: str) -> torch.Tensor:

@@ -23,7 +23,7 @@ from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.id_store import IdStore
+from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.runtime.precision import training_precision
 from seq2seq_attn.train.batches import EpochBatches
@@ -114,6 +114,7 @@ def random_pairs(folder: Path, num_pairs: int) -> PairStore:
     generator = np.random.default_rng(num_pairs)
     source = generator.integers(5, 21, num_pairs)
     target = np.clip(source + generator.integers(-2, 3, num_pairs), 3, None)
+    folder.mkdir()
     for name, lengths in (("source", source), ("target", target)):
-        IdStore.write(folder / name, generator.integers(4, SIZES.num_source_ids, int(lengths.sum())), lengths)
-    return PairStore(IdStore(folder / "source"), IdStore(folder / "target"))
+        SequenceWriter(folder / name).add(generator.integers(4, SIZES.num_source_ids, int(lengths.sum())), lengths)
+    return PairStore(SequenceStore(folder / "source"), SequenceStore(folder / "target"))

@@ -10,7 +10,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.surface import surface_of
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.model.attention.base import Attended, attend
@@ -24,6 +23,7 @@ from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import coverage
 from tests.model.conftest import NUM_TARGET_IDS
+from tests.surfaces import surface_of
 
 VARIANTS = packaged_variants("attention")
 TABLE = estimate_table([np.array([5, 9]), np.array([8])].__getitem__, [np.array([6, 9]), np.array([5])].__getitem__, 2)

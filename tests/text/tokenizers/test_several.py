@@ -55,7 +55,7 @@ def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
     vocab = build_vocab(Counter(token for tokens in tokenizer.tokenize_many(LINES) for token in tokens))
     assert "\t" not in vocab.tokens
     assert vocab.ids_of(["\t", "<eos>"]) == [EOS, UNK]
-    assert Vocab(vocab.tokens).id_of("\t") == EOS
+    assert Vocab(vocab.tokens).ids_of(["\t"]) == [EOS]
 
 
 @pytest.mark.parametrize("parts", [["../source.de"], ["target"], [], "x", None])

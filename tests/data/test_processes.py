@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from seq2seq_attn.data.pipeline.processes import map_in_order
+from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.errors import UserError
 
 
@@ -67,8 +67,8 @@ def test_a_process_that_dies_is_named():
 
 PARENT = """
 import os, sys
-from seq2seq_attn.data.pipeline.processes import map_in_order
-from tests.data.pipeline.test_processes import square
+from seq2seq_attn.data.processes import map_in_order
+from tests.data.test_processes import square
 if __name__ == "__main__":
     for item, (_, pid) in map_in_order(square, range(10**9), num_processes=1 + 1):
         print(pid, flush=True)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from seq2seq_attn.data.pipeline import chunks
-from seq2seq_attn.data.pipeline.chunks import Chunk, read_chunks
+from seq2seq_attn.data import chunks
+from seq2seq_attn.data.chunks import Chunk, read_chunks
 
 
 @pytest.fixture
@@ -23,23 +23,23 @@ def files(tmp_path):
 
 
 def test_chunks_are_of_one_split(files):
-    text = b"a\n\nccc\nd\ne"
-    assert list(read_chunks(files)) == [Chunk("train", 5, (text, text)), Chunk("valid", 2, (b"v\nw", b"v\nw"))]
+    train, valid = [b"a", b"", b"ccc", b"d", b"e"], [b"v", b"w"]
+    assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
 
 
 def test_chunks_are_short(files, monkeypatch):
     monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
-    assert [chunk.text[0] for chunk in read_chunks(files)] == [b"a\n", b"ccc\nd", b"e", b"v\nw"]
+    assert [chunk.sources for chunk in read_chunks(files)] == [[b"a", b""], [b"ccc", b"d"], [b"e"], [b"v", b"w"]]
     monkeypatch.setattr(chunks, "MAX_BYTES", 3)
-    assert [chunk.num_pairs for chunk in read_chunks(files)] == [2, 1, 2, 2]
+    assert [len(chunk.sources) for chunk in read_chunks(files)] == [2, 1, 2, 2]
 
 
 def test_long_lines_make_small_chunks(files, monkeypatch):
     monkeypatch.setattr(chunks, "MAX_BYTES", 2)
-    assert [chunk.text[1] for chunk in read_chunks(files)] == [b"a\n\nccc", b"d\ne", b"v\nw"]
+    assert [chunk.targets for chunk in read_chunks(files)] == [[b"a", b"", b"ccc"], [b"d", b"e"], [b"v", b"w"]]
 
 
 def test_workers_load_no_torch():
-    modules = "seq2seq_attn.data.pipeline.chunks, seq2seq_attn.data.pipeline.processes"
+    modules = "seq2seq_attn.data.chunks, seq2seq_attn.data.processes"
     script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,1 +1,0 @@
-"""The code that `prepare` runs in worker processes."""

@@ -1,0 +1,110 @@
+"""Sequences of values, one per sentence, in memory-mapped files: ids, tokens, links, vectors.
+
+A file holds the values of all sequences, one after the other, without a header. A file beside it holds the offsets of
+the sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import open_regular
+
+Values = npt.NDArray[Any]
+
+
+class SequenceStore:
+    """Sequences of values of one type. The files are opened on first use."""
+
+    def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
+        self._path = path
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> Values:
+        """The values of a sequence, a view into the file."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of {len(self)}")
+        index %= len(self)
+        return self._values[self.offsets[index] : self.offsets[index + 1]]
+
+    def exists(self) -> bool:
+        """Whether the files exist."""
+        return _offsets_path(self._path).is_file()
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """[sequences + 1], where each sequence starts among the values, and the end."""
+        return np.array(_map(_offsets_path(self._path), np.int64))
+
+    @cached_property
+    def _values(self) -> Values:
+        return _map(self._path, self._dtype)
+
+
+class TokenStore:
+    """The tokens of sentences as text: a line for each token."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = SequenceStore(path, np.uint8)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, index: int) -> list[str]:
+        return self._lines[index].tobytes().decode("utf-8").split("\n")[:-1]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class SequenceWriter:
+    """Writes the files of a `SequenceStore` incrementally."""
+
+    def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
+        self._path = path
+        self._dtype = dtype
+        self._end = 0
+        append_raw(path, np.empty(0))
+        append_raw(_offsets_path(path), np.zeros(1, dtype=np.int64))
+
+    def add(self, values: Values, lengths: Values) -> None:
+        """Add sequences: their values, concatenated, and the length of each."""
+        append_raw(self._path, values.astype(self._dtype, copy=False))
+        append_raw(_offsets_path(self._path), self._end + np.cumsum(lengths, dtype=np.int64))
+        self._end += len(values)
+
+
+def append_raw(path: Path, values: Values) -> None:
+    """Append an array's bytes to a file."""
+    # reopened each time: a corpus may have more splits than a process may have open files
+    with path.open("ab") as stream:
+        stream.write(np.ascontiguousarray(values).data)  # `tofile` does not say why it fails
+
+
+def _offsets_path(path: Path) -> Path:
+    return Path(f"{path}.offsets")
+
+
+def _map(path: Path, dtype: type[np.generic]) -> Values:
+    """The values of a file, mapped into memory.
+
+    Raises:
+        UserError: it is missing or damaged.
+    """
+    try:
+        with open_regular(path) as stream:
+            if not path.stat().st_size:
+                return np.empty(0, dtype=dtype)  # which cannot be mapped
+            return np.memmap(stream, dtype=dtype, mode="r")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); prepare the data again") from None
