@@ -1,4 +1,4 @@
-"""A session of a training run: its clock, signals, memory settings, and the lock on its directory.
+"""A session of a training run: its clock, signals, memory, and the lock on its directory.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last
@@ -11,6 +11,7 @@ because Ctrl-C is meant for the foreground command but reaches all processes of 
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import signal
@@ -21,18 +22,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from seq2seq_attn.runtime.memory import (
-    TRAINING_PRIMITIVES,
-    give_back_memory,
-    keep_primitives,
-    reuse_large_blocks,
-)
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run_dir import LOCK
+from seq2seq_attn.runtime.memory import give_back_memory
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.lock import locked
 
 log = logging.getLogger(__name__)
 
 GIVE_BACK_EVERY_S = 15.0
+"""During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
+large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
 
 
 class StopRequest:
@@ -86,41 +85,41 @@ def catch_signals() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
-class MemorySettings:
-    """Memory settings of training, for the allocator and for oneDNN.
+@contextmanager
+def locked(run_dir: Path) -> Iterator[None]:
+    """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it. The
+    system releases the lock when the process ends. The file stays: if it were removed, two processes could lock two
+    files of the same name.
 
-    During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
-    large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update.
+    Raises:
+        UserError: another process holds the lock.
     """
-
-    def __init__(self) -> None:
-        self._gave_back_at = time.monotonic()
-
-    def prepare(self) -> None:
-        """Keep compiled primitives and large blocks for the next update. Call it before the first matrix product."""
-        keep_primitives(TRAINING_PRIMITIVES)
-        reuse_large_blocks()
-
-    def after_update(self) -> None:
-        """Return free memory to the system from time to time."""
-        if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
-            give_back_memory()
-            self._gave_back_at = time.monotonic()
-
-    def around_validation(self) -> None:
-        """Return free memory, because updates and translation use blocks of different sizes."""
-        give_back_memory()
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with (run_dir / LOCK).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise UserError(
+                f"{run_dir}: in use by another training run (process {file.read().strip() or 'unknown'});"
+                " stop it, or choose another --run-dir"
+            ) from None
+        except OSError as error:
+            log.warning("%s: cannot be locked (%s); do not start another training run there", run_dir, error.strerror)
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
 
 
 class Session:
-    """The clock, signals, memory and lock of a process. Each rank has its own."""
+    """The clock, signals and lock of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group, memory: MemorySettings, locks: ExitStack) -> None:
+    def __init__(self, stop: StopRequest, group: Group, locks: ExitStack) -> None:
         self.group = group
-        self.memory = memory
         self._stop = stop
-        self._began_at = time.monotonic()
         self._locks = locks
+        self._began_at = self._gave_back_at = time.monotonic()
 
     def lock(self, run_dir: Path) -> None:
         """Lock the run directory until the session ends. The first rank does so for all.
@@ -144,7 +143,13 @@ class Session:
         """Whether a signal has reached this rank."""
         return self._stop.is_set
 
-    def agree(self, elapsed_s: float) -> tuple[float, bool]:
+    def give_back_memory(self) -> None:
+        """Return free memory to the system, but not after every update."""
+        if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
+            give_back_memory()
+            self._gave_back_at = time.monotonic()
+
+    def sync_ranks(self, elapsed_s: float) -> tuple[float, bool]:
         """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
         All ranks must end the loop after the same update."""
         if self.group.is_orphaned and not self._stop.is_set:
@@ -161,7 +166,7 @@ class Session:
 
 
 @contextmanager
-def open_session(group: Group, memory: MemorySettings) -> Iterator[Session]:
+def open_session(group: Group) -> Iterator[Session]:
     """Catch signals and hold the lock until training ends."""
     with catch_signals() as stop, ExitStack() as locks:
-        yield Session(stop, group, memory, locks)
+        yield Session(stop, group, locks)

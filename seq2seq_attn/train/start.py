@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
 from seq2seq_attn.errors import UsageError, UserError
@@ -19,15 +19,12 @@ from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
 
 if TYPE_CHECKING:
-    import torch
-
     from seq2seq_attn.data.store import PreparedCorpus
     from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.runtime.precision import Precision
 
 RUNS_DIR = Path("runs")
 
-DECIDES_THE_RUN = (
+FIXED_ON_RESUME = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
@@ -37,7 +34,7 @@ DECIDES_THE_RUN = (
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
 FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
-MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
+RELOCATABLE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +92,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         raise UsageError("--resume and --overwrite: one continues the run, the other replaces it; choose one")
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.checkpoint import has_state
-    from seq2seq_attn.train.lock import locked
+    from seq2seq_attn.train.session import locked
 
     if run_dir is None and overwrite:
         raise UsageError("--overwrite: replaces a run; name it with --run-dir")
@@ -212,7 +209,7 @@ def check_same_run(saved: Config, config: Config) -> None:
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
-        if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
+        if _is_under(key, FIXED_ON_RESUME) and not _is_under(key, RELOCATABLE):
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
@@ -227,23 +224,6 @@ def _check_best_exists(run: RunDir) -> None:
                 f"{saved.model_path}: missing, and training would save only a better model; copy it back, or start the "
                 "run over with --overwrite"
             )
-
-
-def compare_sessions(
-    values: Mapping[str, Any], *, device: torch.device, precision: Precision, num_processes: int
-) -> None:
-    """Warn about differences between this session and the one that saved `values`."""
-    import torch
-
-    if device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
-        text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
-        log.warning(text, torch.get_num_threads(), values["num_threads"])
-    if (before := values.get("precision", precision)) != precision:
-        text = "%s in this session, %s before: results will differ; see train.precision"
-        log.warning(text, precision, before)
-    if (before := values.get("num_processes", 1)) != num_processes:
-        text = "%d processes in this session, %d before: dropout masks will differ"
-        log.warning(text, num_processes, before)
 
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:

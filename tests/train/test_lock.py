@@ -9,11 +9,13 @@ import pytest
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.lock import locked
 from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.session import locked
 from tests.train.conftest import ConfigMaker
 
-HOLD = "import sys, pathlib; from seq2seq_attn.train.lock import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
+HOLD = (
+    "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
+)
 
 
 def written_at(run: RunDir) -> dict[str, int]:

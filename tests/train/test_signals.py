@@ -35,7 +35,7 @@ def test_the_first_signal_is_noted_and_the_second_leaves(
 
 def test_the_first_signal_does_not_leave_though_another_rank_had_one() -> None:
     with catch_signals() as stop:
-        stop.signal_number = signal.SIGTERM  # as `Session.agree` sets it
+        stop.signal_number = signal.SIGTERM  # as `Session.sync_ranks` sets it
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.is_set
 

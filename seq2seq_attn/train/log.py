@@ -1,4 +1,4 @@
-"""Report training events to the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
+"""The events of a training run, for the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
 
 from __future__ import annotations
 
@@ -7,17 +7,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
+import torch
+
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.prepare import dropped_pairs
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.runlog import Progress, RunLog
-from seq2seq_attn.train.schedules import Schedules
+from seq2seq_attn.train.schedules import Schedules, always_forces
 from seq2seq_attn.train.state import TrainState, Window
-from seq2seq_attn.train.update import UpdateResult
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.validate import SPLIT as VALID
 from seq2seq_attn.train.validate import Validation
 
 log = logging.getLogger(__name__)
 
+MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
+"""shares of training pairs that are dropped, and of other pairs that are in the training text too, that call for a
+warning"""
 _NUM_NAMED_PAIRS = 8
 """pair indices in a message; the rest is in metrics.jsonl"""
 _SAMPLE_TEXTS = ("source", "reference", "hypothesis")
@@ -25,8 +36,8 @@ _SAMPLE_WIDTH = 100
 """characters of a sample sentence in the log, which fits a terminal with its label"""
 
 
-class TrainReporter:
-    """Reports the events of a training run."""
+class TrainLog:
+    """The log of a training run."""
 
     def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
         """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
@@ -37,7 +48,7 @@ class TrainReporter:
         self._num_types = num_types
 
     def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
-        """Report an applied update: move the bar, and after every `train.log_every_updates` write a line."""
+        """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
         window = state.window
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
         self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
@@ -64,7 +75,7 @@ class TrainReporter:
         state.window = Window()
 
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
-        """Report a skipped update. Returns the reason, with the batch."""
+        """Log a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
         self._event(
             "bad_update",
@@ -82,7 +93,7 @@ class TrainReporter:
         return what
 
     def validated(self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float) -> None:
-        """Report a validation."""
+        """Log a validation."""
         self._event(
             "validation",
             update=state.update,
@@ -123,7 +134,7 @@ class TrainReporter:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
     def ended(self, state: TrainState, reason: str | None, schedules: Schedules) -> None:
-        """Report the end of training."""
+        """Log the end of training."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
@@ -159,7 +170,7 @@ class TrainReporter:
 
 
 @contextmanager
-def open_reporter(
+def open_log(
     run: RunDir,
     config: Config,
     state: TrainState,
@@ -168,8 +179,8 @@ def open_reporter(
     total_updates: int | None,
     num_types: int,
     is_first: bool,
-) -> Iterator[TrainReporter]:
-    """The reporter of a session that starts at `state`. On the first rank it writes to the run.
+) -> Iterator[TrainLog]:
+    """The log of a session that starts at `state`. On the first rank it writes to the run.
 
     Args:
         position: as for `RunLog`.
@@ -182,7 +193,50 @@ def open_reporter(
         RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log,
         closing(Progress(update=state.update, total_updates=total_updates, end_s=end_s, is_shown=is_first)) as progress,
     ):
-        yield TrainReporter(run_log, progress, config, num_types=num_types)
+        yield TrainLog(run_log, progress, config, num_types=num_types)
+
+
+def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, *, updates_per_epoch: int) -> None:
+    """Log device, sizes, faults of the text and missing fast paths at the start of training."""
+    model, device, num_processes = updater.model, updater.device, updater.group.size
+    processes = f"{num_processes} processes, " if num_processes > 1 else ""
+    num_threads = torch.get_num_threads()
+    threads = f", {num_threads} {'thread' if num_threads == 1 else 'threads'}" if device.type == "cpu" else ""
+    log.info("torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, updater.precision)
+    num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
+    counts = (count_parameters(model), num_train, num_valid, updates_per_epoch)
+    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
+    _log_faults(prepared)
+    sizes = len(prepared.source_vocab), len(prepared.target_vocab)
+    num_types = [size - len(SPECIALS) for size in sizes]
+    log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
+    ratio = 1.0 if always_forces(config.train) else 0.0
+    if speed.find("unroll", model, ratio) is None:
+        log.info(
+            "training: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer, dropout and teacher forcing"
+        )
+    if speed.find("steps", model, "fp32") is None:
+        log.info(
+            "translation: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer and output"
+        )
+
+
+def _log_faults(prepared: PreparedCorpus) -> None:
+    """Log how many training pairs were dropped, and how many pairs of the other splits are in the training text
+    too."""
+    audit = prepared.audit
+    if dropped := dropped_pairs(prepared):
+        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
+        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
+        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
+    for split in (VALID, *prepared.test_splits):
+        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
+        if num_same > MAX_OVERLAP * num_pairs:
+            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
+            log.warning(text, split, num_same, num_pairs)
 
 
 def _shortened(text: str) -> str:
