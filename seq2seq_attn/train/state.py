@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import TrainConfig, ValidationConfig
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
-from seq2seq_attn.train.optim import Plateau
+from seq2seq_attn.train.schedules import Plateau
 
 if TYPE_CHECKING:
     from seq2seq_attn.train.batches import UpdateBatches

@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq_attn.config import TrainConfig, ValidationConfig
 from seq2seq_attn.train.batches import UpdateBatches
-from seq2seq_attn.train.optim import Plateau
+from seq2seq_attn.train.schedules import Plateau
 from seq2seq_attn.train.state import TrainState, Window
 from seq2seq_attn.train.update import UpdateResult
 from seq2seq_attn.train.validate import Validation
