@@ -25,6 +25,13 @@ from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
+_SHARED_SETTINGS: tuple[tuple[ModelAxis, str, str], ...] = (
+    ("encoder", "cell", "build_cell"),
+    ("encoder", "num_layers", "num_layers"),
+    ("decoder", "num_layers", "num_layers"),
+    ("attention", "normalizer", "normalizer"),
+)
+"""settings that not every variant of an axis takes: axis, setting, and the parameter of the variant's `build`"""
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +66,7 @@ def check_config(config: Config) -> None:
 
 def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     """The model on the meta device: it has no weights and draws no random numbers."""
-    _check_cell(config)
-    _check_normalizer(config)
-    _check_layers(config)
+    _check_shared_settings(config)
     vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
     model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
@@ -73,44 +78,23 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     return model
 
 
-def _encoder_name(config: ModelConfig) -> str:
-    """The encoder's variant, where the name may imply a cell too."""
-    name = config.encoder.name
-    return ENCODER_SHORTHANDS[name][0] if name in ENCODER_SHORTHANDS else name
-
-
-def _check_cell(config: ModelConfig) -> None:
-    encoder, default = config.encoder, ModelConfig().encoder.cell
-    name, implied = ENCODER_SHORTHANDS.get(encoder.name, (encoder.name, encoder.cell))
-    if encoder.cell not in (default, implied):
+def _check_shared_settings(config: ModelConfig) -> None:
+    """Refuse a setting that the chosen variant does not take, and a cell other than that which the encoder's name
+    implies."""
+    encoder, defaults = config.encoder, ModelConfig()
+    encoder_name, cell = ENCODER_SHORTHANDS.get(encoder.name, (encoder.name, encoder.cell))
+    if encoder.cell not in (defaults.encoder.cell, cell):
         raise UsageError(
-            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {implied!r}; set "
-            f"model.encoder.name={name}"
+            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {cell!r}; set "
+            f"model.encoder.name={encoder_name}"
         )
-    if encoder.cell != default and not takes("encoder", name, "build_cell"):
-        raise UsageError(
-            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has no cell; set "
-            f"model.encoder.cell={default}, or choose another encoder"
-        )
-
-
-def _check_normalizer(config: ModelConfig) -> None:
-    attention, default = config.attention, ModelConfig().attention.normalizer
-    if attention.normalizer != default and not takes("attention", attention.name, "normalizer"):
-        raise UsageError(
-            f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} takes no "
-            f"normalizer; set model.attention.normalizer={default}, or choose another attention"
-        )
-
-
-def _check_layers(config: ModelConfig) -> None:
-    variants: dict[ModelAxis, str] = {"encoder": _encoder_name(config), "decoder": config.decoder.name}
-    for name, variant in variants.items():
-        settings = getattr(config, name)
-        if settings.num_layers > 1 and not takes(name, variant, "num_layers"):
+    for axis, setting, parameter in _SHARED_SETTINGS:
+        variant = encoder_name if axis == "encoder" else getattr(config, axis).name
+        value, default = (getattr(getattr(model, axis), setting) for model in (config, defaults))
+        if value != default and not takes(axis, variant, parameter):
             raise UsageError(
-                f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} has one layer; set it to 1, or "
-                f"choose another {name}"
+                f"model.{axis}.{setting}={value!r}: model.{axis}.name={variant!r} does not take it; set "
+                f"model.{axis}.{setting}={default}, or choose another {axis}"
             )
 
 
