@@ -174,9 +174,9 @@ def open_log(
     run: RunDir,
     config: Config,
     state: TrainState,
+    schedules: Schedules,
     *,
     position: int | None,
-    total_updates: int | None,
     num_types: int,
     is_first: bool,
 ) -> Iterator[TrainLog]:
@@ -184,9 +184,9 @@ def open_log(
 
     Args:
         position: as for `RunLog`.
-        total_updates: the number of updates until training ends; None if unknown.
         num_types: the size of the target vocabulary.
     """
+    total_updates = schedules.total_updates
     minutes = config.train.max_minutes
     end_s = None if minutes is None else 60 * minutes - state.elapsed_s
     with (
@@ -197,7 +197,7 @@ def open_log(
 
 
 def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, *, updates_per_epoch: int) -> None:
-    """Log device, sizes, faults of the text and missing fast paths at the start of training."""
+    """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
     model, device, num_processes = updater.model, updater.device, updater.group.size
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
     num_threads = torch.get_num_threads()

@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 
 import torch
@@ -27,13 +27,13 @@ from seq2seq_attn.runtime.precision import allow_tf32, training_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.checkpoint import Loaded, SavedState
+from seq2seq_attn.train.checkpoint import SavedState
 from seq2seq_attn.train.distributed import join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start, open_log
-from seq2seq_attn.train.pretrained import set_pretrained, set_table, set_vectors
+from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import Session, open_session
+from seq2seq_attn.train.session import Session, catch_signals, locked
 from seq2seq_attn.train.start import FEWER_THREADS, check_start, create_run_dir, set_num_threads
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
@@ -66,9 +66,9 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         set_num_threads(config, prepared, path if resume else None)
         path = path or group.broadcast(lambda: create_run_dir(config))
-        with open_session(group) as session:
-            trainer = Trainer(config, RunDir(path), prepared, session)
-            session.lock(path)
+        with catch_signals() as stop, ExitStack() as locks:
+            trainer = Trainer(config, RunDir(path), prepared, Session(stop, group))
+            group.broadcast(lambda: locks.enter_context(locked(path)))
             trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
 
@@ -105,7 +105,7 @@ class Trainer:
             config,
             device=device,
             precision=precision,
-            should_stop=lambda: session.is_asked_to_stop,
+            should_stop=lambda: session.stop.is_set,
             group=group,
         )
         self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=FEWER_THREADS)
@@ -125,12 +125,26 @@ class Trainer:
                     self._mark_finished(loaded.finished)
                 log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, reason)
                 return
-        notes = self._initialize() if loaded is None else []
+        notes = set_start_values(self._updater, self._config, self._prepared) if loaded is None else []
         self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
-        with self._open_log(loaded) as train_log:
-            self._log_start(notes, is_new=loaded is None)
+        with open_log(
+            self.run,
+            self._config,
+            self._state,
+            self._schedules,
+            position=None if loaded is None else loaded.metrics_position,
+            num_types=len(self._prepared.target_vocab),
+            is_first=self._group.is_first,
+        ) as train_log:
+            start = "starts" if loaded is None else f"continues after update {self._state.update}"
+            log.info("%s: training %s", self.run.path, start)
+            log_start(self._config, self._updater, self._prepared, updates_per_epoch=self._updates_per_epoch)
             if loaded is None:
+                for line in notes:
+                    log.info(line)
+                if self._reverse is not None:
+                    log.info("%s: saves the target-to-source model with each new best model", self.run.reverse.path)
                 self._save(train_log)  # from here on there is something to resume
             self._loop(train_log)
 
@@ -245,21 +259,10 @@ class Trainer:
         if must_stop:
             self._save(train_log)
             log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
-            self._session.leave()
+            self._session.stop.leave()
 
     def _stop_reason(self) -> str | None:
         return self._state.stop_reason(self._config.train)
-
-    def _initialize(self) -> list[str]:
-        """Set what is not initialized at random: the weights of another run, word vectors, a translation table. Returns
-        lines for the log. The other run's weights hold its word vectors, as training changed them, and its table."""
-        notes = set_pretrained(self._updater, self._config, self._prepared)
-        if not notes:
-            notes = set_vectors(self._updater, self._config.model, self._prepared)
-            notes += set_table(self._model.output, self._pairs)
-        if self._reverse is not None:
-            notes.append(f"{self.run.reverse.path}: saves the target-to-source model with each new best model")
-        return notes
 
     def _open_run(self, *, is_new: bool, overwrite: bool) -> None:
         """Write the files of a new run, or prepare a run for its resume. The first rank does so for all."""
@@ -285,21 +288,3 @@ class Trainer:
         self.run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
         if self._reverse is not None:
             self.run.reverse.mark_finished(end)
-
-    def _open_log(self, loaded: Loaded | None) -> AbstractContextManager[TrainLog]:
-        return open_log(
-            self.run,
-            self._config,
-            self._state,
-            position=None if loaded is None else loaded.metrics_position,
-            total_updates=self._schedules.total_updates,
-            num_types=len(self._prepared.target_vocab),
-            is_first=self._group.is_first,
-        )
-
-    def _log_start(self, notes: list[str], *, is_new: bool) -> None:
-        start = "starts" if is_new else f"continues after update {self._state.update}"
-        log.info("%s: training %s", self.run.path, start)
-        log_start(self._config, self._updater, self._prepared, updates_per_epoch=self._updates_per_epoch)
-        for line in notes:
-            log.info(line)

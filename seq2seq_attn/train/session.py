@@ -1,4 +1,4 @@
-"""A session of a training run: its clock, signals, memory, and the lock on its directory.
+"""A session of a training run: its clock, signals, and the lock on its directory.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last
@@ -18,7 +18,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -113,21 +113,12 @@ def locked(run_dir: Path) -> Iterator[None]:
 
 
 class Session:
-    """The clock, signals and lock of a process. Each rank has its own."""
+    """The clock and the stop request of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group, locks: ExitStack) -> None:
+    def __init__(self, stop: StopRequest, group: Group) -> None:
+        self.stop = stop
         self.group = group
-        self._stop = stop
-        self._locks = locks
         self._began_at = self._gave_back_at = time.monotonic()
-
-    def lock(self, run_dir: Path) -> None:
-        """Lock the run directory until the session ends. The first rank does so for all.
-
-        Raises:
-            UserError: another process trains there.
-        """
-        self.group.broadcast(lambda: self._locks.enter_context(locked(run_dir)))
 
     def start_clock(self, elapsed_s: float) -> None:
         """Start the clock at the seconds of earlier sessions."""
@@ -138,11 +129,6 @@ class Session:
         """Seconds of training, earlier sessions included."""
         return time.monotonic() - self._began_at
 
-    @property
-    def is_asked_to_stop(self) -> bool:
-        """Whether a signal has reached this rank."""
-        return self._stop.is_set
-
     def give_back_memory(self) -> None:
         """Return free memory to the system, but not after every update."""
         if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
@@ -152,21 +138,10 @@ class Session:
     def sync_ranks(self, elapsed_s: float) -> tuple[float, bool]:
         """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
         All ranks must end the loop after the same update."""
-        if self.group.is_orphaned and not self._stop.is_set:
+        if self.group.is_orphaned and not self.stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then exiting", self.group.launcher)
-            self._stop.signal_number = signal.SIGTERM
-        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self._stop.signal_number or 0])
+            self.stop.signal_number = signal.SIGTERM
+        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self.stop.signal_number or 0])
         if signal_number:
-            self._stop.signal_number = int(signal_number)
+            self.stop.signal_number = int(signal_number)
         return elapsed_s, signal_number > 0
-
-    def leave(self) -> None:
-        """Raise `KeyboardInterrupt` or `SystemExit`, as the signal requires."""
-        self._stop.leave()
-
-
-@contextmanager
-def open_session(group: Group) -> Iterator[Session]:
-    """Catch signals and hold the lock until training ends."""
-    with catch_signals() as stop, ExitStack() as locks:
-        yield Session(stop, group, locks)

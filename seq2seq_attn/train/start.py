@@ -154,7 +154,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
-    from seq2seq_attn.train.pretrained import check_pretrained, check_vectors
+    from seq2seq_attn.train.pretrained import check_start_values
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
@@ -167,9 +167,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         return path
     if run is not None and run.config_path.exists():  # stopped before its first state was saved
         check_same_run(run.config(), config)
-    if config.train.start_from is None:  # whose embeddings take the place of the vectors
-        check_vectors(config.model)
-    check_pretrained(config)
+    check_start_values(config)
     return path
 
 
