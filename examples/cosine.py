@@ -4,7 +4,7 @@ section 3.3.1) with a learned sharpness.
     score(q, h_s) = beta cos(q, W h_s)
 
     seq2seq train -c quickstart --import cosine --set model.attention.name=cosine
-    seq2seq translate --import cosine "Ein Hund rennt."
+    seq2seq translate --import cosine "Der kleine Hund, den die Frau sieht, schläft heute."
 """
 
 import torch

@@ -3,8 +3,9 @@
 >>> import seq2seq_attn                                            # doctest: +SKIP
 >>> run = seq2seq_attn.train_model("quickstart", {"seed": 2})      # doctest: +SKIP
 >>> seq2seq_attn.evaluate(run.path).summary                        # doctest: +SKIP
->>> seq2seq_attn.load().translate(["Ein Hund rennt."])[0].text     # doctest: +SKIP
-'A dog runs.'
+>>> translator = seq2seq_attn.load()                               # doctest: +SKIP
+>>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
+'The small dog that the woman sees is sleeping today.'
 """
 
 from __future__ import annotations

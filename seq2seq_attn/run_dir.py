@@ -336,4 +336,5 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
         return max(finished, key=lambda pair: pair[0])[1]
     unfinished = [run for run in runs if run.model_path.is_file()]
     hint = f"; {unfinished[-1].path} has a model but has not finished: name it to use it" if unfinished else ""
-    raise UserError(f"{runs_dir}/: no finished run; train one with `seq2seq train`, or name its directory{hint}")
+    advice = "train one with `seq2seq train -c quickstart` (minutes, no download), or name its directory"
+    raise UserError(f"{runs_dir}/: no finished run; {advice}{hint}")

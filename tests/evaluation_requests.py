@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
-from seq2seq_attn.evaluation.runs import Decoding
 from seq2seq_attn.evaluation.scores import Resampling
-from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.search.options import SearchOptions
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.weights import FORMAT_VERSION
@@ -149,7 +150,7 @@ def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
 
 
 def test_no_finished_run_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no finished run; train one with `seq2seq train`, or name its directory$"):
+    with pytest.raises(UserError, match="seq2seq train -c quickstart"):
         newest_run(tmp_path / "runs")
     RunDir.create(tmp_path / "runs/begun").save_best({"a": torch.zeros(1)}, {})
     with pytest.raises(UserError, match=re.escape("begun has a model but has not finished: name it to use it")):

@@ -9,8 +9,10 @@ from typing import Any
 from seq2seq_attn.commands.cli.options import as_settings
 from seq2seq_attn.commands.evaluate import EvaluationRequest
 from seq2seq_attn.commands.evaluate import evaluate as run_evaluation
-from seq2seq_attn.evaluation.runs import Decoding
-from seq2seq_attn.report.build import Report, Settings
+from seq2seq_attn.evaluation.scoring import Settings
+from seq2seq_attn.evaluation.systems import Decoding
+from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.search.options import SearchOptions
@@ -54,45 +56,46 @@ def evaluate(
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
     reference: str | Path | None = None,
+    concatenate: Sequence[int] = (),
+    metric: Sequence[MeasureName] = DEFAULT_MEASURES,
     ensemble: bool = False,
     by_length: str | None = None,
     beam_size: int | None = None,
+    reuse_hypotheses: bool = False,
     device: str = "auto",
     json: str | Path | None = None,
     report: str | Path | None = None,
 ) -> Report:
-    """Translate test sets and score runs, as `seq2seq evaluate` does.
+    """Translate test sets and score runs, as `seq2seq evaluate` does. `Report.data` has plain values.
 
     >>> scores = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
-    >>> print(scores.summary)                                             # doctest: +SKIP
     >>> scores.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
-    40.6
 
     Args:
         runs: run directories; the others are compared with the first. None: the run that finished last.
         split: splits of the runs' corpus; none: its test sets.
         source: instead of splits, a file with one sentence per line, and `reference`, its translation.
+        concatenate: for each number K, score sets of K pairs concatenated into one; none: pairs as they are.
+        metric: the metrics, the first one also by length.
         ensemble: also score all runs as one model, by the mean of their probabilities.
         by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
         beam_size: None: as each run is configured.
+        reuse_hypotheses: reuse saved translations of the same model and settings.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         json, report: files to write, the report as .md or .html. Without both, the report goes to the first run.
-
-    Returns:
-        The scores: `summary` and `text` for the terminal, `data` as plain values.
 
     Raises:
         UsageError, UserError: as the command.
     """
-    if runs is None:
-        runs = newest_run().path
+    runs = newest_run().path if runs is None else runs
     request = EvaluationRequest(
         [runs] if isinstance(runs, str | Path) else runs,
         splits=[split] if isinstance(split, str) else split,
         source=_path(source),
         reference=_path(reference),
-        settings=Settings(by_length),
-        decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device),
+        concatenate=concatenate,
+        settings=Settings(by_length, measures=tuple(metric)),
+        decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device, reuse_hypotheses=reuse_hypotheses),
         files=ReportFiles(_path(json), _path(report)),
         ensemble=ensemble,
     )

@@ -19,7 +19,7 @@ from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
-from seq2seq_attn.evaluation.runs import Decoding
+from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir

@@ -7,6 +7,7 @@ tokens, so that all runs share the same buckets.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,20 +19,23 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import Arm, find_arms
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
-from seq2seq_attn.evaluation.ensemble import ENSEMBLE_HYPS, EvaluatedEnsemble
+from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.names import run_names
-from seq2seq_attn.evaluation.runs import DEFAULT_DECODING, Decoding, EvaluatedRun
+from seq2seq_attn.evaluation.scoring import DEFAULT_SETTINGS, Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
+from seq2seq_attn.evaluation.systems import DEFAULT_DECODING, ENSEMBLE_HYPS, Decoding, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name
-from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.by_length import check_edges
-from seq2seq_attn.report.build import DEFAULT_SETTINGS, Report, Settings, build_report
+from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.ensemble import check_alike
 
 log = logging.getLogger(__name__)
@@ -91,28 +95,45 @@ def evaluate(request: EvaluationRequest) -> Report:
         concatenate=request.concatenate,
         show_progress=decoding.show_progress,
     )
-    systems = _systems(request, files, run_dirs, configs, names)
-    evaluated = list(systems.values())
-    hypotheses = {name: [run.translate(test_set) for test_set in sets] for name, run in systems.items()}
+    systems = _systems(request, run_dirs, configs, names)
+    hyps_dirs = _hyps_dirs(request, files, systems)
+    translations = {
+        system.name: [translate_set(system, one, hyps_dir=hyps_dir, keep_maps=files.is_html) for one in sets]
+        for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
+    }
     data, settings = configs[0].data, request.settings
     if VECTORS in data.sources and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     languages = Languages(data.source_name, data.target_language, "files" if source else data.corpus)
-    of_runs = list(zip(evaluated, hypotheses.values(), strict=True))
-    report = build_report(
+    made = list(translations.values())
+    scored = score_sets(
         sets,
-        hypotheses,
-        [{"name": name, **run.describe()} for name, run in systems.items()],
+        translations,
         languages=languages,
         settings=settings,
-        arms=_arms(run_dirs, names, configs, list(systems)),
-        analyses=_analyze(sets, of_runs, languages) if request.analyze_attention else None,
-        counts=[run.counts for run in evaluated],
-        device=str(resolve_device(decoding.device)),
+        arms=_arms(run_dirs, names, configs, [system.name for system in systems]),
+        analyses=_analyze(sets, systems, made, languages) if request.analyze_attention else None,
     )
-    _write(files, report, sets, [run.texts() for run in evaluated])
+    descriptions = [_describe(*pair) for pair in zip(systems, made, strict=True)]
+    environment = describe_environment(sys.argv, resolve_device(decoding.device))
+    report = build_report(scored, descriptions, environment, languages=languages)
+    _write(files, report, sets, [_texts(*pair) for pair in zip(systems, made, strict=True)])
     return report
+
+
+def _describe(system: System, translations: Sequence[SetTranslations]) -> dict[str, Any]:
+    seconds = sum(made.seconds for made in translations)
+    is_reused = all(made.is_reused for made in translations)
+    return {**system.describe(), "seconds": round(seconds, 1), "is_reused": is_reused}
+
+
+def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTexts:
+    """What the HTML page shows; an ensemble has no configuration and no training history."""
+    if system.is_ensemble:
+        return SystemTexts(translations)
+    validations = read_validations(system.runs[0].metrics_path)
+    return SystemTexts(translations, system.config.model_dump(mode="json"), validations)
 
 
 def _warn_of_unfinished(runs: Sequence[RunDir]) -> None:
@@ -132,15 +153,20 @@ def _check_request(request: EvaluationRequest) -> None:
 
 def _analyze(
     sets: Sequence[EvaluationSet],
-    of_runs: Sequence[tuple[EvaluatedRun, Sequence[list[str]]]],
+    systems: Sequence[System],
+    translations: Sequence[Sequence[SetTranslations]],
     languages: Languages,
 ) -> list[list[AttentionAnalysis]]:
-    """The attention analysis of each run on each set."""
-    analyses: list[list[AttentionAnalysis]] = [[] for _ in of_runs]
+    """The attention analysis of each system on each set; of an ensemble, from its texts alone, because forced decoding
+    takes one run."""
+    analyses: list[list[AttentionAnalysis]] = [[] for _ in systems]
     for index, test_set in enumerate(sets):
         analyzer = AttentionAnalyzer(test_set, languages)
-        for of_run, (run, hypotheses) in zip(analyses, of_runs, strict=True):
-            of_run.append(run.analyze(analyzer, hypotheses[index]))
+        for by_set, system, made in zip(analyses, systems, translations, strict=True):
+            translator = None if system.is_ensemble else system.translator
+            batch_size = system.search.batch_size
+            with explained_batch_size(batch_size):
+                by_set.append(analyzer.analyze(made[index].lines, translator, batch_size=batch_size))
     return analyses
 
 
@@ -168,22 +194,13 @@ def _check_ensemble(runs: Sequence[RunDir]) -> None:
 
 
 def _systems(
-    request: EvaluationRequest,
-    files: ReportFiles,
-    runs: Sequence[RunDir],
-    configs: Sequence[Config],
-    names: Sequence[str],
-) -> dict[str, EvaluatedRun]:
-    """The systems to evaluate, by name: the runs, then their ensemble if requested."""
-    dirs = _hyps_dirs(request, files, runs)
-    systems = {
-        name: EvaluatedRun(run, config, request.decoding, hyps_dir=hyps_dir, keep_maps=files.is_html)
-        for name, run, config, hyps_dir in zip(names, runs, configs, dirs[: len(runs)], strict=True)
-    }
-    if request.ensemble:
-        ensemble = EvaluatedEnsemble(runs, configs, names, request.decoding, hyps_dir=dirs[-1], keep_maps=files.is_html)
-        systems[ensemble.name] = ensemble
-    return systems
+    request: EvaluationRequest, runs: Sequence[RunDir], configs: Sequence[Config], names: Sequence[str]
+) -> list[System]:
+    """The systems to evaluate: the runs, then their ensemble if requested."""
+    systems = [
+        System(name, [run], [config], request.decoding) for name, run, config in zip(names, runs, configs, strict=True)
+    ]
+    return [*systems, make_ensemble(systems)] if request.ensemble else systems
 
 
 def _arms(runs: Sequence[RunDir], names: Sequence[str], configs: Sequence[Config], systems: Sequence[str]) -> list[Arm]:
@@ -194,24 +211,23 @@ def _arms(runs: Sequence[RunDir], names: Sequence[str], configs: Sequence[Config
     return [*find_arms(names, configs, texts), *ensembles]
 
 
-def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, runs: Sequence[RunDir]) -> list[Path | None]:
-    """Where the hypotheses of each run, then those of their ensemble, are saved; None: nowhere."""
+def _hyps_dirs(request: EvaluationRequest, files: ReportFiles, systems: Sequence[System]) -> list[Path | None]:
+    """Where the hypotheses of each system are saved; None: nowhere."""
     if not request.files.is_named:
-        own = [*(run.hyps_dir for run in runs), *([runs[0].hyps_dir / ENSEMBLE_HYPS] if request.ensemble else [])]
-        return [folder if files.is_named else None for folder in own]
-    names = [*(run.path.resolve().name for run in runs), *([ENSEMBLE_HYPS] if request.ensemble else [])]
+        return [system.hyps_dir if files.is_named else None for system in systems]
     if files.json is None:
-        return [None] * len(names)
+        return [None] * len(systems)
+    names = [ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name for system in systems]
     if len(set(names)) < len(names):
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files.json.with_name(f"{files.json.name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
 
 
-def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> None:
+def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> None:
     if files.is_of_run and files.json is not None and files.json.exists() and _is_other(files.json, report.data):
         log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", files.json)
-    if written := files.write(report, sets, runs):
+    if written := files.write(report, sets, systems):
         log.info("written: %s", ", ".join(map(str, written)))
 
 

@@ -38,26 +38,32 @@ class LimitConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """The tokenizer. `spaces` splits text that is tokenized already. `target` is that of the target side, where it
-    differs; with `positions`, the tokens are source positions, counted from 1. `vocab_size`, `joint` and `model_type`
-    apply to SentencePiece only. `sentences` marks the end of each sentence of the source, so that the attention
-    `hierarchical` is over the sentences of a line."""
+    """The tokenizer."""
 
     name: Literal["spacy", "sentencepiece", "characters", "spaces"] = "sentencepiece"
+    """`spaces` splits text that is tokenized already."""
     target: Literal["characters", "spaces", "positions"] | None = None
+    """The tokenizer of the target side, where it differs; `positions`: source positions, counted from 1."""
     lowercase: bool = False
     vocab_size: VocabSize = 8_000
+    """Subwords (SentencePiece only)."""
     joint: bool = True
+    """One model for both sides (SentencePiece only)."""
     model_type: Literal["unigram", "bpe"] = "unigram"
+    """SentencePiece only."""
     sentences: bool = False
+    """Mark the end of each sentence of the source, so that the attention `hierarchical` is over sentences."""
 
 
 class VocabConfig(Section):
-    """The vocabulary: the `max_size` most frequent tokens (None: all) that occur at least `min_frequency` times."""
+    """The vocabulary: the most frequent tokens."""
 
     max_size: PositiveInt | None = None
+    """None: all."""
     min_frequency: PositiveInt = 1
+    """Tokens that occur less often are left out."""
     joint: bool = False
+    """One vocabulary for both sides."""
 
 
 class DataConfig(Section):

@@ -17,12 +17,12 @@ from seq2seq_attn.config.types import (
 
 class EmbeddingConfig(Section):
     """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),
-    read when training starts. `freeze`: embeddings with vectors are not trained, and types without a vector keep their
-    random initialization."""
+    read when training starts."""
 
     source_vectors: FilePath | None = None
     target_vectors: FilePath | None = None
     freeze: bool = False
+    """Embeddings with vectors are not trained, and types without a vector keep their random initialization."""
 
     def files(self) -> dict[Literal["source", "target"], Path]:
         """The file of each side that has one."""
@@ -32,41 +32,49 @@ class EmbeddingConfig(Section):
 
 
 class EncoderConfig(Section):
-    """The encoder; `name` is a file of `model/encoder/`, or the shorthand `bigru`, `bilstm` or `reversed_gru`, which
-    sets the cell too. `hidden_size` is the width of one direction; values are twice as wide, except in `reversed`.
-    `cell`, which has no options, is a file of `model/cell/`; `options` are the encoder's own."""
+    """The encoder."""
 
     name: str = "bigru"
+    """A file of `model/encoder/`, or the shorthand `bigru`, `bilstm` or `reversed_gru`, which sets the cell too."""
     cell: str = "gru"
+    """A file of `model/cell/`."""
     hidden_size: Size = 256
+    """Width of one direction; values are twice as wide, except in `reversed`."""
     num_layers: NumLayers = 1
     options: Options = {}
+    """The encoder's own."""
 
 
 class AttentionConfig(Section):
-    """The attention; `name` is a file of `model/attention/`, `normalizer` one of `model/normalizer/`, `options` are the
-    attention's own (see its docstring)."""
+    """The attention."""
 
     name: str = "additive"
+    """A file of `model/attention/`."""
     normalizer: str = "softmax"
+    """A file of `model/normalizer/`."""
     options: Options = {}
+    """The attention's own."""
 
 
 class DecoderConfig(Section):
-    """The decoder; `name` is a file of `model/decoder/`, `cell` one of `model/cell/`, `options` are that variant's
-    own."""
+    """The decoder."""
 
     name: str = "bahdanau"
+    """A file of `model/decoder/`."""
     cell: str = "gru"
+    """A file of `model/cell/`."""
     num_layers: NumLayers = 1
     options: Options = {}
+    """The decoder's own."""
 
 
 class OutputConfig(Section):
-    """The output; `name` is a file of `model/output/`, `options` are that variant's own."""
+    """The output."""
 
     name: str = "softmax"
+    """A file of `model/output/`."""
     options: Options = {}
+    """The output's own."""
 
 
 class DropoutConfig(Section):
@@ -80,19 +88,18 @@ class DropoutConfig(Section):
 
 
 class ModelConfig(Section):
-    """The model.
-
-    `hidden_size`: width of the decoder's state; None: that of the encoder's states, which `dot` attention needs.
-    `readout_size`: width of a tanh layer before the output layer (Bahdanau's deep output); None: no such layer, the
-    logits are linear in [state; context; embedding], as in the tutorial. In the decoder `luong` it is the width of the
-    attentional state; None: `hidden_size`. `tie_embeddings`: `target` shares the target
-    embedding with the output layer; `all` also the source embedding, which needs a joint vocabulary.
-    """
+    """The model: sizes, and a variant on each axis."""
 
     embedding_size: Size = 256
     hidden_size: Size | None = 512
+    """Width of the decoder's state. None: that of the encoder's states, which `dot` attention needs."""
     readout_size: Size | None = None
+    """Width of a tanh layer before the output layer (Bahdanau's deep output). None: no such layer, logits are linear
+    in [state; context; embedding], as in the tutorial. In the decoder `luong`: width of the attentional state; None:
+    `hidden_size`."""
     tie_embeddings: Literal["none", "target", "all"] = "none"
+    """`target` shares the target embedding with the output layer, `all` also the source embedding, which needs a joint
+    vocabulary."""
     embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()

@@ -18,18 +18,20 @@ from seq2seq_attn.config.types import (
 
 
 class SearchConfig(Section):
-    """Translation. Hypotheses are ranked by log P / length ** `length_penalty`, with the length in target tokens
-    including EOS, plus `coverage_penalty` * sum_j log min(total attention to source position j, 1). They have at most
-    `max_length_ratio` * source tokens + `max_length_extra` tokens. `max_length_ratio` None: training chooses it so that
-    the limit would cut none of its targets."""
+    """Translation."""
 
     beam_size: BeamSize = 5
+    """Hypotheses kept per sentence; 1 is greedy."""
     length_penalty: LengthPenalty = 0.0
+    """Rank hypotheses by log P / length ** `length_penalty`, with the length in target tokens including EOS."""
     coverage_penalty: CoveragePenalty = 0.0
+    """Add `coverage_penalty` * sum_j log min(total attention to source position j, 1) to the rank."""
     no_repeat_ngram: NonNegativeInt = 0
     """Length of the n-grams that must not occur twice in a translation, or in a segment of it if the source is so long
     that it is split. 0: no such rule."""
     max_length_ratio: LengthRatio | None = None
+    """Translations have at most `max_length_ratio` * source tokens + `max_length_extra` tokens. None: training chooses
+    it so that the limit would cut none of its targets."""
     max_length_extra: NonNegativeInt = 10
     batch_size: PositiveInt = 64
 

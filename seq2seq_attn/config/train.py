@@ -22,38 +22,43 @@ from seq2seq_attn.config.types import (
 
 
 class BatchConfig(Section):
-    """A micro-batch: at most `size` sentence pairs or target tokens. An update sums the gradients of `accumulate`
-    micro-batches."""
+    """Batches."""
 
     size: PositiveInt = 128
+    """Sentence pairs or target tokens of a micro-batch, at most."""
     unit: Literal["sentences", "tokens"] = "sentences"
     accumulate: PositiveInt = 1
+    """Micro-batches whose gradients an update sums."""
 
 
 class OptimizerConfig(Section):
-    """The optimizer. `weight_decay` is decoupled for `adamw`."""
+    """The optimizer."""
 
     name: Literal["adam", "adamw"] = "adam"
     learning_rate: LearningRate = 1e-3
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: PositiveFloat = 1e-8
     weight_decay: NonNegativeFloat = 0.0
+    """Decoupled for `adamw`."""
     clip_norm: PositiveFloat | None = 1.0
+    """Gradients with a larger norm are scaled down to it. None: no clipping."""
     average_decay: Fraction = 0.0
     """Decay of an exponential moving average of the weights, which is validated and saved as the best model; 0: off."""
 
 
 class ScheduleConfig(Section):
-    """The learning rate schedule: linear warm-up, then the named shape. `plateau` multiplies the rate by `factor` after
-    more than `patience` validations in a row without a better score. `trapezoid` falls in the last `cooldown` of all
-    updates. It and `cosine` end at `final_ratio` times the rate."""
+    """The learning rate schedule: linear warm-up, then the named shape."""
 
     name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid", "plateau"] = "constant"
     warmup_updates: NonNegativeInt = 0
     final_ratio: Probability = 0.0
+    """`cosine` and `trapezoid` end at this ratio of the rate."""
     cooldown: Probability = 0.2
+    """The share of all updates, the last ones, in which `trapezoid` falls."""
     factor: PositiveFloat = 0.5
+    """`plateau` multiplies the rate by it."""
     patience: NonNegativeInt = 2
+    """Validations in a row without a better score that `plateau` tolerates."""
 
 
 class TeacherForcingConfig(Section):
@@ -67,17 +72,19 @@ class TeacherForcingConfig(Section):
 
 
 class ValidationConfig(Section):
-    """When to validate, and by which metric the best model is chosen. `num_pairs` limits the pairs that are translated
-    (None: all); the loss is always taken over all pairs."""
+    """When to validate, and how the best model is chosen."""
 
     every_updates: PositiveInt | None = None
     """None: once per epoch."""
     metric: Literal["bleu", "perplexity", "chrf", "exact", "cer", "wer"] = "bleu"
+    """The metric by which the best model is chosen."""
     patience: PositiveInt | None = None
     """Validations without a better score after which training stops; None: never."""
     beam_size: BeamSize = 1
     num_pairs: PositiveInt | None = None
+    """Pairs that are translated; the loss is always taken over all pairs. None: all."""
     num_samples: NonNegativeInt = 3
+    """Sample translations in the log and in TensorBoard."""
 
 
 class ObjectiveConfig(Section):

@@ -14,7 +14,7 @@ import numpy as np
 
 from seq2seq_attn.evaluation.arms import Arm, named_arms
 from seq2seq_attn.evaluation.attention_scores import AttentionScores
-from seq2seq_attn.evaluation.texts import LineCounts
+from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, CorpusStatistics, IntArray, Measure, MeasureName
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.seeds import (

@@ -11,7 +11,7 @@ from typing import Literal
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
-from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.build import Report
@@ -75,13 +75,13 @@ class ReportFiles:
         for path in self._paths:
             check_writable(path if self.is_of_run else link_target(path))
 
-    def write(self, report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[Path]:
-        """Write everything; `sets` and `runs` are what the HTML page shows. Returns what was written."""
+    def write(self, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[Path]:
+        """Write everything; `sets` and `systems` are what the HTML page shows. Returns what was written."""
         written, is_named = self._write_plots(report), not self.is_of_run
         if self.json is not None:
             write_json(self.json, report.data, is_named=is_named)
         if self.page is not None and self.is_html:
-            write_text(self.page, html_report(report, sets, runs), is_named=is_named)
+            write_text(self.page, html_report(report, sets, systems), is_named=is_named)
         elif self.page is not None:
             links = [relpath(plot, self.page.parent) for plot in written]
             write_text(self.page, report.markdown(links), is_named=is_named)

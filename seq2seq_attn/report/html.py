@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.evaluation.learning_curve import Validation
+from seq2seq_attn.evaluation.scoring import flatten
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts
+from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
-from seq2seq_attn.report.build import Report, join
+from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
@@ -70,17 +71,18 @@ class TranslatedLine:
     attention: PackedMap
 
 
-def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> str:
+def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> str:
     """The report as a page: the finding, a map, scores, curves, sentences with their attention and vectors,
     configurations.
 
     Args:
         sets: the sets that were scored, without the pooled one.
-        runs: in the order of the report's runs.
+        systems: in the order of the report's runs.
     """
     tokens = _Interned()
-    maps, floor = _fit([_joined_maps(run, sets) for run in runs])
-    chrf = _sentence_chrf(sets, runs)
+    hypotheses = [flatten(made.lines for made in system.translations) for system in systems]
+    maps, floor = _fit([_joined_maps(system) for system in systems])
+    chrf = _sentence_chrf(sets, hypotheses)
     example = choose_example(maps, chrf)
     names = report.sets[0].runs
     payload = {
@@ -94,25 +96,25 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], runs: Sequence[Ru
         "runs": [
             {
                 "name": name,
-                "config": dict(run.config),
-                "no_map": run.no_map,
-                "validations": _thinned(run.validations),
+                "config": dict(system.config),
+                "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
+                "validations": _thinned(system.validations),
             }
-            for name, run in zip(names, runs, strict=True)
+            for name, system in zip(names, systems, strict=True)
         ],
         "floor": floor,
         "example": example and example._asdict(),
         "sentences": {
             "sets": [_about(test_set) for test_set in sets],
-            "source": join(test_set.source for test_set in sets),
-            "reference": join(test_set.references for test_set in sets),
-            "length": join(lengths.tolist() for lengths in report.lengths[: len(sets)]),
-            "hypotheses": [join(run.hypotheses) for run in runs],
+            "source": flatten(test_set.source for test_set in sets),
+            "reference": flatten(test_set.references for test_set in sets),
+            "length": flatten(lengths.tolist() for lengths in report.lengths[: len(sets)]),
+            "hypotheses": hypotheses,
             "chrf": chrf,
-            "unknown": [_unknown_tokens(run, tokens) for run in runs],
+            "unknown": [_unknown_tokens(system, tokens) for system in systems],
             "maps": [[tokens.add(packed) for packed in of_run] for of_run in maps],
         },
-        "vectors": pack_vectors(_joined_vectors(runs, [arm.runs[0] for arm in report.sets[0].arms])),
+        "vectors": pack_vectors(_joined_vectors(systems, [arm.runs[0] for arm in report.sets[0].arms])),
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
@@ -193,16 +195,17 @@ def _size(packed: PackedMap | None) -> int:
     return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
-def _joined_maps(run: RunTexts, sets: Sequence[EvaluationSet]) -> list[PackedMap | None]:
-    return join(run.maps) if run.maps is not None else [None] * sum(len(test_set.references) for test_set in sets)
+def _joined_maps(system: SystemTexts) -> list[PackedMap | None]:
+    return flatten(made.maps or [None] * len(made.lines) for made in system.translations)
 
 
-def _unknown_tokens(run: RunTexts, tokens: _Interned) -> dict[int, list[Any]]:
+def _unknown_tokens(system: SystemTexts, tokens: _Interned) -> dict[int, list[Any]]:
     """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
+    unknown = flatten(made.unknown or [None] * len(made.lines) for made in system.translations)
     return {
-        row: [tokens.index(unknown.source_tokens), list(unknown.positions)]
-        for row, unknown in enumerate(join(run.unknown))
-        if unknown is not None
+        row: [tokens.index(line.source_tokens), list(line.positions)]
+        for row, line in enumerate(unknown)
+        if line is not None
     }
 
 
@@ -217,20 +220,25 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.4g}")
 
 
-def _joined_vectors(runs: Sequence[RunTexts], first_of_arms: Sequence[int]) -> list[npt.NDArray[np.float32] | None]:
-    """The vectors of the first run of each arm, all sets together; None for the other runs."""
-    return [
-        np.concatenate(run.vectors) if run.vectors is not None and index in first_of_arms else None
-        for index, run in enumerate(runs)
-    ]
+def _joined_vectors(
+    systems: Sequence[SystemTexts], first_in_arms: Sequence[int]
+) -> list[npt.NDArray[np.float32] | None]:
+    """The vectors of the first run of each arm, all sets together; None for the other runs, and where some translations
+    were reused."""
+    joined: list[npt.NDArray[np.float32] | None] = [None] * len(systems)
+    for index in first_in_arms:
+        vectors = [made.vectors for made in systems[index].translations if made.vectors is not None]
+        if vectors and len(vectors) == len(systems[index].translations):
+            joined[index] = np.concatenate(vectors)
+    return joined
 
 
-def _sentence_chrf(sets: Sequence[EvaluationSet], runs: Sequence[RunTexts]) -> list[list[float]]:
+def _sentence_chrf(sets: Sequence[EvaluationSet], hypotheses: Sequence[list[str]]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
-    measure = Measure("chrf", join(test_set.references for test_set in sets))
+    measure = Measure("chrf", flatten(test_set.references for test_set in sets))
     scores = []
-    for run in runs:
-        statistics = measure.statistics(join(run.hypotheses))
+    for lines in hypotheses:
+        statistics = measure.statistics(lines)
         scores.append([round(chrf, 2) for chrf in statistics.scores_of_sums(statistics.rows_ND).tolist()])
     return scores
 

@@ -23,7 +23,7 @@ MAP_NOTE = (
 class AttentionMap:
     """Attention weights with a label for each row (target token) and column (source token).
 
-    >>> [translation] = load().translate(["Ein Hund rennt."])             # doctest: +SKIP
+    >>> [translation] = load().translate(["Der kleine Hund, den die Frau sieht, schläft heute."])  # doctest: +SKIP
     >>> map = translation.attention_map()                                 # doctest: +SKIP
     >>> map.weights_TS[map.target_tokens.index("dog")].round(2)           # doctest: +SKIP
     array([0.02, 0.95, 0.02, 0.01, 0.  ], dtype=float32)

@@ -1,8 +1,8 @@
 """Translate strings. The Python API, `translate`, `evaluate` and validation in training all use this module.
 
->>> translator = load("runs/multi30k")                          # doctest: +SKIP
->>> translator.translate(["Ein Hund rennt."])[0].text           # doctest: +SKIP
-'A dog runs.'
+>>> translator = load()  # the run that finished last           # doctest: +SKIP
+>>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
+'The small dog that the woman sees is sleeping today.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
 translated separately and joined by spaces, so lines of any length need no more memory than a batch. A line is

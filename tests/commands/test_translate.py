@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scripts.harness.samples import hostile_lines
+from scripts.laboratory.harness.samples import hostile_lines
 from seq2seq_attn import load
 from seq2seq_attn.commands.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from scripts.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
+from scripts.laboratory.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
 from seq2seq_attn.config import ModelConfig, TrainConfig
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants

@@ -54,3 +54,14 @@ def test_quickstart_in_an_empty_folder(installed, tmp_path):
     )
     assert line.returncode == 0, line.stderr
     assert line.stdout.count("\n") == 1
+
+
+def test_the_package_is_typed_and_described(installed):
+    site = next((installed.parents[1] / "lib").glob("python*/site-packages"))
+    assert (site / "seq2seq_attn" / "py.typed").is_file()
+    [metadata] = site.glob("seq2seq_attn-*.dist-info/METADATA")
+    fields = metadata.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    assert "Classifier: Typing :: Typed" in fields
+    assert "License-Expression: MIT" in fields
+    assert any(field.startswith("Keywords: ") for field in fields)
+    assert any(field.startswith("Project-URL: ") for field in fields)

@@ -13,9 +13,10 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.runs import Decoding, EvaluatedRun
 from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.systems import Decoding, System
 from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -94,30 +95,31 @@ def test_what_the_user_has_prepared_elsewhere_is_read(here: Path, tmp_path: Path
     assert len(sets_of(config)[0].source) == 20
 
 
-def evaluated(path: Path) -> EvaluatedRun:
-    run = RunDir(path)
-    decoding = Decoding(device="cpu", reuse_hypotheses=True)
-    return EvaluatedRun(run, run.config(), decoding, hyps_dir=run.hyps_dir)
+TWO_LINES = EvaluationSet("test", SOURCE[:2], TARGET[:2])
+
+
+def translate(run: RunDir) -> SetTranslations:
+    system = System("run", [run], [run.config()], Decoding(device="cpu", reuse_hypotheses=True))
+    return translate_set(system, TWO_LINES, hyps_dir=run.hyps_dir)
 
 
 def test_translations_are_not_saved_through_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run = make_toy_run(tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()
     run.hyps_dir.symlink_to(tmp_path / "elsewhere")
-    assert len(evaluated(run.path).translate(EvaluationSet("test", SOURCE[:2], TARGET[:2]))) == 2
+    assert len(translate(run).lines) == 2
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    assert "test.txt: not saved: a symbolic link there leads outside the run" in caplog.text
+    assert "test.txt: not saved" in caplog.text
 
 
 def test_damaged_translations_are_not_reused(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
-    one = EvaluationSet("test", SOURCE[:2], TARGET[:2])
-    lines = evaluated(run.path).translate(one)
+    first = translate(run)
+    again = translate(run)
+    assert again.is_reused
+    assert again.lines == first.lines
     path = run.hyps_dir / "test.txt"
-    again = evaluated(run.path)
-    assert again.translate(one) == lines
-    assert again.describe()["is_reused"]
     path.write_text("x" + path.read_text())
-    again = evaluated(run.path)
-    assert again.translate(one) == lines
-    assert not again.describe()["is_reused"]
+    again = translate(run)
+    assert not again.is_reused
+    assert again.lines == first.lines

@@ -1,4 +1,4 @@
-"""The stored loss curves (`scripts/golden` regenerates them and prints the difference)."""
+"""The stored loss curves (`scripts/lab golden` regenerates them and prints the difference)."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.harness.samples import repeatable_attentions
-from scripts.tools.golden import loss_curve
+from scripts.laboratory.golden import loss_curve
+from scripts.laboratory.harness.samples import repeatable_attentions
 from seq2seq_attn.model.variants import packaged_variants
 
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))

@@ -11,11 +11,13 @@ from seq2seq_attn.evaluation.arms import named_arms
 from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import LineCounts, RunTexts, UnknownTokens
+from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations, SystemTexts, UnknownTokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
-from seq2seq_attn.report.build import Report, Settings, build_report
+from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.html import html_report
+from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 from tests.metrics.corpora import make_hypotheses
@@ -122,16 +124,7 @@ def make_report(
         ]
         for number, made in enumerate(hypotheses.values())
     ]
-    report = build_report(
-        of_sets,
-        hypotheses,
-        descriptions,
-        settings=settings,
-        arms=named_arms(arms),
-        analyses=analyses if analyzed else None,
-        counts=[[LineCounts(3 * number, len(unknown or {}))] * len(sets) for number in range(len(names))],
-    )
-    runs = []
+    systems = []
     for number, name in enumerate(names):
         maps = [
             [trained_map(*pair, draw) for pair in zip(one.source, lines, strict=True)]
@@ -139,13 +132,31 @@ def make_report(
         ]
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
         no_map = "its attention does not look at source positions"
-        vectors = [summaries_of(one.source, seed=number) for one in of_sets] if with_vectors else None
+        counts = LineCounts(3 * number, len(unknown or {}))
         unknown_tokens = [[None] * num_sentences for _ in of_sets]
         for row, positions in (unknown or {}).items():
             tokens = maps[0][row].source_tokens
             unknown_tokens[0][row] = UnknownTokens(tokens, positions)
             maps[0][row] = replace(maps[0][row], unknown=positions)
         curve = made_up_curve(*validations[number : number + 1], speed=1 + number)
-        shown = None if number in without_maps else maps
-        runs.append(RunTexts(hypotheses[name], shown, config, no_map, vectors, unknown_tokens, curve))
-    return html_report(report, of_sets, runs), report
+        made = [
+            SetTranslations(
+                lines,
+                counts,
+                () if number in without_maps else maps[index],
+                unknown_tokens[index],
+                summaries_of(one.source, seed=number) if with_vectors else None,
+                no_map,
+            )
+            for index, (one, lines) in enumerate(zip(of_sets, hypotheses[name], strict=True))
+        ]
+        systems.append(SystemTexts(made, config, curve))
+    scored = score_sets(
+        of_sets,
+        {name: system.translations for name, system in zip(names, systems, strict=True)},
+        settings=settings,
+        arms=named_arms(arms),
+        analyses=analyses if analyzed else None,
+    )
+    report = build_report(scored, descriptions, describe_environment([], "cpu"))
+    return html_report(report, of_sets, systems), report

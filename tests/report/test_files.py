@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.texts import RunTexts
-from seq2seq_attn.report.build import Report, Settings, build_report
+from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
+from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.runtime.environment import describe_environment
 from tests.report.html_reports import QUICK
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
@@ -21,8 +23,9 @@ def write(files: ReportFiles, references: list[str] = REFERENCES) -> Report:
     """The report of a perfect run, written to files."""
     one = EvaluationSet("ref", references, references)
     settings = Settings("5", resampling=QUICK, length_of="reference")
-    report = build_report([one], {"a": [references]}, [{"name": "a"}], settings=settings)
-    files.write(report, [one], [RunTexts([references])])
+    scored = score_sets([one], {"a": [SetTranslations(references)]}, settings=settings)
+    report = build_report(scored, [{"name": "a"}], describe_environment([], "cpu"))
+    files.write(report, [one], [SystemTexts([SetTranslations(references)])])
     return report
 
 

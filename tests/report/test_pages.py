@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from seq2seq_attn.evaluation.texts import LineCounts
+from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.report.pages import markdown_page, terminal_page, terminal_summary
 from tests.report.conftest import score_systems
 from tests.report.test_arms import grouped  # noqa: F401

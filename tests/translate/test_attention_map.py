@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from scripts.tools.attention_text import attention_text
+from scripts.laboratory.attention_text import attention_text
 from seq2seq_attn.report.tables import display_width
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 from tests.report.conftest import make_map

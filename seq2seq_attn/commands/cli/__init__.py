@@ -13,6 +13,7 @@ import typer
 from seq2seq_attn._version import __version__
 from seq2seq_attn.commands.cli.compare import compare
 from seq2seq_attn.commands.cli.evaluate import evaluate
+from seq2seq_attn.commands.cli.help import GroupedCommand
 from seq2seq_attn.commands.cli.options import echo
 from seq2seq_attn.commands.cli.prepare import prepare
 from seq2seq_attn.commands.cli.score import score
@@ -20,6 +21,12 @@ from seq2seq_attn.commands.cli.train import train
 from seq2seq_attn.commands.cli.translate import translate
 
 PROGRAM = "seq2seq"
+_START = """\b
+Start with (minutes, no download):
+  seq2seq train -c quickstart
+  seq2seq evaluate
+  seq2seq translate "Der kleine Hund, den die Frau sieht, schläft heute."
+"""
 _EXIT_CODES = (
     "Exit codes: 0: success. 2: a mistake in the command line or the configuration. 1: something else failed (a file, "
     "a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP; train saves its state first."
@@ -30,9 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-    help="Neural machine translation with recurrent networks and attention: train, evaluate, translate.",
-    epilog="Start with: seq2seq train -c quickstart; then seq2seq evaluate, and seq2seq translate 'Ein Hund rennt.'\n\n"
-    + _EXIT_CODES,
+    help="Neural machine translation with recurrent networks and attention.",
+    epilog=f"{_START}\n\n{_EXIT_CODES}",
 )
 
 
@@ -50,4 +56,4 @@ _COMMANDS = (prepare, train, evaluate, translate, score, compare)
 COMMANDS = [command.__name__ for command in _COMMANDS]
 
 for command in _COMMANDS:
-    app.command()(command)
+    app.command(cls=GroupedCommand)(command)

@@ -31,7 +31,7 @@ Vary = Annotated[
         help="A setting and its values, for example attention=additive,bilinear; may be repeated for combinations.",
     ),
 ]
-Seeds = Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every arm.")]
+Seeds = Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every variant.")]
 Output = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder for runs and report.", show_default="runs/compare-<config>")
 ]
@@ -58,9 +58,10 @@ def compare(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Train every arm with every seed, evaluate, and compare; print the path of the report.
+    """Train variants with several seeds and compare their scores.
 
-    Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same command continues.
+    Prints the path of the report. Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same
+    command continues.
     """
     from seq2seq_attn.commands.compare import compare as run_comparison
     from seq2seq_attn.commands.own_text import OwnText, with_own_text

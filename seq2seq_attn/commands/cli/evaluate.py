@@ -34,8 +34,8 @@ from seq2seq_attn.commands.cli.options import (
 
 if TYPE_CHECKING:
     from seq2seq_attn.commands.evaluate import EvaluationRequest
-    from seq2seq_attn.evaluation.runs import Decoding
-    from seq2seq_attn.report.build import Settings
+    from seq2seq_attn.evaluation.scoring import Settings
+    from seq2seq_attn.evaluation.systems import Decoding
     from seq2seq_attn.report.files import ReportFiles
     from seq2seq_attn.search.options import SearchOptions
 
@@ -79,16 +79,16 @@ Json = Annotated[
 Report = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE.md|.html",
-        help="Report file; .html also shows sentences and attention.",
+        metavar="FILE",
+        help="Report, .md or .html; .html also shows sentences and attention.",
         show_default="in the first run",
     ),
 ]
 PlotFormat = Annotated[
     Plots | None,
     typer.Option(
-        metavar="|".join(Plots),
-        help="Plots in this format, beside the report.",
+        metavar="NAME",
+        help="Plots as png, svg or pdf, beside the report.",
         show_default="png in the first run; none elsewhere",
     ),
 ]
@@ -161,8 +161,8 @@ def _search(
 def _settings(
     metrics: Sequence[Metric], by_length: str | None, length_of: LengthSide, length_in: LengthUnit, merge_below: int
 ) -> Settings:
+    from seq2seq_attn.evaluation.scoring import Settings
     from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, MeasureName
-    from seq2seq_attn.report.build import Settings
 
     chosen: list[MeasureName] = [metric.value for metric in dict.fromkeys(metrics)]
     measures = tuple(chosen) or DEFAULT_MEASURES
@@ -170,7 +170,7 @@ def _settings(
 
 
 def _decoding(search: SearchOptions, device: str | None, precision: str | None, reuse_hypotheses: bool) -> Decoding:
-    from seq2seq_attn.evaluation.runs import Decoding
+    from seq2seq_attn.evaluation.systems import Decoding
 
     return Decoding(search, device or "auto", precision or "auto", reuse_hypotheses, is_terminal())
 

@@ -74,8 +74,8 @@ Metrics = Annotated[
     list[Metric] | None,
     typer.Option(
         "--metric",
-        metavar="|".join(Metric),
-        help="Metric; may be repeated.",
+        metavar="NAME",
+        help=f"{', '.join(Metric)}; may be repeated.",
         show_default="bleu, bleu_lowercase, bleu_tutorial and chrf",
     ),
 ]
@@ -113,8 +113,8 @@ Train = Annotated[
     list[str] | None,
     typer.Option(
         "--train",
-        metavar="TEXT",
-        help="Your own text: a prefix (corpus/train for corpus/train.en and corpus/train.fr), a .tsv or a .jsonl; or "
+        metavar="FILE",
+        help="Your own text: a .tsv, a .jsonl, or a prefix (corpus/train for corpus/train.en and corpus/train.fr); or "
         "the option twice: source file, target file. Without -c, its size decides the settings (configs/own*.yaml).",
     ),
 ]
@@ -122,13 +122,13 @@ Valid = Annotated[
     list[str] | None,
     typer.Option(
         "--valid",
-        metavar="TEXT",
+        metavar="FILE",
         help="Validation pairs for --train.",
         show_default="a tenth of --train, at most 1,000",
     ),
 ]
 Test = Annotated[
-    list[str] | None, typer.Option("--test", metavar="TEXT", help="Test pairs for --train, used by evaluate.")
+    list[str] | None, typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
 ]
 SourceLanguage = Annotated[
     str | None,
@@ -176,13 +176,13 @@ Import = Annotated[
 ]
 Alignment = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write the attention's word links, one line per pair: 0-0 1-2 (source-target)."),
+    typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target)."),
 ]
 Attention = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.png|.svg|.pdf|.html|.npz", help="Write the attention as pictures, a page, or arrays."),
+    typer.Option(metavar="FILE", help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz)."),
 ]
-Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda[:N]", help="Device to run on.", show_default="auto")]
+Device = Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")]
 BeamSize = Annotated[
     int | None,
     typer.Option(
@@ -223,11 +223,11 @@ BatchSize = Annotated[
 ]
 TranslationPrecision = Annotated[
     str | None,
-    typer.Option("--precision", metavar="auto|fp32|bf16|int8", help="Numeric precision.", show_default="auto: fp32"),
+    typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or int8.", show_default="auto, which is fp32"),
 ]
 TrainingPrecision = Annotated[
     str | None,
-    typer.Option("--precision", metavar="auto|fp32|bf16|fp16", help="Numeric precision.", show_default="auto"),
+    typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or fp16.", show_default="auto"),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 

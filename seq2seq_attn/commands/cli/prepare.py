@@ -52,7 +52,7 @@ def prepare(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Fetch, check, tokenize and numericalize a corpus; print an audit.
+    """Read, check and tokenize a corpus; print an audit.
 
     The default corpus is multi30k. A corpus that was prepared the same way before is reused.
     """

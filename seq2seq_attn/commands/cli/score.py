@@ -10,9 +10,9 @@ import typer
 from seq2seq_attn.commands.cli.options import Alignment, Attention, BatchSize, Debug, Device, Format, Import, check_runs
 
 Pairs = Annotated[
-    str | None, typer.Argument(metavar="TEXT", help="A prefix (two files), a .tsv or a .jsonl.", show_default=False)
+    str | None, typer.Argument(metavar="PAIRS", help="A .tsv, a .jsonl, or a prefix (two files).", show_default=False)
 ]
-Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of TEXT.")]
+Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of PAIRS.")]
 Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
 Run = Annotated[
     list[Path] | None,
@@ -43,10 +43,10 @@ def score(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Score given translations by their log-probability (forced decoding).
+    """Score given translations by their log-probability.
 
-    Prints a line per pair: its log-probability in nats, a tab, and its number of target tokens, <eos> included. The
-    perplexity of all pairs goes to stderr.
+    The model reads each translation (forced decoding). Prints a line per pair: its log-probability in nats, a tab,
+    and its number of target tokens, <eos> included. The perplexity of all pairs goes to stderr.
     """
     from seq2seq_attn.commands.score import ScoringRequest
     from seq2seq_attn.commands.score import score as run_scoring

@@ -63,5 +63,8 @@ TopP = Annotated[
     typer.Option(max=1.0, metavar="P", help="Sample from the top tokens with total probability P.", show_default="1"),
 ]
 SampleSeed = Annotated[
-    int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the samples.", show_default="1")
+    int | None,
+    typer.Option(
+        "--seed", min=0, metavar="N", help="Seed of the samples.", show_default="1", rich_help_panel="Samples"
+    ),
 ]

@@ -119,9 +119,9 @@ def translate(
     imports: Import = None,
     debug: Debug = False,
 ) -> None:
-    """Translate texts, a file or standard input: output line i translates input line i.
+    """Translate texts, a file or standard input, line by line.
 
-    A blank line gives a blank line. A run with several sources takes a TEXT or -i FILE for each, or columns with tabs.
+    Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for each, or tabs.
     """
     from seq2seq_attn.commands import translate as command
     from seq2seq_attn.search.options import SearchOptions

@@ -1,0 +1,143 @@
+"""A variant of every axis, from outside the package: copy this file into the current folder, change a class, train.
+
+    seq2seq train -c quickstart --import variants --set model.encoder.name=variants:Words
+
+A class is named as `variants:CLASS`; the parameters of its constructor are the sizes that it asks for and its options.
+CONTRIBUTING.md says what each axis provides.
+
+Shapes: B rows, S source positions, T target positions, N target tokens, E embedding size, H hidden size, M value size,
+P pre-activations, F features, V target vocabulary.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.cell.base import CellBuilder, GatedCell
+from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.embedding import SourceEmbedding
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+from seq2seq_attn.model.output.base import Outputs, ScoredOutput, score_logits
+from seq2seq_attn.model.readout import Bridge
+from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.train.objectives.base import Objective
+
+
+class Words(Encoder):
+    """h_j = tanh(W E x_j + b): each word on its own."""
+
+    def __init__(self, *, embedding: SourceEmbedding, hidden_size: int) -> None:
+        super().__init__(memory_size=hidden_size)
+        self.embedding = embedding
+        self.layer = nn.Linear(embedding.embedding_dim, hidden_size)
+
+    def forward(self, source: SourceBatch) -> Encoded:
+        values_BSM = torch.tanh(self.layer(self.embedding(source.inputs)))
+        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS))
+
+
+class Hidden(NamedTuple):
+    """The state of a cell that has nothing but its output."""
+
+    hidden_BH: Tensor
+
+
+class Leaky(GatedCell):
+    """h' = leak h + (1 - leak) tanh(W x + U h + b)."""
+
+    def __init__(self, *, input_sizes: list[int], hidden_size: int, leak: float = 0.5) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=1)
+        self.leak = leak
+
+    def start(self, hidden_BH: Tensor) -> Hidden:
+        return Hidden(hidden_BH)
+
+    def step(self, inputs_BP: Tensor, state: Hidden) -> Hidden:
+        new_BH = torch.tanh(inputs_BP + self.project_state(state.hidden_BH))
+        return Hidden(torch.lerp(new_BH, state.hidden_BH, self.leak))
+
+
+class Distance(Attention):
+    """score(q, h_j) = - |q - W h_j|^2."""
+
+    def __init__(self, *, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
+        super().__init__(context_size=memory_size)
+        self.key_projection = nn.Linear(memory_size, query_size)
+        self.normalizer = normalizer
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+
+    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+        scores_BS = -(memory.keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
+        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+
+
+def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
+    """A normalizer: softplus in place of the exponential."""
+    positive_BS = (functional.softplus(scores_BS.float()) + 1e-9).masked_fill(~mask_BS, 0.0)
+    return positive_BS / positive_BS.sum(dim=-1, keepdim=True)
+
+
+class Late(Decoder):
+    """The recurrence does not read the context; only the prediction does."""
+
+    def __init__(
+        self,
+        *,
+        build_cell: CellBuilder,
+        build_attention: AttentionBuilder,
+        embedding_size: int,
+        hidden_size: int,
+        memory_size: int,
+    ) -> None:
+        attention = build_attention(query_size=hidden_size)
+        super().__init__(attention, feature_size=hidden_size + attention.context_size)
+        self.cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
+        self.bridge = Bridge(memory_size, hidden_size)
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
+        memory, attention_state = self.attention.prepare(encoded, source)
+        return Memory.of(memory, source), State(self.cell.start(self.bridge(encoded)), attention_state)
+
+    def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
+        cell_state = self.cell.step(self.cell.project_inputs(embedded_BE), state.cell)
+        hidden_BH = self.cell.hidden(cell_state)
+        attended = self.attention.step(hidden_BH, memory.attention, state.attention)
+        features_BF = torch.cat([hidden_BH, attended.context_BM], dim=-1)
+        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
+
+
+class Scaled(ScoredOutput):
+    """p(y) = softmax(beta (W f + b)) with a learned beta > 0."""
+
+    def __init__(self, *, feature_size: int, num_ids: int) -> None:
+        super().__init__(feature_size, num_ids)
+        self.log_beta_bias = nn.Parameter(torch.zeros(()))
+
+    def logits(self, step: StepOutput) -> Tensor:
+        logits_BV: Tensor = self.projection(step.features_BF).float() * self.log_beta_bias.exp()
+        return logits_BV
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        return torch.log_softmax(self.logits(step), dim=-1)
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        return score_logits(self.logits(step), targets_N)
+
+
+class Small(Objective):
+    """L = sum_t |h_t|^p / H: decoder states near zero."""
+
+    needs_weights = False
+
+    def __init__(self, *, power: float = 2.0) -> None:
+        self.power = power
+
+    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+        sizes_TB = outputs.hidden_TBH.float().abs().pow(self.power).mean(dim=-1)
+        return sizes_TB[batch.tgt_out_BT.t() != PAD].sum()

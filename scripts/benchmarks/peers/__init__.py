@@ -1,1 +1,0 @@
-"""Speed against JoeyNMT and OpenNMT-py. The peers' environments import this package: standard library only."""

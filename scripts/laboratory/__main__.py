@@ -1,0 +1,97 @@
+"""The laboratory: see `scripts/lab`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import logging
+import re
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from scripts.laboratory.harness.records import ROOT, add_set_option, exit_code
+from seq2seq_attn.errors import UsageError
+
+MODULES = {
+    "golden": "golden",
+    "house": "house",
+    "kill-resume": "kill_resume",
+    "picture": "picture",
+    "record": "record",
+    "closest": "closest",  # a step of the experiment distil
+}
+"""other tools, by command"""
+BENCHMARKS = Path(__file__).parent / "benchmarks"
+
+
+def main(arguments: Sequence[str]) -> int | None:
+    """Run the named tool."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    match arguments:
+        case ["list"]:
+            list_experiments()
+            return 0
+        case ["run", *rest]:
+            run(rest)
+            return 0
+        case ["bench", name, *rest] if name in benchmarks():
+            return call(f"benchmarks.{name.replace('-', '_')}", rest)
+        case ["bench", *_]:
+            print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
+            return 0
+        case [name, *rest] if name in MODULES:
+            return call(MODULES[name], rest)
+    usage = re.sub(r"(?m)^# ?", "", (ROOT / "scripts" / "lab").read_text(encoding="utf-8").split("\n", 1)[1])
+    raise UsageError(f"{' '.join(arguments) or 'no command'}: no such tool\n{usage.rpartition('cd ')[0].rstrip()}")
+
+
+def call(module: str, arguments: Sequence[str]) -> int | None:
+    """Call `main` of a module of the laboratory."""
+    tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
+    return tool(arguments)
+
+
+def benchmarks() -> dict[str, str]:
+    """Each benchmark, with the first line of its docstring."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))}
+    docstrings = {
+        name: ast.get_docstring(ast.parse(text)) or "" for name, text in texts.items() if "\ndef main(" in text
+    }
+    return {name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()}
+
+
+def list_experiments() -> None:
+    """Print each experiment with its question and arms."""
+    from scripts.laboratory.experiment import load_experiment, names
+
+    for name in names():
+        experiment = load_experiment(name)
+        print(f"{name}: {experiment.question}\n  {', '.join(experiment.arms)} -> {experiment.page}")
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run an experiment and print the paths of its records."""
+    from scripts.laboratory.experiment import load_experiment, parse_seeds
+    from scripts.laboratory.runner import run_experiment
+
+    parser = argparse.ArgumentParser(prog="scripts/lab run", description="Train what is missing, score, record.")
+    parser.add_argument("name", help="an experiment of scripts/lab list")
+    parser.add_argument("--seeds", metavar="N-M", help="seeds to train; default: those of the experiment")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs trained in parallel; default: 2")
+    parser.add_argument("--only", metavar="ARM,...", help="arms to train; default: all. `none` trains nothing")
+    add_set_option(parser)
+    options = parser.parse_args(arguments)
+    experiment = load_experiment(options.name, options.set)
+    only = options.only.split(",") if options.only else list(experiment.arms)
+    if unknown := [arm for arm in only if arm not in experiment.arms and arm != "none"]:
+        raise UsageError(f"--only {','.join(unknown)}: expected some of {', '.join(experiment.arms)}")
+    chosen = [arm for arm in experiment.arms if arm in only]
+    seeds = parse_seeds(options.seeds or experiment.seeds)
+    for path in run_experiment(experiment, only=chosen, seeds=seeds, jobs=options.jobs):
+        print(path)
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

@@ -1,0 +1,1 @@
+"""What `scripts/lab bench NAME` measures, a module each, and `scripts/gpu`."""

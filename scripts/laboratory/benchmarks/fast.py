@@ -1,0 +1,111 @@
+"""The gain of each piece of speed code, switched off in paired turns with everything on; one thread, CPU time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest import mock
+
+import torch
+
+from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.search import random_sentences, searcher
+from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
+from scripts.laboratory.harness.records import describe
+from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.batch import collate
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.fast import cross_entropy, product
+from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.search.steps import step_model
+
+NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
+"""target types of the prepared corpora: no multiples of 64"""
+BASE = "everything on"
+Work = Callable[[int], float]
+Way = Callable[[], AbstractContextManager[Any]]
+IN_TRAINING: dict[str, Way] = {
+    "hand-written unroll": lambda: speed.without(["unroll"]),
+    "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
+    "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
+    "all of these": speed.plain,
+    "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
+}
+IN_SEARCH: dict[str, Way] = {
+    "prepared steps": lambda: speed.without(["steps"]),
+    "packed products": lambda: mock.patch.object(product, "_has_packed_layout", return_value=False),
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print, record."""
+    options = build_parser("fast", __doc__).parse_args(arguments)
+    torch.set_num_threads(1)
+    keep_primitives(TRAINING_PRIMITIVES)
+    reuse_large_blocks()
+    num_turns, num_sentences = (1, 4) if options.quick else (9, 128)
+    rows: dict[str, dict[str, float]] = {}
+
+    def measure(row: str, works: Mapping[str, Work]) -> None:
+        ratios = gains(works, num_turns)
+        rows[row] = {piece: round(ratio.value, 3) for piece, ratio in ratios.items()}
+
+    for name in ["quickstart"] if options.quick else NUM_TYPES:
+        for precision in precisions(CPU):
+            measure(f"training {name}, {precision}", training(name, precision, num_sentences))
+    for output in ("output/softmax", "output/lexical"):
+        for beam_size, label in ((1, "greedy"), (5, "beam 5")):
+            row = f"translating multi30k with {output}, {label}, fp32"
+            measure(row, searching(beam_size, output, min(num_sentences, 64)))
+    publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
+
+
+def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:
+    """An update with everything on, and without each piece."""
+    config, num_types = load_config([name]), NUM_TYPES[name]
+    size = min(config.train.batch.size, num_sentences)
+    source, target = random_sentences(size, num_types), random_sentences(size, num_types)
+    updater = our_updater(config, Sizes(num_types, num_types), precision)
+    batch = collate(source, target, range(size))
+    update = updates_over([batch], our_update(updater, config.train.teacher_forcing.start))
+
+    def without(way: Way) -> Work:
+        def work(number: int) -> float:
+            with way():
+                return update(number)
+
+        return work
+
+    return {BASE: update, **{piece: without(way) for piece, way in IN_TRAINING.items()}}
+
+
+def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Work]:
+    """A batch of sentences, in a fixed number of steps."""
+    config, num_types = load_config(["multi30k", overlay]), NUM_TYPES["multi30k"]
+    model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
+    source = random_sentences(num_sentences, num_types)
+
+    def without(way: Way) -> Work:
+        with torch.inference_mode(), way():
+            translate = searcher(step_model(model.eval()), beam_size, len(source), CPU)
+
+        def work(_: int) -> float:
+            translate(source)
+            return len(source)
+
+        return work
+
+    return {BASE: without(lambda: speed.without([])), **{piece: without(way) for piece, way in IN_SEARCH.items()}}
+
+
+def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, Ratio]:
+    """Speed with everything on over speed without each piece, from paired turns, in CPU time."""
+    contestants = {name: Contestant(name, work, clock=time.process_time) for name, work in works.items()}
+    take_turns(list(contestants.values()), num_turns, warm_up=2)
+    base = contestants.pop(BASE)
+    return {name: paired_ratio(base.speeds, one.speeds) for name, one in contestants.items()}

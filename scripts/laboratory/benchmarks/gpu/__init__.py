@@ -1,0 +1,1 @@
+"""The benchmarks that wait for a GPU, in blocks: see `scripts/gpu`."""

@@ -1,0 +1,85 @@
+"""Bundle the prepared corpus, its raw text and wheels for a machine without network.
+
+Such a machine has Python, pip, a CUDA build of torch, and numpy, sacrebleu, safetensors, matplotlib, tqdm and typer; it
+has no network. spaCy stays out: it would take four fifths of the bundle, and no block tokenizes with it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from scripts.laboratory.benchmarks.gpu.plan import BUNDLE_ABOUT, WORK
+from scripts.laboratory.harness.records import ROOT, describe
+from seq2seq_attn.files import write_json
+
+PACKAGES = (
+    *("pydantic", "pydantic_core", "annotated-types", "typing-inspection", "typing_extensions", "PyYAML"),
+    # the versions of these are part of what a prepared corpus is known by
+    *("sentencepiece", "torchtext"),
+    *("requests", "urllib3", "idna", "certifi", "charset-normalizer", "six"),  # torchtext imports them
+    *("tensorboard", "grpcio", "protobuf", "absl-py", "Markdown", "Werkzeug", "MarkupSafe"),
+    *("pytest", "iniconfig", "pluggy", "packaging", "Pygments"),
+)
+PLATFORMS = [f"manylinux{kind}_x86_64" for kind in ("_2_28", "_2_27", "_2_17", "2014", "1")]
+CORPUS, WHEELS, ABOUT = "corpus.tar.gz", "wheels", "bundle.json"
+
+
+def write(folder: Path, *, python_version: str) -> None:
+    """Fill a folder, print the sizes and the command that runs there."""
+    shutil.rmtree(folder / WHEELS, ignore_errors=True)
+    (folder / WHEELS).mkdir(parents=True)
+    _download(folder / WHEELS, python_version)
+    _pack_corpus(folder / CORPUS)
+    write_json(folder / ABOUT, {"git": describe("gpu")["git"], "python": python_version})
+    sizes = {path: path.stat().st_size / 2**20 for path in folder.rglob("*") if path.is_file()}
+    for path, mib in sorted(sizes.items(), key=lambda item: -item[1]):
+        print(f"{mib:>7.2f} MiB  {path.relative_to(folder)}")
+    print(f"{sum(sizes.values()):>7.2f} MiB  in all")
+    print(f"\nThere, in a copy of the tracked files with this folder in its place:\n  scripts/gpu --from {folder}")
+
+
+def unpack(folder: Path) -> Path:
+    """Put the corpus in its place and install the wheels into a folder of their own, once; that folder."""
+    site = WORK / "site"
+    about = (folder / ABOUT).read_text(encoding="utf-8")
+    if BUNDLE_ABOUT.is_file() and BUNDLE_ABOUT.read_text(encoding="utf-8") == about:
+        return site
+    shutil.rmtree(site, ignore_errors=True)
+    wheels = sorted(map(str, (folder / WHEELS).glob("*.whl")))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(site)]
+    subprocess.run([*command, *wheels], check=True)
+    with tarfile.open(folder / CORPUS) as archive:
+        archive.extractall(ROOT, filter="data")
+    BUNDLE_ABOUT.write_text(about, encoding="utf-8")  # last: an interrupted unpacking is done again
+    return site
+
+
+def _download(folder: Path, python_version: str) -> None:
+    """The installed versions, of what is installed: `pytest` is not without the development extra."""
+    installed = {distribution.name: distribution.version for distribution in importlib.metadata.distributions()}
+    pins = [f"{name}=={installed[name]}" if name in installed else name for name in PACKAGES]
+    platforms = [part for platform in PLATFORMS for part in ("--platform", platform)]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command += ["--implementation", "cp", "--python-version", python_version, *platforms, "--dest", str(folder)]
+    subprocess.run([*command, *pins], check=True)
+
+
+def _pack_corpus(path: Path) -> None:
+    """The prepared corpus, and the raw text that it can be prepared from again."""
+    from seq2seq_attn.config import load_config
+    from seq2seq_attn.data.prepare import prepare_corpus
+    from seq2seq_attn.text import multi30k
+
+    config = load_config(["multi30k"])
+    languages = (config.data.source_language, config.data.target_language)
+    prepared = prepare_corpus(config)
+    raw = multi30k.fetch(config.data.data_dir, config.data.source_dir, languages=languages)
+    names = [name for pair in multi30k.published_splits(*languages).values() for name in pair]
+    with tarfile.open(path, "w:gz") as archive:
+        for member in (prepared.directory, *(raw / name for name in names)):
+            archive.add(member, arcname=str(member))

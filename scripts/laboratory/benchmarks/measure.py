@@ -1,0 +1,64 @@
+"""Options, printed figures and records that all benchmarks share."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+
+from scripts.laboratory.harness.records import ROOT, SPEED, Record
+from seq2seq_attn.files import write_json, write_lines
+
+CPU = torch.device("cpu")
+
+
+def build_parser(name: str, description: str | None, *, path: Path | None = None) -> argparse.ArgumentParser:
+    """The options of all benchmarks. The record's default path is docs/speed/NAME.json."""
+    path = path or SPEED / f"{name}.json"
+    parser = argparse.ArgumentParser(prog=f"scripts/lab bench {name}", description=description)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works; never a record")
+    help_text = f"write the record; without FILE: {path.relative_to(ROOT)}"
+    group.add_argument("--record", type=Path, nargs="?", const=path, metavar="FILE", help=help_text)
+    return parser
+
+
+def publish(record: Record, path: Path | None) -> None:
+    """Print the figures of a record as YAML, and write it to a path; None: only print."""
+    figures = {key: _rounded(value) for key, value in record.items() if key != "environment"}
+    print(yaml.safe_dump(figures, sort_keys=False, allow_unicode=True, default_flow_style=None, width=240), flush=True)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, record)
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to four digits, for reading."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def toy_settings(folder: Path) -> list[str]:
+    """Write a corpus of eight words and return the settings that read it, with a model of 16 units per layer."""
+    generator = random.Random(1)
+    words = {"de": "Hund Katze Mann Frau Kind Ball Haus Baum".split()}
+    words["en"] = "dog cat man woman child ball house tree".split()
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, num_pairs in (("train", 64), ("valid", 8)):
+        pairs = [[generator.randrange(8) for _ in range(generator.randint(1, 4))] for _ in range(num_pairs)]
+        for language, of_language in words.items():
+            lines = (" ".join(of_language[i] for i in pair) for pair in pairs)
+            write_lines(folder / f"{split}.{language}", lines)
+    return [
+        *("data.corpus=files", f"data.data_dir={folder}", "data.tokenizer.name=spaces"),
+        *(f"data.{split}={folder / split}" for split in ("train", "valid")),
+        *(f"model.{name}=16" for name in ("embedding_size", "hidden_size", "encoder.hidden_size")),
+        *("model.tie_embeddings=none", "train.batch.size=16"),
+    ]

@@ -1,0 +1,276 @@
+"""Training and decoding speed of JoeyNMT and OpenNMT-py against ours: same tokens, same sizes, one core.
+
+All speeds are those that the commands themselves log: target tokens/s with EOS, without padding, the building of
+batches included; seconds of a translation without loading. The models of the decoding turns are untrained and never
+choose end-of-sentence, so that all make the same number of steps. Configurations: `peer_configs/`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+from unittest import mock
+
+from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
+from scripts.laboratory.harness.processes import run_timed
+from scripts.laboratory.harness.records import ROOT, Record, describe, ratio_fields, set_arguments
+from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_lines
+
+CONFIGS = Path(__file__).parent / "peer_configs"
+ENVIRONMENTS = ROOT / "build" / "peers"
+TEST_SET, NUM_STEPS = "test_2016_flickr", 14
+OUR_DECODING = """
+import sys, time
+from seq2seq_attn import load
+run, precision, beam_size, source, output = sys.argv[1:]
+translator, lines = load(run, "cpu", precision=precision), open(source).read().splitlines()
+translator.translate(lines[:64])
+began_at = time.perf_counter()
+found = translator.translate(lines, beam_size=int(beam_size), keep_attention=False)
+print("took", time.perf_counter() - began_at, file=sys.stderr)
+open(output, "w").write("".join(" ".join(one.tokens) + "\\n" for one in found))
+"""
+
+
+class System(NamedTuple):
+    """A toolkit: its package, its commands, and regular expressions for what they log."""
+
+    package: str
+    needs: tuple[str, ...]
+    config: str
+    train: tuple[str, ...]
+    translate: tuple[str, ...]
+    parameters: str
+    tokens_per_s: str
+    seconds: str
+
+
+# Each gets its release with `--no-deps`, since the pins of both forbid a current torch or what comes with it
+# (OpenNMT-py 3.5.1: torch < 2.3; JoeyNMT 2.3.0: protobuf < 3.21), then what it imports when it trains and translates.
+PEERS = {
+    "joeynmt 2.3.0": System(
+        "joeynmt==2.3.0",
+        (
+            *("importlib-metadata", "matplotlib", "numpy", "packaging", "pyyaml", "sacrebleu", "sentencepiece"),
+            *("setuptools", "subword-nmt", "tensorboard", "tqdm"),
+        ),
+        "joeynmt.yaml",
+        ("-m", "joeynmt", "train", "$config", "--skip-test"),
+        ("-m", "joeynmt", "test", "$config", "-o", "$folder/output"),
+        r"Total params: (\d+)",
+        r"Tokens per Sec: +(\d+)",
+        r"Generation took ([\d.]+)",
+    ),
+    "OpenNMT-py 3.5.1": System(
+        "OpenNMT-py==3.5.1",
+        (
+            *("configargparse", "ctranslate2", "fasttext-wheel", "numpy", "pyahocorasick", "pyonmttok", "pyyaml"),
+            *("rapidfuzz", "sacrebleu", "setuptools<81", "spacy"),
+        ),
+        "opennmt.yaml",
+        ("-m", "onmt.bin.train", "-config", "$config"),
+        (
+            *("-m", "onmt.bin.translate", "-model", "$folder/opennmt/model_step_1.pt", "-src", "$folder/test.de"),
+            *(
+                "-output",
+                "$folder/output.test",
+                "-batch_size",
+                "64",
+                "-batch_type",
+                "sents",
+                "-beam_size",
+                "$beam_size",
+            ),
+            *("-min_length", "$steps", "-max_length", "$steps", "-max_length_ratio", "0", "-report_time"),
+            *("-random_sampling_topk", "$topk"),  # greedy: the best token, which is faster than a beam of one
+        ),
+        r"number of parameters: (\d+)",
+        r"/ *(\d+) tok/s",
+        r"Total translation time \(s\): ([\d.]+)",
+    ),
+}
+OURS = System(
+    "",
+    (),
+    "ours.yaml",
+    (
+        *("-m", "seq2seq_attn", "train", "-c", "$config", "--run-dir", "$folder/run-$precision", "--overwrite"),
+        *("--precision", "$precision"),
+    ),
+    ("-c", OUR_DECODING, "$folder/run-$precision", "$precision", "$beam_size", "$folder/raw.de", "$folder/output.test"),
+    r"(\d+) parameters,",
+    r"(\d+) tokens/s",
+    r"took ([\d.]+)",
+)
+DIFFERENCES = (
+    "The models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
+    "Equal: tokens (SentencePiece, joint 8k), vocabularies, 64 sentences per batch, and all sizes (embeddings 256;"
+    " bidirectional GRU of half the hidden size each way); a decoder of one GRU with additive attention; dropout 0.3;"
+    " Adam; gradient norm clipped at 1. Nothing is tied or smoothed.",
+    "The peers attend with the new state and feed the attentional vector to the next step (input feeding). Ours attends"
+    " with the old state and feeds the context to the same step (Bahdanau's decoder).",
+    "JoeyNMT's batches are random. OpenNMT-py sorts by source, then target length, ours by both, in a thread ahead.",
+    "Decoding: the peers go from tokens to tokens, ours from text to text. JoeyNMT keeps the order of the lines.",
+)
+
+
+class Amount(NamedTuple):
+    """How much each turn does; speed is that of a turn's last window of updates."""
+
+    turns: int
+    window: int
+    sentences: int
+    decoding_turns: int
+    sizes: tuple[int, ...]
+
+
+FULL, QUICK = Amount(5, 8, 1000, 2, (512, 1024)), Amount(1, 1, 8, 1, (16,))
+
+
+class Competitor(Contestant):
+    """A system whose turn is a command that logs its speed."""
+
+    def __init__(self, name: str, system: System, python: Path, settings: Sequence[str] = ()) -> None:
+        super().__init__(name, lambda _: 0.0)
+        self.task: Record = {}
+        self.num_parameters = 0
+        self.peak_mib: float | None = None
+        self._system, self._python, self._settings = system, python, settings
+
+    def turn(self, number: int) -> None:
+        """Fill in the configuration, run the command, keep its speed and its peak memory."""
+        system, num_sentences = self._system, self.task["num_sentences"]
+        config = self.task["folder"] / system.config
+        values = {**self.task, "config": config, "precision": self.name.removeprefix("ours, ")}
+        write_lines(config, [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)])
+        command = system.translate if num_sentences else (*system.train, *self._settings)
+        done = run_timed([str(self._python), *(Template(part).substitute(values) for part in command)])
+        logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, done.stderr)
+        if done.exit_code or not logged:
+            raise UserError(f"{self.name}: exit {done.exit_code}, or no speed in its log:\n{done.stderr[-3000:]}")
+        if num_sentences and not self.task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
+            lines = (self.task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
+            if (lengths := {len(line.split(" ")) for line in lines}) != {NUM_STEPS}:
+                raise UserError(f"{self.name}: translations of {sorted(lengths)} tokens; expected {NUM_STEPS}")
+        if not num_sentences:
+            self.num_parameters = int(re.findall(system.parameters, done.stderr)[-1])
+        self.peak_mib = done.peak_mib
+        self.speeds.append(num_sentences / float(logged[-1]) if num_sentences else float(logged[-1]))
+        print(f"{self.name}: {self.speeds[-1]:,.0f} per second", file=sys.stderr)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Install the peers where they are missing; time, compare, print, record."""
+    options = build_parser("peers", __doc__).parse_args(arguments)
+    pythons = {name: ensure_environment(system) for name, system in PEERS.items()}
+    amount = QUICK if options.quick else FULL
+    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, on_a_core():
+        rows = list(measure(pythons, Path(folder), amount, is_toy=options.quick))
+    packages = {name: dict([system.package.split("==")]) for name, system in PEERS.items()}
+    about = {"options": amount._asdict(), "sizes": {"steps": NUM_STEPS}, "rows": rows, "versions": packages}
+    publish({**about, "differences": DIFFERENCES, "environment": describe("lab")}, options.record)
+
+
+@contextmanager
+def on_a_core() -> Iterator[None]:
+    """Run commands on a single core, without a GPU; OpenNMT-py's checkpoints need torch's former way of loading."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cpus)})
+    values = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    try:
+        with mock.patch.dict(os.environ, values):
+            yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+
+
+def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: bool) -> Iterator[Record]:
+    """The rows of a record: training at each size, then greedy and beam search at the first."""
+    settings = [setting for setting in toy_settings(folder / "toy") if setting.startswith("data.")] if is_toy else []
+    write_data(folder, load_config(["multi30k"], settings), amount.sentences, "valid" if is_toy else TEST_SET)
+    competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
+    ours = (*set_arguments(settings), "--device", "cpu")
+    competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
+    common = {"folder": folder, "is_toy": is_toy, "steps": NUM_STEPS, "beam_size": 1, "topk": 1, "num_sentences": 0}
+    for size in amount.sizes:
+        entrants = [one for one in competitors if size == amount.sizes[0] or not one.name.startswith("joeynmt")]
+        task = {"learning_rate": "1.0e-3", "updates": 2 * amount.window, "window": amount.window}
+        yield from compete("training", entrants, {**common, **task, "hidden_size": size}, amount.turns)
+    untrained = {**common, "learning_rate": "1.0e-9", "updates": 1, "window": 1, "hidden_size": amount.sizes[0]}
+    list(compete("training", competitors, untrained, 1))
+    for beam_size, name in ((1, "greedy"), (5, "beam 5")):
+        task = {"beam_size": beam_size, "topk": int(beam_size == 1), "num_sentences": amount.sentences}
+        what = f"decoding, {name}, {NUM_STEPS} steps forced"
+        yield from compete(what, competitors, untrained | task, amount.decoding_turns)
+
+
+def compete(what: str, competitors: list[Competitor], task: Record, num_turns: int) -> Iterator[Record]:
+    """Take turns; a row for each competitor, with its ratios to the peers."""
+    for competitor in competitors:
+        competitor.task = {**task, "half_size": task["hidden_size"] // 2}
+    take_turns(competitors, num_turns)
+    bases = [competitor for competitor in competitors if not competitor.name.startswith("ours")]
+    for competitor in competitors:
+        yield {
+            "what": what,
+            "unit": "tokens/s" if what == "training" else "sentences/s",
+            "hidden_size": task["hidden_size"],
+            "contestant": competitor.name,
+            "speed": competitor.speed,
+            "speeds": list(competitor.speeds),
+            **ratio_fields(ratios_to(competitor, bases)),
+            "peak_mib": competitor.peak_mib,
+            "parameters": competitor.num_parameters,
+        }
+
+
+def write_data(folder: Path, config: Config, num_sentences: int, test_set: str) -> None:
+    """The prepared corpus as sentences of tokens joined by spaces, its vocabularies, and raw text for our decoding.
+
+    Raises:
+        UserError: a token holds a space.
+    """
+    prepared = prepare_corpus(config)
+    splits = {"train": ("train", None), "valid": ("valid", 8), "test": (test_set, num_sentences)}
+    write_lines(folder / "raw.de", prepared.text(test_set)[0][:num_sentences])
+    for side, vocab, language in (("source", prepared.source_vocab, "de"), ("target", prepared.target_vocab, "en")):
+        write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
+        for name, (split, count) in splits.items():
+            pairs = prepared.pairs(split)
+            ids = [getattr(pairs, side)(i).tolist() for i in range(min(len(pairs), count or len(pairs)))]
+            lines = [" ".join(vocab.tokens_of(of_sentence)) for of_sentence in ids]
+            if [len(line.split()) for line in lines] != [len(of_sentence) for of_sentence in ids]:
+                raise UserError(f"{split}: a token holds a space")
+            write_lines(folder / f"{name}.{language}", lines)
+
+
+def ensure_environment(system: System) -> Path:
+    """The interpreter of a peer's environment, build/peers/NAME, which is made if the package is missing there."""
+    name, version = system.package.split("==")
+    folder = ENVIRONMENTS / name
+    python = folder / "bin" / "python"
+    test = f"import importlib.metadata as m, {system.train[1]}; assert m.version({name!r}) == {version!r}"
+    if python.exists() and subprocess.run([python, "-c", test], capture_output=True).returncode == 0:
+        return python
+    print(f"making {folder} (a few minutes)", file=sys.stderr)
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    constrained = [*install, "-c", str(ROOT / "constraints.txt")]  # the same torch and numpy for all
+    subprocess.run([*constrained, "torch"], check=True)
+    subprocess.run([*install, "--no-deps", system.package], check=True)
+    subprocess.run([*constrained, *system.needs], check=True)
+    if subprocess.run([python, "-c", test]).returncode:
+        raise UserError(f"{folder}: {system.package} cannot be imported; remove that folder and try again")
+    return python

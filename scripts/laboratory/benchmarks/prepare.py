@@ -1,0 +1,106 @@
+"""Lines per second from text to a prepared corpus, and memory, with one process and with two.
+
+The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair. Seconds leave out
+training SentencePiece and loading spaCy. Per core: lines per second of processor time, of all processes together.
+Memory is resident, of all processes together (proportional set size).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
+from scripts.laboratory.harness.processes import peak_mib
+from scripts.laboratory.harness.records import Record, describe
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
+
+SIDES = ("de", "en")
+SAMPLE_EVERY_S = 0.5
+PREPARE = """
+import json, resource, sys, time
+from unittest import mock
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data import prepare
+
+def clocks():
+    return time.perf_counter(), time.process_time()
+
+def timed_build(*arguments, **options):
+    began = clocks()
+    built = build_tokenizers(*arguments, **options)
+    building.extend(end - begin for begin, end in zip(began, clocks()))
+    return built
+
+building, build_tokenizers = [], prepare.build_tokenizers
+config = load_config(["base"], sys.argv[1:])
+began = clocks()
+with mock.patch.object(prepare, "build_tokenizers", timed_build):
+    corpus = prepare.prepare_corpus(config)
+seconds, cpu_s = (end - begin - built for begin, end, built in zip(began, clocks(), building))
+workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+num_lines = 2 * sum(audit["pairs_read"] for audit in corpus.audit.values())
+per_core = num_lines / (cpu_s + workers.ru_utime + workers.ru_stime)
+speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": per_core}
+print(json.dumps({"seconds": seconds, "tokenizer_seconds": building[0], **speeds}))
+"""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the corpora, prepare each in every way in a process of its own, print, record."""
+    options = build_parser("prepare", __doc__).parse_args(arguments)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="bench-prepare-") as name:
+        folder = Path(name)
+        settings = toy_settings(folder / "toy") if options.quick else []
+        corpus = prepare_corpus(load_config(["multi30k"], settings))
+        pairs = list(zip(*corpus.text("train"), strict=True))
+        for num_pairs in [200] if options.quick else [100_000, 1_000_000]:
+            for split, count in (("train", num_pairs), ("valid", 1_000)):
+                write_corpus(folder / split, pairs, count)
+            for tokenizer in ["spaces"] if options.quick else ["sentencepiece", "spacy"]:
+                for num_processes in (1, 2):
+                    about = {"pairs": num_pairs, "tokenizer": tokenizer, "processes": num_processes}
+                    rows.append({**about, **measure(folder, tokenizer, num_processes)})
+                    print(f"{about}: {rows[-1]['seconds']:.0f} s", file=sys.stderr)
+    publish({"origin": "Multi30k", "rows": rows, "environment": describe("lab")}, options.record)
+
+
+def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -> None:
+    """The pairs over and over. In each line two words change places, a word comes from another line, and to every
+    twentieth a new number is added."""
+    generator = random.Random(prefix.name)
+    for side, language in enumerate(SIDES):
+        with prefix.with_suffix(f".{language}").open("w", encoding="utf-8") as stream:
+            for i in range(num_pairs):
+                words = pairs[i % len(pairs)][side].split(" ")
+                j = generator.randrange(len(words))
+                words[j], words[-1 - j] = words[-1 - j], words[j]
+                words[generator.randrange(len(words))] = generator.choice(generator.choice(pairs)[side].split(" "))
+                number = [str(generator.randrange(1_000_000))] if generator.random() < 0.05 else []
+                stream.write(" ".join([*words, *number]) + "\n")
+
+
+def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
+    """Seconds, speeds and the largest memory of a process that prepares the corpus.
+
+    Raises:
+        UserError: it failed.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as data_dir:
+        data = {"corpus": "files", "data_dir": data_dir, "tokenizer.name": tokenizer, "num_processes": num_processes}
+        data |= {split: folder / split for split in ("train", "valid")}
+        command = [sys.executable, "-c", PREPARE, *(f"data.{key}={value}" for key, value in data.items())]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        peak = peak_mib(process, SAMPLE_EVERY_S)
+        output, _ = process.communicate()
+    if process.returncode:
+        raise UserError(f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}")
+    return {**json.loads(output), "peak_mib": peak}

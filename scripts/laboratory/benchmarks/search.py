@@ -1,0 +1,249 @@
+"""Translation speed: the loop of the PyTorch attention tutorial, written anew here, against ours; greedy and beam."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.benchmarks.work import Sizes
+from scripts.laboratory.harness import turns
+from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.runs import describe_run
+from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
+from seq2seq_attn import load
+from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.memory import keep_memory_flat
+from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.search.beam import beam_search
+from seq2seq_attn.search.greedy import greedy_search
+from seq2seq_attn.search.hypothesis import StepModel
+from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.text.vocab import BOS, EOS
+from seq2seq_attn.translate.translator import Translator
+
+NUM_STEPS = 14
+"""of every translation: about what test_2016_flickr takes"""
+PREPARED_SIZES = {"tutorial": Sizes(7853, 5893), "multi30k": Sizes(5485, 3964)}
+"""of the vocabularies of the prepared corpora"""
+SPLIT = "test_2016_flickr"
+Sentences = list[list[int]]
+"""ids without EOS"""
+
+
+class Amount(NamedTuple):
+    """How much is translated: turns, and sentences per turn."""
+
+    turns: int = 5
+    batch_size: int = 64
+    sentences: int = 256
+    single_sentences: int = 50
+    tutorial_sentences: int = 20
+
+
+QUICK = Amount(turns=1, batch_size=4, sentences=8, single_sentences=2, tutorial_sentences=2)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Time, compare, print, record."""
+    parser = build_parser("search", __doc__)
+    parser.add_argument("--run", type=Path, help="a trained run directory, to be timed on real sentences too")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    keep_memory_flat()  # as `seq2seq translate` does
+    amount = QUICK if options.quick else Amount()
+    configs = {name: load_config([name]).model for name in PREPARED_SIZES}
+    record, _ = measure(configs, PREPARED_SIZES, amount, CPU)
+    record["options"] |= {"threads": 1, "run": options.run and options.run.name}
+    if options.run is not None:
+        name = RunDir(options.run).config().name
+        record["run"] = {"name": name, **describe_run(options.run), "rows": time_run(options.run, amount)}
+    publish({**record, "environment": describe("lab")}, options.record)
+
+
+@torch.inference_mode()
+def measure(
+    configs: dict[str, ModelConfig],
+    sizes: dict[str, Sizes],
+    amount: Amount,
+    device: torch.device,
+    is_over: Callable[[], bool] = lambda: False,
+) -> tuple[Record, list[Contestant]]:
+    """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop, differences to its model; and
+    the contestants."""
+    torch.manual_seed(1)
+    ours = forced_model(configs["multi30k"], sizes["multi30k"]).to(device)
+    same = forced_model(configs["tutorial"], sizes["tutorial"])
+    tutorial = TutorialModel(configs["tutorial"], **sizes["tutorial"]._asdict(), packed=True).eval()
+    tutorial.copy_weights(same)
+    tutorial, same = tutorial.to(device), same.to(device)
+    theirs = random_sentences(amount.tutorial_sentences, num_source_ids(same))
+    contestants = [
+        contestant("tutorial's loop", lambda sentences: tutorial_greedy(tutorial, sentences, device), theirs, device),
+        *our_contestants("its function", same, amount, device),
+        *our_contestants("multi30k", ours, amount, device),
+    ]
+    take_turns(contestants, amount.turns, warm_up=1, is_over=is_over)  # the first turn allocates
+    record = {
+        "options": {**amount._asdict(), "device": device.type},
+        "steps": NUM_STEPS,
+        "left_out": left_out(device),
+        "rows": [speed_row(one, contestants[0]) for one in contestants],
+        "differences": differences(tutorial, same, device),
+    }
+    return record, contestants
+
+
+def forced_model(config: ModelConfig, sizes: Sizes) -> Seq2Seq:
+    """A model of random weights that never ends a sentence by itself."""
+    model = build_model(config, **sizes._asdict()).eval()
+    model.get_parameter("output.projection.bias")[EOS] = -1e4
+    return model
+
+
+def contestant(
+    name: str, translate: Callable[[Sentences], object], sentences: Sentences, device: torch.device
+) -> Contestant:
+    """A way to translate the same sentences in each turn."""
+
+    def work(_: int) -> float:
+        translate(sentences)
+        return len(sentences)
+
+    return Contestant(name, work, device=device)
+
+
+def our_contestants(label: str, model: Seq2Seq, amount: Amount, device: torch.device) -> list[Contestant]:
+    """Greedy and beam search in batches, and one sentence at a time, in each precision."""
+    batched, single = (
+        random_sentences(count, num_source_ids(model)) for count in (amount.sentences, amount.single_sentences)
+    )
+    steps: dict[str, StepModel[Any]] = {"plain": PlainSteps(model)}
+    steps |= {name: step_model(model, name) for name in precisions(device)}
+    found = []
+    for name, step in steps.items():
+        for beam_size, search in ((1, "greedy"), (5, "beam 5")):
+            translate = searcher(step, beam_size, amount.batch_size, device)
+            found.append(contestant(f"{label}, {search}, {name}", translate, batched, device))
+        found.append(contestant(f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single, device))
+    return found
+
+
+def num_source_ids(model: Seq2Seq) -> int:
+    """The size of a model's source vocabulary."""
+    return len(model.get_parameter("encoder.embedding.weight"))
+
+
+def precisions(device: torch.device) -> list[Precision]:
+    """Precisions that the device supports in hardware; products in int8 are for CPUs."""
+    return [*turns.precisions(device), "int8"] if device.type == "cpu" else turns.precisions(device)
+
+
+def searcher(
+    step: StepModel[Any], beam_size: int, batch_size: int, device: torch.device
+) -> Callable[[Sentences], None]:
+    """Our search over batches of neighbors in length."""
+    options = SearchOptions(beam_size=beam_size, keep_attention=False)
+    search = greedy_search if beam_size == 1 else beam_search
+
+    def translate(sentences: Sentences) -> None:
+        ordered = sorted(sentences, key=len)
+        for start in range(0, len(ordered), batch_size):
+            batch = collate_source(ordered[start : start + batch_size]).to(device)
+            search(step, batch, options, max_lengths_B=[NUM_STEPS] * len(batch.lengths_B))
+
+    return translate
+
+
+def tutorial_greedy(model: TutorialModel, sentences: Sentences, device: torch.device) -> Sentences:
+    """One sentence after another, one token after another, each looked at before the next, as the tutorial does."""
+    translations = []
+    for ids in sentences:
+        source_SB = torch.tensor([*ids, EOS], device=device).unsqueeze(1)
+        states_BSM, hidden_BH = model.encode(source_SB)
+        mask_BS = (source_SB != 0).t()
+        tokens = [BOS]
+        while len(tokens) <= NUM_STEPS:
+            previous_B = torch.tensor([tokens[-1]], device=device)
+            logits_BV, hidden_BH = model.step(previous_B, hidden_BH, states_BSM, mask_BS)
+            tokens.append(int(logits_BV.argmax(1).item()))
+        translations.append(tokens[1:])
+    return translations
+
+
+def random_sentences(count: int, num_ids: int) -> Sentences:
+    """Ids without EOS, in lengths like those of captions: 12 words on average."""
+    generator = torch.Generator().manual_seed(2)
+    lengths = torch.normal(12.0, 4.0, (count,), generator=generator).round().clamp(4, 35).int().tolist()
+    return [torch.randint(4, num_ids, (length,), generator=generator).tolist() for length in lengths]
+
+
+def differences(tutorial: TutorialModel, same: Seq2Seq, device: torch.device) -> Record:
+    """Largest difference of log-probabilities to the tutorial's model, over its own translations of 16 sentences, and
+    the share of tokens that both choose."""
+    sentences = random_sentences(16, num_source_ids(same))
+    tgt_out_BT = torch.tensor(tutorial_greedy(tutorial, sentences, device), device=device)
+    source = collate_source(sentences).to(device)
+    tgt_in_BT = torch.cat([torch.full_like(tgt_out_BT[:, :1], BOS), tgt_out_BT[:, :-1]], dim=1)
+    expected_TBV = tutorial(source.ids_BS.t(), source.lengths_B, tgt_in_BT.t(), 1.1).log_softmax(dim=-1)
+    is_likely_TBV = expected_TBV > -100.0  # EOS, which is forced away, has -10,000
+    found: Record = {}
+    for name in precisions(device):
+        step = step_model(same, name)
+        state, log_probs = step.start(source, 1), []
+        for ids_B in tgt_in_BT.t():
+            tokens, state = step.step(ids_B, state)
+            log_probs.append(tokens.log_probs())
+        ours_TBV = torch.stack(log_probs)
+        found[name] = {
+            "log_prob": (ours_TBV - expected_TBV)[is_likely_TBV].abs().max().item(),
+            "same_tokens": (ours_TBV.argmax(-1) == expected_TBV.argmax(-1)).float().mean().item(),
+        }
+    return found
+
+
+def speed_row(contestant: Contestant, base: Contestant) -> Record:
+    """A contestant's speed and its ratio to the tutorial's loop."""
+    ratio = paired_ratio(contestant.speeds, base.speeds)
+    speed = {"name": contestant.name, "sentences_per_s": contestant.speed}
+    return {**speed, "ratio": ratio.value, "interval": [ratio.low, ratio.high]}
+
+
+def time_run(run: Path, amount: Amount) -> list[Record]:
+    """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one sentence."""
+    sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT)
+    measure = Measure("bleu", references)
+    found = []
+    for name in precisions(CPU):
+        translator = load(run, "cpu", precision=name)
+        translator.translate(sources[:100])
+        row: Record = {"precision": name}
+        for beam_size in (1, 5):
+            timed = [timed_translation(translator, sources, beam_size) for _ in range(amount.turns)]
+            score = measure.statistics(timed[-1][1]).score()
+            speed = len(sources) / statistics.median(seconds for seconds, _ in timed)
+            row[f"beam_{beam_size}"] = {"sentences_per_s": speed, "bleu": score.score, "signature": score.signature}
+        singles = (timed_translation(translator, [source], 1)[0] for source in sources[: amount.single_sentences])
+        row["one_sentence_ms"] = 1000 * statistics.median(singles)
+        found.append(row)
+    return found
+
+
+def timed_translation(translator: Translator, sources: Sequence[str], beam_size: int) -> tuple[float, list[str]]:
+    """Seconds for all sentences, and their translations."""
+    began_at = time.perf_counter()
+    translations = translator.translate(sources, beam_size=beam_size, keep_attention=False)
+    return time.perf_counter() - began_at, [translation.text for translation in translations]

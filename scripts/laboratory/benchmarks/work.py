@@ -1,0 +1,167 @@
+"""The updates that benchmarks compare: the tutorial's own loop and ours, on the same batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from scripts.laboratory.benchmarks.measure import CPU
+from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.samples import reverse_batch
+from scripts.laboratory.harness.turns import Contestant
+from seq2seq_attn.config import Config, ModelConfig
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.buckets import bucketed_batches
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.runtime.precision import Precision, autocast
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.update import Updater
+
+RANDOM, BUCKETED = "random batches", "bucketed batches"
+Update = Callable[[Batch], object]
+
+
+class Sizes(NamedTuple):
+    """Numbers of ids of the vocabularies."""
+
+    num_source_ids: int
+    num_target_ids: int
+
+
+def updates_over(batches: Sequence[Batch], update: Update) -> Callable[[int], float]:
+    """A contestant's work: turn n is an update on batch n, wrapping around; target tokens with EOS, without padding."""
+
+    def work(number: int) -> float:
+        batch = batches[number % len(batches)]
+        update(batch)
+        return batch.num_tokens
+
+    return work
+
+
+def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch]], Sizes]:
+    """Bucketed and random batches of the training split, and the sizes of the vocabularies."""
+    prepared = prepare_corpus(config)
+    pairs = prepared.pairs("train")
+    size = min(config.train.batch.size, len(pairs))
+    lengths = (pairs.source_lengths, pairs.target_lengths)
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
+    indices = {
+        BUCKETED: bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)[:num_batches],
+        RANDOM: [order[i * size : (i + 1) * size] for i in range(len(pairs) // size)][:num_batches],
+    }
+    batches = {kind: [pairs.batch(batch) for batch in found] for kind, found in indices.items()}
+    return batches, Sizes(len(prepared.source_vocab), len(prepared.target_vocab))
+
+
+def flops_per_token(model: ModelConfig, sizes: Sizes, batches: Sequence[Batch]) -> float:
+    """Useful operations per target token, forward and backward, without padding: those of the matrix products."""
+    embedding, memory = model.embedding_size, 2 * model.encoder.hidden_size
+    hidden = model.hidden_size or memory
+    option = model.attention.options.get("attention_size")
+    scoring = option if isinstance(option, int) else hidden
+    joined = hidden + memory + embedding
+    readout = model.readout_size
+    output = joined * sizes.num_target_ids if readout is None else readout * (joined + sizes.num_target_ids)
+    if model.output.name == "lexical":
+        output += embedding * (embedding + sizes.num_target_ids)
+    per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
+    if model.decoder.name == "conditional":
+        per_target += 3 * hidden * hidden  # its second cell reads the first one's state
+    per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
+    source = sum(int(batch.source.lengths_B.sum()) for batch in batches)
+    target = sum(batch.num_tokens for batch in batches)
+    return 6.0 * (per_target + per_source * source / target)
+
+
+def our_updater(
+    config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU, *, cuda_graphs: bool = False
+) -> Updater:
+    """Model and optimizer of a configuration as `seq2seq train` builds them."""
+    torch.manual_seed(1)
+    settings = config.train.model_copy(update={"cuda_graphs": cuda_graphs})
+    model = build_model(config.model, **sizes._asdict()).to(device)
+    return Updater(model, settings, device=device, precision=precision)
+
+
+def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Callable[[Batch], float]:
+    """Our update, which returns the loss per token, without the fast paths named in `off` (`model.speed`); each batch
+    is prepared once, as it is ahead of time in training."""
+    prepared: dict[int, UpdateBatches] = {}
+
+    def update(batch: Batch) -> float:
+        if id(batch) not in prepared:
+            prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+        with speed.without(off):
+            result = updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+        return result.loss_sum / batch.num_tokens
+
+    return update
+
+
+def tutorial_contestants(
+    config: Config, sizes: Sizes, batches: dict[str, list[Batch]], ratio: float, device: torch.device = CPU
+) -> list[Contestant]:
+    """The tutorial's own updates on random and on bucketed batches: its two notebooks."""
+    return [
+        Contestant(
+            f"tutorial, {kind}",
+            updates_over(batches[kind], _tutorial_update(config, sizes, kind == BUCKETED, ratio, device)),
+            device=device,
+        )
+        for kind in (RANDOM, BUCKETED)
+    ]
+
+
+def _tutorial_update(config: Config, sizes: Sizes, packed: bool, ratio: float, device: torch.device) -> Update:
+    model = TutorialModel(config.model, **sizes._asdict(), packed=packed).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def update(batch: Batch) -> None:
+        optimizer.zero_grad()
+        _tutorial_loss(model, batch.to(device), ratio, "mean").backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return update
+
+
+def _tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: str) -> torch.Tensor:
+    """Cross-entropy over all positions, padding ignored."""
+    logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
+    targets = batch.tgt_out_BT.t().flatten()
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction=reduction)
+
+
+def gradient_difference(config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU) -> Record:
+    """Relative difference of the loss and of the gradients to the tutorial's, teacher-forced, without dropout."""
+    torch.manual_seed(2)
+    model = build_model(config.model, **sizes._asdict()).eval()
+    tutorial = TutorialModel(config.model, **sizes._asdict(), packed=True).eval()
+    tutorial.copy_weights(model)
+    model, tutorial = model.to(device), tutorial.to(device)
+    batch = reverse_batch(8, num_types=min(sizes) - 4, max_length=12, seed=3).to(device)
+    expected = _tutorial_loss(tutorial, batch, 1.1, "sum")
+    expected.backward()  # type: ignore[no-untyped-call]
+    with autocast(precision, device):
+        loss = batch_loss(model, batch).loss_sum
+    loss.backward()  # type: ignore[no-untyped-call]
+    names = {
+        "output.projection.weight": "output.weight",
+        "decoder.cell.recurrent_weight_PH": "decoder.weight_hh_l0",
+        "encoder.embedding.weight": "source_embedding.weight",
+    }
+    worst = 0.0
+    for our_name, their_name in names.items():
+        ours, theirs = model.get_parameter(our_name).grad, tutorial.get_parameter(their_name).grad
+        assert ours is not None
+        assert theirs is not None
+        worst = max(worst, float((ours - theirs).norm() / theirs.norm()))
+    return {"loss": abs(loss.item() / expected.item() - 1), "gradients": worst}

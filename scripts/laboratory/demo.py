@@ -1,0 +1,140 @@
+"""The demonstration of attention against one fixed vector: see `scripts/demo`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from scripts.laboratory.attention_text import attention_text
+from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
+from scripts.laboratory.harness.runs import Run, train_all
+from seq2seq_attn import load
+from seq2seq_attn.commands.evaluate import EvaluationRequest, evaluate
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.report.files import ReportFiles, plot_path
+from seq2seq_attn.report.tables import Table
+from seq2seq_attn.runtime.cpus import num_available_cpus
+
+ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
+CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
+REPORT = Path("runs/demo-report.json")
+
+SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
+REFERENCE = "In the park, the young woman showed the red ball to the child who is crying."
+OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
+"""of words that the embedded corpus has, as a test checks"""
+
+SHOWN_EPOCHS = (1, 3)
+WIDTH = 120
+"""columns, where the output is no terminal"""
+LOGGED = "scripts.laboratory.harness.runs"
+SUGGESTIONS = f"""\
+  .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
+  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
+  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), about an hour on two cores"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
+    add_set_option(parser)
+    train(parser.parse_args(arguments).set)
+    show_sentence()
+    show_scores()
+    step("What to run next")
+    print(SUGGESTIONS)
+
+
+def step(title: str) -> None:
+    print(f"\n\033[1m{title}\033[0m" if sys.stdout.isatty() else f"\n{title}", flush=True)
+
+
+def train(settings: Sequence[str]) -> None:
+    """Train what is not finished: one process per core, each on one thread."""
+    runs = [Run(path, (config,), tuple(settings)) for path, config in CONFIGS.items()]
+    jobs = min(len(runs), num_available_cpus())
+    how = "side by side" if jobs > 1 else "one after the other"
+    step(f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and size")
+    with early_translations():
+        train_all(runs, jobs)
+
+
+@contextmanager
+def early_translations() -> Iterator[None]:
+    """Meanwhile, translate the sentence with the attention model after some of its validations."""
+    if not best_epoch():  # not in the thread, where a message may come before the end of the line
+        print(f"source: {SENTENCE}", flush=True)
+    ended = threading.Event()
+    watcher = threading.Thread(target=watch, args=(ended,), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def watch(ended: threading.Event) -> None:
+    began_at, shown = time.monotonic(), best_epoch()
+    while not ended.wait(0.5):
+        epoch = best_epoch()
+        if epoch == shown or epoch not in SHOWN_EPOCHS:
+            continue
+        try:
+            [translation] = load(ATTENTION).translate([SENTENCE])
+        except UserError:  # the run is being written
+            continue
+        shown = epoch
+        print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {translation.text}", flush=True)
+
+
+def best_epoch() -> int:
+    """The epoch of the attention model's best version so far; 0: there is none."""
+    best = [event["epoch"] for event in read_events(ATTENTION) if event.get("is_best")]
+    return int(best[-1]) if best else 0
+
+
+def show_sentence() -> None:
+    """Reference and translations of the sentence, then where attention looked."""
+    step("One sentence: the German verb comes last, after a relative clause")
+    [attended], [fixed] = (load(path).translate([SENTENCE]) for path in CONFIGS)
+    lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
+    print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
+    if (attention := attended.attention_map()) is not None:
+        print(f"\n{attention_text(attention, width=width())}")
+
+
+def show_scores() -> None:
+    files = ReportFiles(REPORT, plots="png")
+    report = evaluate(EvaluationRequest(list(CONFIGS), files=files, analyze_attention=False))
+    step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
+    [scores] = report.sets
+    header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
+    rows = [
+        [name, *(f"{row.scores['bleu'][index].interval.value:.1f}" for row in scores.buckets)]
+        for index, name in enumerate(("attention", "fixed vector"))
+    ]
+    print(Table(header, rows).to_text())
+    print(textwrap.fill(report.page.conclusion, width(), break_on_hyphens=False))
+
+
+def width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def run() -> int:
+    """The demonstration as a command: an error is one line."""
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger(LOGGED).setLevel(logging.INFO)
+    return exit_code(main)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

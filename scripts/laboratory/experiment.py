@@ -1,0 +1,206 @@
+"""Experiments: the question, the runs that answer it, how they are scored, and where the record goes.
+
+An experiment is a file of `experiments/`. In its texts `$dir` is its folder under `runs/lab`. In settings,
+`$seed` is the seed of a run and `$choice` a value of `choose`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from scripts.laboratory.harness.records import ROOT
+from scripts.laboratory.harness.runs import Run
+from seq2seq_attn.errors import UsageError
+
+FOLDER = Path(__file__).parent / "experiments"
+RUNS = Path("runs/lab")
+ChosenOn = Literal["", "validation", "published elsewhere"]
+Schema = Literal["evaluation", "levers", "mechanisms", "names", "points", "systems"]
+
+
+class Arm(BaseModel):
+    """Runs that differ in their seed alone: overlays and settings over those of the experiment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    about: str = ""
+    configs: list[str] = []
+    set: dict[str, Any] = {}
+    texts: list[str] = []
+    """commands that write the text of this arm, once the arms before it are trained"""
+    is_equal: bool = True
+    """whether it has as many parameters as the baseline, within 3 %"""
+    is_scored: bool = True
+    """False: its runs only make texts or weights for other arms"""
+    is_published: bool = False
+    """whether the test sets are scored too, which needs `chosen_on`"""
+    without: str = ""
+    """the technique of the recipe that it lacks: it is a row of the ablation"""
+    source: list[str] = []
+    """`test.source` of this arm, where arms read different languages"""
+    translate: list[dict[str, Any]] = [{}]
+    """options of translation, each a row of the record"""
+
+
+class TestFiles(BaseModel):
+    """A test set in files, scored outside `evaluate`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: list[str] = []
+    """files of lines, plain or .gz; several are columns of several sources"""
+    reference: str
+
+
+class Choice(BaseModel):
+    """A value that each arm tries with its first seed; the other seeds take the one that validated best."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    """of the value in the record, such as `dropout`"""
+    values: list[float]
+
+
+class Experiment(BaseModel):
+    """A question, and what it takes to answer it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    question: str
+    about: str = ""
+    """what the record says of the data"""
+    configs: list[str] = []
+    """configurations under those of every arm"""
+    set: dict[str, Any] = {}
+    texts: list[str] = []
+    """commands that write text, run before training"""
+    folder: str = ""
+    """the experiment whose runs this one shares; default: its own"""
+    arms: dict[str, Arm] = {}
+    axes: list[str] = []
+    """folders of `configs/`: each file is an arm, named `folder/file`"""
+    leave_out: list[str] = []
+    """files of these folders that are no arms"""
+    baseline: str = ""
+    """the arm that the others are compared with; default: the first"""
+    choose: Choice | None = None
+    seeds: str = "1"
+    evaluate: dict[str, Any] = {}
+    """arguments of `seq2seq_attn.evaluate`"""
+    test: TestFiles | None = None
+    chosen_on: ChosenOn = ""
+    """what the settings of the arms were chosen on"""
+    writes: Schema = Field(alias="schema")
+    """the form of its record (`schemas.py`)"""
+    record: str
+    """a file of `docs/`; for `levers` and `mechanisms` a folder with a record per arm"""
+    page: str
+    trial: dict[str, Any] = {}
+    """settings over those of every arm, for a trial"""
+    then: list[str] = []
+    """commands run for every arm's first seed after scoring, with `$run` and `$arm`; for pictures"""
+
+    @property
+    def directory(self) -> Path:
+        """Where its text and runs are."""
+        return RUNS / (self.folder or self.name)
+
+    def run(self, arm: str, seed: int, chosen: float | None = None) -> Run:
+        """A run of an arm. `chosen` is the value of `choose`."""
+        own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
+        label = [] if self.choose is None or chosen is None else [f"{self.choose.name}{chosen:g}"]
+        texts = [_setting(key, value) for key, value in settings.items()]
+        texts = [Template(text).safe_substitute(seed=seed, choice=chosen) for text in texts]
+        path = self.directory / "-".join([stem(arm), *label, f"s{seed}"])
+        return Run(path, (*self.configs, *own.configs), tuple(texts), seed)
+
+    @model_validator(mode="after")
+    def _check(self) -> Experiment:
+        if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
+            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
+        return self
+
+    def finished(self, chosen: dict[str, float]) -> Iterator[tuple[str, Run]]:
+        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for."""
+        for arm in sorted(self.arms, key=lambda arm: arm != self.baseline):
+            label = self.run(arm, 0, chosen.get(arm)).path.name.removesuffix("0")
+            matches = [re.fullmatch(rf"{re.escape(label)}(\d+)", path.name) for path in self.directory.glob("*/")]
+            for seed in sorted(int(match[1]) for match in matches if match):
+                run = self.run(arm, seed, chosen.get(arm))
+                if self.arms[arm].is_scored and run.is_finished():
+                    yield arm, run
+
+
+def _setting(key: str, value: Any) -> str:
+    return f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+
+
+def stem(arm: str) -> str:
+    """An arm's name as part of a file's name."""
+    return arm.replace("/", "-")
+
+
+def names() -> list[str]:
+    """All experiments."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
+    """An experiment. With `settings` (`KEY=VALUE` for all arms) it is a trial: in a folder of its own, with its record
+    there.
+
+    Raises:
+        UsageError: there is no such experiment, or its file is not valid.
+    """
+    if name not in names():
+        raise UsageError(f"{name}: no such experiment; there are {', '.join(names())}")
+    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    parent = values.pop("extends", None)
+    if parent is not None:
+        values = {**yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")), **values}
+    trial = f"{name}-trial" if settings else name
+    folder = RUNS / (trial if settings else values.get("folder", name))
+    text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=folder)
+    try:
+        experiment = Experiment(name=trial, **yaml.safe_load(text))
+    except (ValidationError, TypeError) as error:
+        raise UsageError(f"{FOLDER / name}.yaml: {error}") from None
+    if settings:
+        changed = {key: yaml.safe_load(value) for key, _, value in (setting.partition("=") for setting in settings)}
+        record = folder.resolve() / f"record{Path(experiment.record).suffix}"
+        experiment = experiment.model_copy(update={"folder": "", "record": str(record), "trial": changed})
+    experiment.arms.update(_arms_of_axes(experiment))
+    experiment.baseline = experiment.baseline or next(iter(experiment.arms))
+    return experiment
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The numbers of `2` or `1-3`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if match is None or not (seeds := range(int(match[1]), int(match[2] or match[1]) + 1)):
+        raise UsageError(f"--seeds {text}: expected a number or an ascending range such as 1-3")
+    return list(seeds)
+
+
+def _arms_of_axes(experiment: Experiment) -> dict[str, Arm]:
+    found = {}
+    for axis in experiment.axes:
+        for path in sorted((ROOT / "configs" / axis).glob("*.yaml")):
+            if (name := f"{axis}/{path.stem}") not in experiment.leave_out:
+                found[name] = Arm(configs=[name])
+    return found

@@ -1,0 +1,75 @@
+"""Add loss curves to tests/golden, or regenerate them, and print by how much they changed.
+
+    scripts/lab golden             the attentions that have no curve yet
+    scripts/lab golden NAME...     these
+    scripts/lab golden --all       every attention
+
+A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+import torch
+
+from scripts.laboratory.harness.records import ROOT
+from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.train.loss import batch_loss
+
+CURVES = ROOT / "tests" / "golden" / "curves.json"
+NUM_TYPES = 11
+SIZES = {"embedding_size": 16, "hidden_size": 32, "readout_size": 16, "encoder": {"hidden_size": 16}}
+DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compute the curves, compare them with the stored ones, and store them."""
+    variants = packaged_variants("attention")
+    parser = argparse.ArgumentParser(prog="scripts/lab golden", description="Loss curves into tests/golden.")
+    parser.add_argument("names", nargs="*", help="attentions; default: those without a curve")
+    parser.add_argument("--all", action="store_true", help="every attention")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(variants):
+        parser.error(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
+    curves = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
+    stored = {name: curves[name] for name in variants if name in curves}
+    for name in variants if options.all else options.names or [name for name in variants if name not in stored]:
+        curve = loss_curve(name)
+        changes = [abs(a / b - 1) for a, b in zip(curve, stored.get(name, []), strict=False)]
+        change = f"largest relative change {max(changes):.1e}" if changes else "new"
+        print(f"{name:12} first {curve[0]:.4f} last {curve[-1]:.4f}  {change}")
+        stored[name] = curve
+    CURVES.write_text(json.dumps(dict(sorted(stored.items())), indent=1) + "\n", encoding="utf-8")
+
+
+def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list[float]:
+    """Mean loss per target token (nats, label-smoothed) of each update, float32, one thread.
+
+    No dropout and no sampling: the generators of other devices draw other numbers.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        torch.manual_seed(7)
+        settings = {**SIZES, "tie_embeddings": "target", "attention": {"name": variant}, "dropout": DROPOUT}
+        config = ModelConfig.model_validate(settings)
+        model = build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
+        model.to(device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+        curve = []
+        for update in range(num_updates):
+            batch = reverse_batch(32, num_types=NUM_TYPES, max_length=6, seed=update).to(torch.device(device))
+            optimizer.zero_grad()
+            loss = batch_loss(model, batch, label_smoothing=0.1)
+            (loss.loss_sum / batch.num_tokens).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            curve.append(loss.loss_sum.item() / batch.num_tokens)
+        return curve
+    finally:
+        torch.set_num_threads(threads)

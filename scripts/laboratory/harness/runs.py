@@ -1,0 +1,188 @@
+"""Training runs: the command that trains them, whether they are finished, how they were trained, and paired statistics.
+
+Of the package, this uses the command `seq2seq`, the public API, the configuration and the metrics.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scripts.laboratory.harness.records import Record, read_events, read_training
+from scripts.laboratory.harness.settings import flatten
+from seq2seq_attn import load
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
+from seq2seq_attn.metrics.significance import percentile_interval
+
+NameT = TypeVar("NameT")
+SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
+MAY_DIFFER = ("name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision")
+"""settings that do not make a finished run another one than the planned one"""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of `seq2seq train` on one thread, planned or trained."""
+
+    path: Path
+    configs: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    seed: int = 1
+
+    @property
+    def arguments(self) -> list[str]:
+        """The configuration as arguments of `seq2seq train` and `seq2seq prepare`."""
+        repeated = {"-c": self.configs, "--set": self._all_settings}
+        return [word for option, values in repeated.items() for value in values for word in (option, value)]
+
+    @property
+    def config(self) -> Config:
+        """All settings, as planned."""
+        return load_config(self.configs, self._all_settings)
+
+    @property
+    def _all_settings(self) -> list[str]:
+        return [f"seed={self.seed}", *self.settings, "train.num_threads=1"]
+
+    @property
+    def log_path(self) -> Path:
+        """The output of training, beside the run directory."""
+        return self.path.with_name(f"{self.path.name}.log")
+
+    def is_finished(self) -> bool:
+        """Whether the run was trained to its end.
+
+        Raises:
+            UsageError: it was started with other settings.
+        """
+        config_path = self.path / "config.yaml"
+        if not config_path.is_file():
+            return False
+        planned, trained = (flatten(one.model_dump()) for one in (self.config, load_config([str(config_path)])))
+        if planned["search.max_length_ratio"] is None:  # training chose a value
+            planned["search.max_length_ratio"] = trained["search.max_length_ratio"]
+        for key in planned | trained:
+            values = planned.get(key), trained.get(key)
+            if values[0] != values[1] and key not in MAY_DIFFER:
+                raise UsageError(f"{self.path}: trained with {key}={values[1]!r}, not {values[0]!r}; remove the run")
+        return (self.path / "finished.json").is_file()
+
+
+def train_all(runs: Sequence[Run], jobs: int) -> None:
+    """Train the unfinished runs, `jobs` at a time; an interrupted run continues where it stopped.
+
+    Raises:
+        UsageError: a run was started with other settings.
+        UserError: data cannot be prepared, or training failed.
+    """
+    waiting = [run for run in runs if not run.is_finished()]
+    log.info("runs: %d, finished before: %d; %d at a time, one thread each", len(runs), len(runs) - len(waiting), jobs)
+    corpora = {run.config.data.model_dump_json(): run for run in waiting} if len(waiting) > 1 else {}
+    for run in corpora.values():  # each once, before processes that would do it at the same time
+        if subprocess.run([*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL).returncode:
+            raise UserError(f"{run.path}: its data cannot be prepared")
+    failed = []
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        trainings = {pool.submit(_train, run): run for run in waiting}
+        try:
+            for training in as_completed(trainings):
+                failed += [] if _has_succeeded(training, trainings[training]) else [trainings[training]]
+        except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
+            pool.shutdown(cancel_futures=True)
+            raise
+    if failed:
+        raise UserError(f"training failed, see {', '.join(str(run.log_path) for run in failed)}")
+
+
+def _train(run: Run) -> tuple[int, float]:
+    """Exit code and minutes of a training."""
+    run.path.parent.mkdir(parents=True, exist_ok=True)
+    command = [*SEQ2SEQ, "train", *run.arguments, "--run-dir", str(run.path), "--resume"]
+    began_at = time.monotonic()
+    with run.log_path.open("ab") as file:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
+    return code, (time.monotonic() - began_at) / 60
+
+
+def _has_succeeded(training: Future[tuple[int, float]], run: Run) -> bool:
+    code, minutes = training.result()
+    outcome = f"failed with exit code {code}, see {run.log_path}"
+    if not code:
+        outcome = f"validation BLEU {best_validation(run.path)['bleu']:.1f}, {minutes:.1f} minutes"
+    log.info("%s: %s", run.path.name, outcome)
+    return not code
+
+
+def best_validation(path: Path) -> Record:
+    """The event of `metrics.jsonl` in which a run's best model was validated.
+
+    Raises:
+        UserError: the run has no best model yet.
+    """
+    best = [event for event in read_events(path) if event["event"] == "validation" and event["is_best"]]
+    if not best:
+        raise UserError(f"{path}: no best model yet; train the run first")
+    return best[-1]
+
+
+def describe_run(path: Path) -> Record:
+    """How a run was trained, earlier stages included, where, and how well its best model validated."""
+    environment, trained, best = read_json(path / "environment.json"), read_training(path), best_validation(path)
+    git = environment.get("git") or {}
+    return {
+        "validation_bleu": round(float(best["bleu"]), 2),
+        "validation_perplexity": round(float(best["perplexity"]), 3),
+        "parameters": trained["num_parameters"],
+        "precision": trained["precision"],
+        "updates": trained["update"],
+        "minutes": round(trained["minutes"] + minutes_before(path), 1),
+        "commit": (git.get("commit") or "unknown")[:12],
+        "is_dirty": git.get("is_dirty"),
+        "hardware": environment.get("device_name"),
+        "torch": environment.get("packages", {}).get("torch"),
+        "trained_at": environment.get("written_at"),
+    }
+
+
+def minutes_before(path: Path) -> float:
+    """The minutes of the runs that a run starts from, one after the other."""
+    start = load_config([str(path / "config.yaml")]).train.start_from
+    return 0.0 if start is None else float(read_training(start)["minutes"]) + minutes_before(start)
+
+
+def score_lines(
+    path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
+) -> tuple[list[str], CorpusStatistics]:
+    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those of `translate`."""
+    translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
+    texts = [translation.text for translation in translations]
+    return texts, Measure("bleu", list(references)).statistics(texts)
+
+
+def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, BootstrapSamples]:
+    """Each run's scores over common resamples of the sentence pairs."""
+    return dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+
+
+def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
+    """The score of an arm with its interval; over a baseline, also its gain with interval and paired bootstrap test."""
+    row: Record = {"bleu": asdict(mean_interval(arm))}
+    if baseline is not None:
+        gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
+        row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm))}
+    return row

@@ -1,0 +1,77 @@
+"""Write every document that is made from records, or check that each says what the records say: see `scripts/docs`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
+from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
+from seq2seq_attn.files import write_text
+
+
+def documents() -> Iterator[tuple[Path, str]]:
+    """Path and wanted text of each document."""
+    yield ROOT / "README.md", readme()
+    evaluated = results.evaluations()
+    yield DOCS / "results.md", results.results_page(evaluated)
+    yield from results.config_headers(evaluated)
+    yield DOCS / "quality.md", quality.quality_page()
+    yield from mechanisms.mechanism_pages()
+    yield DOCS / "typos.md", render("typos.md.j2", r=load_records(RECORDS)["typos"])
+    yield SPEED / "README.md", render("speed.md.j2", records=load_records(SPEED))
+    yield BOTTLENECK / "README.md", bottleneck.bottleneck_page(bottleneck.load_bottleneck())
+    if find_spec("scripts.laboratory.reference"):
+        yield from import_module("scripts.laboratory.reference").documents()
+
+
+def readme() -> str:
+    """README with its three blocks."""
+    evaluated = results.evaluations()
+    values = {
+        "demo": evaluated["demo"],
+        "configurations": results.configurations(evaluated),
+        "speed": load_records(SPEED),
+    }
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("demo", "results", "speed"):
+        block = render(f"readme-{name}.md.j2", **values)
+        text = replace_block(text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block)
+    return text
+
+
+def problems() -> Iterator[str]:
+    """A line for each document or picture that is not what the records say, and each record that says too little."""
+    advice = "not what the records say; run scripts/docs"
+    for path, text in documents():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            yield f"{path.relative_to(ROOT)}: {advice}"
+    for picture in pictures.pictures():
+        if not picture.is_current:
+            yield f"{picture.path.relative_to(ROOT)}: {advice}"
+    yield from quality.refusals()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or check; the exit code."""
+    if arguments == ["check"]:
+        lines = list(problems())
+        print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
+        return 1 if lines else 0
+    if arguments:
+        print(f"scripts/docs {' '.join(arguments)}: expected nothing, or check", file=sys.stderr)
+        return 2
+    for path, text in documents():
+        write_text(path, text)
+    for picture in pictures.pictures():
+        if not picture.is_current:
+            picture.draw()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

@@ -1,0 +1,194 @@
+"""The templates, and how they write numbers, tables and the origin of a measurement."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import jinja2
+import yaml
+
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record
+from seq2seq_attn.errors import UserError
+
+DOCS = ROOT / "docs"
+BOTTLENECK = DOCS / "bottleneck"
+LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
+LAST_COMMIT = "20d66b9"
+"""the commit whose scripts and settings measured what the package and the laboratory no longer have"""
+PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
+BLEU = (
+    "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 "
+    "is none, 100 is the same text."
+)
+
+
+def render(template: str, **values: Any) -> str:
+    """A document from its template in `templates/`, with single blank lines and one newline at its end."""
+    text = _templates().get_template(template).render(**values)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+@cache
+def load_yaml(name: str) -> Any:
+    """Hand-written texts beside the templates."""
+    return yaml.safe_load((Path(__file__).parent / "templates" / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
+    templates = jinja2.Environment(loader=loader, **options)
+    templates.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
+    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
+    templates.filters |= {
+        "provenance": provenance,
+        "with_settings": with_settings,
+        "grouped": grouped,
+        "times": times,
+        "keys": keys,
+    }
+    templates.filters |= {"prefix": lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"}
+    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
+    templates.globals |= {
+        "table": table,
+        "header": header,
+        "cells": table_row,
+        "last_commit": LAST_COMMIT,
+        "bleu_is": BLEU,
+    }
+    templates.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
+    templates.tests["in"] = lambda value, values: value in values
+    templates.filters["options"] = overlay_text
+    templates.filters["extract"] = lambda key, values: values[key]
+    return templates
+
+
+def overlay_text(name: str) -> str:
+    """The settings of an overlay."""
+    lines = (ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))
+
+
+def header(cells: Sequence[str], *, align: str = "---:") -> str:
+    """The two lines above a table's rows; all columns but the first are aligned as `align` says."""
+    return f"{table_row(cells)}\n|---|{f'{align}|' * (len(cells) - 1)}"
+
+
+def table_row(cells: Sequence[Any]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "---:") -> str:
+    """A whole table."""
+    return "\n".join([header(head, align=align), *map(table_row, rows)])
+
+
+def replace_block(text: str, begin: str, end: str, block: str) -> str:
+    """A page with the lines between two markers replaced.
+
+    Raises:
+        UserError: the page lacks a marker.
+    """
+    head, has_begin, rest = text.partition(begin)
+    _, has_end, tail = rest.partition(end)
+    if not (has_begin and has_end):
+        raise UserError(f"no lines {begin!r} ... {end!r}; put them back")
+    return f"{head}{begin}\n\n{block}\n{end}{tail}"
+
+
+def provenance(record: Record, command: str, *, is_gone: bool = False) -> str:
+    """Command, hardware, versions, commit and date of a record. `is_gone`: nobody can run the command any more."""
+    environment = record["environment"]
+    git = environment.get("git") or {}
+    changes = " with changes" if git.get("is_dirty") else ""
+    return (
+        f"`scripts/{command}`{f' of commit {LAST_COMMIT}' if is_gone else ''}, {environment['device_name']}, "
+        f"torch {environment['packages']['torch']}, commit {git.get('commit', 'unknown')[:12]}{changes}, "
+        f"{environment['written_at']}."
+    )
+
+
+def with_settings(settings: Sequence[str]) -> str:
+    """The settings that were changed in a configuration, after its name; nothing without any."""
+    return f" with `{' '.join(settings)}`" if settings else ""
+
+
+def count_of(number: int, unit: str) -> str:
+    """A number and its unit: `1 thread`, `2 threads`."""
+    return f"{number} {unit}{'s' * (number != 1)}"
+
+
+def distinct(values: Iterable[Any]) -> str:
+    """The different values in their order."""
+    return ", ".join(dict.fromkeys(map(str, values)))
+
+
+def keys(values: Iterable[Record]) -> list[str]:
+    """The different keys of several dictionaries, in their order."""
+    return list(dict.fromkeys(key for value in values for key in value))
+
+
+def grouped(values: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Dictionaries by their values of the named keys."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for value in values:
+        groups.setdefault(tuple(value[name] for name in names), []).append(value)
+    return groups
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; nothing without one."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def wilson(count: int, total: int) -> tuple[float, float, float]:
+    """A share and its 95 % interval (Wilson 1927), in percent."""
+    z, share = 1.96, count / total
+    middle = share + z * z / (2 * total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 100 / (1 + z * z / total)
+    return 100 * share, scale * (middle - half), scale * (middle + half)
+
+
+def p_value(value: float) -> str:
+    """The p of a test; 1 / 1,001 is the least that 1,000 resamples can give."""
+    return "≤ 0.001" if value <= 0.001 else f"{value:.3f}"
+
+
+def ratio(value: float, bounds: Sequence[float] | None, *, digits: int = 2) -> str:
+    """A value, with its interval where the record has it."""
+    low_high = "" if bounds is None else f" [{', '.join(f'{end:.{digits}f}' for end in bounds)}]"
+    return f"{value:.{digits}f}{low_high}"
+
+
+def interval(score: Record, key: str = "value", *, digits: int = 1) -> str:
+    """A value of a record with the bounds beside it."""
+    return ratio(score[key], (score["low"], score["high"]), digits=digits)
+
+
+def times(rows: Iterable[Record], name: str, other: str) -> str:
+    """How many times as fast as `other` the contestant `name` is."""
+    speeds = (row["ratios"][other] for row in rows if name in (row.get("name"), row.get("contestant")))
+    return f"{next(speeds):.1f}"
+
+
+def ratios(values: Record, names: Iterable[str]) -> list[str]:
+    """A row's ratios to the named contestants."""
+    return [ratio(values["ratios"][name], values.get("intervals", {}).get(name)) for name in names]
+
+
+def mean_sd(values: Sequence[float], *, digits: int = 1, sign: str = " ±") -> str:
+    """The mean, with the standard deviation where there are several values; nothing without any."""
+    if not values:
+        return ""
+    deviation = f"{sign}{stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{fmean(values):.{digits}f}{deviation}"

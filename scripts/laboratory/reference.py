@@ -1,0 +1,244 @@
+"""The reference pages of docs/, written from the code: variants, settings, commands.
+
+python -m scripts.laboratory.reference      # writes docs/variants.md, docs/configuration.md, docs/commands.md
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from pydantic_core import PydanticUndefined
+from typer.main import get_command
+
+from seq2seq_attn.commands.cli import PROGRAM, app
+from seq2seq_attn.config import Config
+from seq2seq_attn.config.section import Section
+from seq2seq_attn.model.build import ENCODER_SHORTHANDS
+from seq2seq_attn.model.variants import Axis, ModelAxis, find_build, packaged_variants
+from seq2seq_attn.train.loss import OBJECTIVE
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTH = 100
+"""columns of the help texts"""
+HUGE = 2**31 - 1
+"""bounds from here on only guard against typos and are not shown"""
+CITATION = re.compile(r"\s*\((?P<paper>[^()]*\b(?:19|20)\d\d\b[^()]*(?:\([^()]*\)[^()]*)*)\)")
+VARIANTS = """
+An overlay chooses a variant: `seq2seq train -c quickstart -c attention/bilinear`. Overlays of different axes combine;
+combinations that do not fit are refused before data is prepared. An option is set by its key, for example
+`--set model.attention.options.attention_size=128`. A name links to the file with the formula and its symbols.
+[Which mechanism to choose](mechanisms.md) compares them in pictures, [the bench](attention.md) in numbers.
+"""
+CONFIGURATION = """
+A configuration is a YAML file with any of these settings; the others keep their defaults. `extends: quickstart` starts
+from another configuration (`configs/`). Several `-c` override each other in order, and `--set KEY=VALUE` changes a
+single setting. An unknown key or a value out of bounds is an error. `--dump-config` prints all settings of a
+configuration, and a run keeps its own in `config.yaml`.
+"""
+QUESTIONS = {
+    "encoder": "How is the source read?",
+    "cell": "Which recurrence do encoder and decoder run?",
+    "attention": "Where in the source does a step look?",
+    "normalizer": "How do scores become weights?",
+    "decoder": "When is the attention asked, and what does it see?",
+    "output": "How does a step become probabilities of tokens?",
+    "objective": "What else should training reward?",
+}
+
+
+def documents() -> Iterator[tuple[Path, str]]:
+    """Each generated page: its path and its text."""
+    yield ROOT / "docs" / "variants.md", variants_page()
+    yield ROOT / "docs" / "configuration.md", configuration_page()
+    yield ROOT / "docs" / "commands.md", commands_page()
+
+
+def variants_page() -> str:
+    """The variants of each axis: overlay, first sentence of the docstring, paper, options with defaults."""
+    lines = ["# Variants", VARIANTS.rstrip()]
+    for axis, question in QUESTIONS.items():
+        lines += ["", f"## {axis.capitalize()}", "", question, ""]
+        lines += table(["variant", "overlay", "what it is", "paper", "options"], variant_rows(axis))
+    return page(lines)
+
+
+def variant_rows(axis: str) -> Iterator[list[str]]:
+    """A row per file of the axis's folder."""
+    place = axis_of(axis)
+    folder = Path(*place.package.split("."))
+    for name in packaged_variants(place):
+        module = importlib.import_module(f"{place.package}.{name}")
+        summary, paper = summary_and_paper(module.__doc__ or "")
+        shorthands = [short for short, (full, _) in ENCODER_SHORTHANDS.items() if axis == "encoder" and full == name]
+        overlays = [f"`{axis}/{overlay}`" for overlay in (name, *shorthands) if has_overlay(axis, overlay)]
+        link = f"[`{name}`](../{folder / f'{name}.py'})"
+        yield [link, ", ".join(overlays), summary, paper, ", ".join(options(place, name))]
+
+
+def has_overlay(axis: str, name: str) -> bool:
+    """Whether `-c AXIS/NAME` exists."""
+    return (ROOT / "configs" / axis / f"{name}.yaml").is_file()
+
+
+def axis_of(axis: str) -> Axis:
+    """Where the variants of an axis are."""
+    model_axes = get_args(ModelAxis)
+    return Axis.of_model(axis) if axis in model_axes else OBJECTIVE  # type: ignore[arg-type]
+
+
+def summary_and_paper(docstring: str) -> tuple[str, str]:
+    """The first sentence of a docstring without its citation, and the first citation."""
+    first = " ".join(docstring.split("\n\n")[0].split())
+    match = CITATION.search(first) or CITATION.search(" ".join(docstring.split()))
+    sentence = re.split(r"(?<!et al)\.(?:\s|$)", CITATION.sub("", first, count=1))[0]
+    return sentence.strip().rstrip(":"), match["paper"].rstrip(".") if match else ""
+
+
+def options(axis: Axis, name: str) -> Iterator[str]:
+    """The options of a variant: the parameters of `build` that have a default."""
+    if not hasattr(importlib.import_module(f"{axis.package}.{name}"), "build"):
+        return
+    for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():
+        if parameter.default is not parameter.empty:
+            others = [as_yaml(value) for value in choices(parameter.annotation) if value != parameter.default]
+            alternatives = f" (or {', '.join(others)})" if others else ""
+            yield f"`{option}` = {as_yaml(parameter.default)}{alternatives}"
+
+
+def choices(annotation: Any) -> tuple[Any, ...]:
+    """The values of a `Literal`; none for other types."""
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def configuration_page() -> str:
+    """All settings, section by section."""
+    lines = ["# Configuration", CONFIGURATION.rstrip(), "", "## Packaged configurations", ""]
+    lines += table(["`-c`", "what it is"], configuration_rows())
+    for key, section in sections(Config):
+        rows = [*setting_rows(key, section)]
+        width = 4 if any(meaning for *_, meaning in rows) else 3
+        lines += ["", f"## {key or 'The run'}", "", *paragraphs(section), ""]
+        lines += table(["key", "value", "default", "meaning"][:width], (row[:width] for row in rows))
+    return page(lines)
+
+
+def configuration_rows() -> Iterator[list[str]]:
+    """A row per configuration of configs/: its name, and the first sentence of the comment at its top."""
+    for path in sorted((ROOT / "configs").glob("*.yaml")):
+        lines = itertools.takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
+        comment = " ".join(line.removeprefix("# ") for line in lines)
+        yield [f"[`{path.stem}`](../configs/{path.name})", re.split(r"(?<=\.)\s", comment)[0].rstrip(".:")]
+
+
+def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, type[Section]]]:
+    """A section and those inside it, each with its key."""
+    yield prefix.rstrip("."), section
+    for name, field in section.model_fields.items():
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if inspect.isclass(inner) and issubclass(inner, Section):
+                is_mapping = field.annotation is not inner
+                yield from sections(inner, f"{prefix}{name}.{'NAME.' if is_mapping else ''}")
+
+
+def paragraphs(section: type[Section]) -> Iterator[str]:
+    """The docstring of a section, wrapped."""
+    for index, paragraph in enumerate(inspect.cleandoc(section.__doc__ or "").split("\n\n")):
+        yield from ([""] if index else [])
+        yield from textwrap.wrap(paragraph, 120, break_on_hyphens=False, break_long_words=False)
+
+
+def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
+    """A row per setting of the section itself."""
+    meanings = attribute_docstrings(section)
+    for name, schema in section.model_json_schema()["properties"].items():
+        if "$ref" in schema:
+            continue
+        default = section.model_fields[name].default
+        shown = "" if default is PydanticUndefined else as_yaml(schema.get("default"))
+        yield [f"`{key}.{name}`".replace("`.", "`"), in_words(schema), shown, meanings.get(name, "")]
+
+
+def attribute_docstrings(section: type[Section]) -> dict[str, str]:
+    """The string below each field of a class, as one line."""
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
+    assert isinstance(node, ast.ClassDef)
+    return {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in zip(node.body, node.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """The values that a JSON schema allows."""
+    match schema:
+        case {"anyOf": kinds}:
+            return ", or ".join(dict.fromkeys(in_words(kind) for kind in kinds))
+        case {"enum": values}:
+            return ", ".join(f"`{value}`" for value in values)
+        case {"const": value}:
+            return f"`{value}`"
+        case {"type": "string", "format": "path"}:
+            return "path"
+        case {"type": "array", "items": items}:
+            return f"list of {in_words(items)}"
+        case {"type": "integer" | "number" as kind}:
+            return f"{kind}{bounds(schema)}"
+    names = {"string": "text", "boolean": "true or false", "object": "mapping", "array": "list of numbers"}
+    return names.get(schema["type"], str(schema["type"]))
+
+
+def bounds(schema: Mapping[str, Any]) -> str:
+    """The limits of a number."""
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    limits = [f"{word} {schema[key]:,}" for key, word in words.items() if abs(schema.get(key, HUGE)) < HUGE]
+    return " " + " and ".join(limits) if limits else ""
+
+
+def commands_page() -> str:
+    """The help of every command."""
+    lines = ["# Commands", "", "What `--help` prints. Every command works without options."]
+    commands: Any = get_command(app)
+    for name, command in commands.commands.items():
+        context = command.context_class(command, info_name=f"{PROGRAM} {name}", terminal_width=WIDTH)
+        lines += ["", f"## {name}", "", "```text", *command.get_help(context).splitlines(), "```"]
+    return page(lines)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def as_yaml(value: Any) -> str:
+    """A value as a configuration would have it."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    return f"`{text}`"
+
+
+def page(lines: list[str]) -> str:
+    """The text of a page."""
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def main() -> None:
+    """Write the pages."""
+    for path, text in documents():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Run an experiment: make its text, train the runs that are missing, score all that are finished, write the record."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+from scripts.laboratory.experiment import Experiment, parse_seeds, stem
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.runs import best_validation, train_all
+from scripts.laboratory.results import Results
+from scripts.laboratory.schemas import SCHEMAS
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import write_json
+
+log = logging.getLogger(__name__)
+
+
+def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequence[int], jobs: int) -> list[Path]:
+    """Train the missing runs of some arms, then score every finished run of the experiment, so that a record loses
+    none. Returns the records.
+
+    Raises:
+        UsageError: a run was trained with other settings.
+        UserError: a command failed, or the baseline has no finished run.
+    """
+    write_texts(experiment.texts, experiment.directory)
+    train_arms(experiment, only, seeds, jobs)
+    results = find_results(experiment)
+    written = []
+    for path, record in SCHEMAS[experiment.writes](results):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, record)
+        written.append(path)
+    for arm, runs in results.runs_by_arm.items():
+        for command in experiment.then:
+            shell(Template(command).safe_substitute(run=runs[0].path, arm=stem(arm)))
+    return written
+
+
+def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int], jobs: int) -> None:
+    """Train seed after seed, so that an interrupted experiment has whole seeds. An arm with text of its own waits for
+    the arms before it, whose translations the text may be."""
+    groups: list[list[str]] = [[]]
+    for arm in only:
+        groups += [[arm]] if experiment.arms[arm].texts else []
+        if not experiment.arms[arm].texts:
+            groups[-1].append(arm)
+    for arms in groups:
+        for arm in arms:
+            write_texts(experiment.arms[arm].texts, experiment.directory)
+        if experiment.choose:
+            train_all([experiment.run(arm, 1, value) for value in experiment.choose.values for arm in arms], jobs)
+        chosen, _ = choose(experiment)
+        train_all([experiment.run(arm, seed, chosen.get(arm)) for seed in seeds for arm in arms], jobs)
+
+
+def choose(experiment: Experiment) -> tuple[dict[str, float], list[Record]]:
+    """The value of `choose` that validated best for each arm, and the validation BLEU of all that were tried."""
+    if experiment.choose is None:
+        return {}, []
+    chosen, tried = {}, []
+    for arm in experiment.arms:
+        runs = {value: experiment.run(arm, 1, value) for value in sorted(experiment.choose.values)}
+        scores = {value: best_validation(run.path)["bleu"] for value, run in runs.items() if run.is_finished()}
+        tried += [{"arm": arm, experiment.choose.name: value, "validation": bleu} for value, bleu in scores.items()]
+        if scores:
+            chosen[arm] = max(scores, key=lambda value: float(scores[value]))
+    return chosen, tried
+
+
+def find_results(experiment: Experiment) -> Results:
+    """All finished runs; for an evaluation, those with the experiment's seeds only, as its record is of single runs.
+
+    Raises:
+        UserError: the baseline has none.
+    """
+    chosen, tried = choose(experiment)
+    runs = list(experiment.finished(chosen))
+    if experiment.writes == "evaluation":
+        runs = [(arm, run) for arm, run in runs if run.seed in parse_seeds(experiment.seeds)]
+    if not runs or runs[0][0] != experiment.baseline:
+        raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
+    return Results(experiment, runs, chosen, tried)
+
+
+def write_texts(commands: Sequence[str], directory: Path) -> None:
+    """Run commands that write text, each once."""
+    for command in commands:
+        done = directory / "texts.done"
+        known = done.read_text(encoding="utf-8").splitlines() if done.exists() else []
+        if command not in known:
+            directory.mkdir(parents=True, exist_ok=True)
+            shell(command)
+            done.write_text("".join(f"{line}\n" for line in [*known, command]), encoding="utf-8")
+
+
+def shell(command: str) -> None:
+    """Run a command of an experiment, with the `seq2seq` and the `python` of this environment.
+
+    Raises:
+        UserError: it failed.
+    """
+    log.info("%s", command)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(["bash", "-euc", f"set -o pipefail; {command}"], env={**os.environ, "PATH": path})
+    if done.returncode:
+        raise UserError(f"{command}: exit code {done.returncode}")

@@ -1,1 +1,0 @@
-"""The bench of mechanisms: every variant of every axis on the same data, one record per row, two pages."""

@@ -1,0 +1,67 @@
+"""The variants of `examples/variants.py` train, are resumed and translate from a folder of the user's own: nothing of
+the package is edited."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate.translator import load
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "variants.py"
+SETTINGS = {
+    "Words": ["model.encoder.name=variants:Words"],
+    "Leaky": [
+        "model.encoder.name=bidirectional",
+        *(f"model.{side}.cell=variants:Leaky" for side in ("encoder", "decoder")),
+    ],
+    "Distance": ["model.attention.name=variants:Distance"],
+    "weights": ["model.attention.normalizer=variants"],
+    "Late": ["model.decoder.name=variants:Late"],
+    "Scaled": ["model.output.name=variants:Scaled"],
+    "Small": ["train.objectives={'variants:Small': {weight: 0.5, options: {power: 4}}}"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty current folder with the file and a corpus; what a test imports is unknown to the next one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    shutil.copy(EXAMPLE, tmp_path)
+    write_toy_corpus(Path("toy"))
+    yield tmp_path
+    sys.modules.pop("variants", None)
+
+
+def parts(model: Any) -> set[str]:
+    """The classes of a model's modules and the name of its normalizer, where the example defines them."""
+    own = [type(module) for module in model.modules()]
+    normalizer = getattr(model.decoder.attention, "normalizer", None)
+    return {part.__name__ for part in (*own, normalizer) if part is not None and part.__module__ == "variants"}
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_a_variant_from_outside_trains_is_resumed_and_translates(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [*toy_settings(Path("toy")), *SETTINGS[name], "train.validation.num_pairs=4", "train.max_updates=2"]
+    command = ["train", "--run-dir", "mine", "--import", "variants"]
+    assert run([*command, "-c", "base", *(word for setting in settings for word in ("--set", setting))]) == 0
+    assert run([*command, "--resume", "--set", "train.max_updates=4"]) == 0
+    assert RunDir("mine").is_finished()
+    if name == "Small":
+        assert "variants:Small" in Path("mine/metrics.jsonl").read_text(encoding="utf-8")
+    else:
+        assert name in parts(load("mine", "cpu").model)
+    capsys.readouterr()
+    assert run(["translate", "--run", "mine", "--import", "variants", "--beam-size", "2", "Hund Katze"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -1,0 +1,74 @@
+"""The sentences that help, README and the demo suggest: the same everywhere, and quickstart translates them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import seq2seq_attn
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.translate import translator
+
+ROOT = Path(__file__).resolve().parents[2]
+SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
+TRANSLATION = "The small dog that the woman sees is sleeping today."
+SUGGESTED = {
+    SENTENCE: TRANSLATION,
+    "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt.": (
+        "In the park, the young woman showed the red ball to the child who is crying."
+    ),
+    "Der Hund schläft.": "The dog is sleeping.",
+}
+DEMO = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "scripts").rglob("demo.py"))
+PAGES = ["README.md", "docs/tutorial.md", "docs/translate.md", "docs/python.md", "examples/cosine.py"]
+
+
+def read(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_suggest_the_sentence(page):
+    assert SENTENCE in read(page)
+
+
+def test_pages_promise_its_translation():
+    for page in ("README.md", "docs/tutorial.md"):
+        assert f"`{TRANSLATION}`" in read(page)
+
+
+@pytest.mark.parametrize("module", [seq2seq_attn, translator])
+def test_docstrings_suggest_the_sentence(module):
+    assert SENTENCE in module.__doc__
+    assert TRANSLATION in module.__doc__
+
+
+def test_help_suggests_the_sentence(capsys):
+    assert run(["--help"]) == 0
+    assert re.findall(r'seq2seq translate "(.*)"', capsys.readouterr().out) == [SENTENCE]
+
+
+def test_the_demo_suggests_the_sentence():
+    assert re.search(f'OWN_SENTENCE = "{SENTENCE}"', DEMO)
+
+
+def test_an_error_without_a_run_suggests_the_quickstart(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for command in (["translate", "Hund"], ["evaluate"]):
+        assert run(command) == 1
+        assert "seq2seq train -c quickstart" in capsys.readouterr().err
+
+
+def test_no_other_german_sentence_of_captions_is_suggested():
+    """Commands for the quickstart's runs name sentences that the slow test translates; others belong to Multi30k."""
+    shown = re.findall(r"seq2seq translate --run runs/demo-\w+ (.*)", "".join(map(read, PAGES)))
+    assert shown
+    assert {sentence for line in shown for sentence in re.findall(r'"([^"]*)"', line)} <= {*SUGGESTED}
+
+
+@pytest.mark.slow
+def test_quickstart_translates_what_is_suggested(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trained = seq2seq_attn.train_model("quickstart", {"train.num_threads": 1})
+    translations = seq2seq_attn.load(trained.path).translate([*SUGGESTED])
+    assert [translation.text for translation in translations] == [*SUGGESTED.values()]

@@ -1,0 +1,159 @@
+"""Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours; paired turns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from scripts.laboratory.benchmarks import cli, fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
+from scripts.laboratory.harness import turns
+from scripts.laboratory.harness.records import SPEED
+from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model import speed
+
+CPU = torch.device("cpu")
+UNUSED = {"environment", "fed_back", "run", "name", "bare_lines_per_s", "num_usable_cpus", "content", "is_same"}
+UNUSED |= {"types", "cpu_seconds", "largest_process_mib"}
+"""keys of records that are optional, or that no page shows"""
+TASK = {"num_sentences": 0, "steps": 1, "learning_rate": "1.0e-9", "updates": 1, "window": 1, "hidden_size": 16}
+TASK |= {"half_size": 8, "is_toy": True}
+
+
+def numbers(value: object) -> list[float]:
+    """All numbers of a record."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in numbers(item)]
+    return [value] if isinstance(value, int | float) else []
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "record"),
+    [
+        (train, [], "train"),
+        (train, ["--cores", "--config", "multi30k"], "cores"),
+        (search, [], "search"),
+        (fast, [], "fast"),
+        (scaling, [], "scaling"),
+        (prepare, [], "prepare"),
+        (time_to_bleu, [], "time-to-bleu"),
+    ],
+)
+def test_a_benchmark_prints_the_figures_of_its_record(module, arguments, record, capfd):
+    module.main(["--quick", *arguments])
+    found = yaml.safe_load(capfd.readouterr().out)
+    published = json.loads((SPEED / f"{record}.json").read_text())
+    assert published.keys() - UNUSED <= found.keys()
+    rows, published_rows = (value.get("rows", value.get("by_pairs")) for value in (found, published))
+    if isinstance(rows, list):
+        assert published_rows[0].keys() - UNUSED <= rows[0].keys()
+    assert rows is None or all(number >= 0.0 for number in numbers(rows))
+
+
+def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "precisions", lambda device: ["fp32"])
+    rows = list(peers.measure({}, tmp_path, peers.QUICK, is_toy=True))
+    assert {row["contestant"] for row in rows} == {"ours, fp32"}
+    assert [row["what"].split(",")[0] for row in rows] == ["training", "decoding", "decoding"]
+    assert all(row["speed"] > 0 and row["parameters"] > 0 for row in rows)
+    competitor = peers.Competitor("fp32", peers.OURS._replace(tokens_per_s="no such line"), Path(sys.executable))
+    competitor.task = {**TASK, "folder": tmp_path}
+    with pytest.raises(UserError, match="fp32"):
+        competitor.turn(0)
+
+
+def test_the_command_line_is_measured_and_a_lost_line_is_an_error(tmp_path, capfd, monkeypatch):
+    settings = measure.toy_settings(tmp_path / "toy")
+    command = ["train", "-c", "quickstart", "--run-dir", str(tmp_path / "run"), *cli_settings(settings)]
+    cli.run_timed([*cli.COMMAND, *command])
+    monkeypatch.setattr(cli, "NUM_RUNS", 1)
+    capfd.readouterr()
+    cli.main(["--quick", "--run", str(tmp_path / "run")])
+    found = yaml.safe_load(capfd.readouterr().out)
+    assert not found["help"]["imports_torch"]
+    assert [case["lines_out"] for case in found["hostile_lines"]] == [20, 80]
+    with pytest.raises(UserError, match="no-such-run"):
+        cli.main(["--quick", "--run", str(tmp_path / "no-such-run")])
+
+
+def cli_settings(settings: list[str]) -> list[str]:
+    return [part for setting in [*settings, "train.max_updates=1"] for part in ("--set", setting)]
+
+
+def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
+    config = load_config(["tutorial"], measure.toy_settings(tmp_path))
+    sizes = work.Sizes(40, 30)
+    found = work.gradient_difference(config, sizes, "fp32")
+    assert 0.0 < max(found.values()) < 1e-5
+    configs = {"tutorial": config.model, "multi30k": load_config(["multi30k"]).model}
+    record, _ = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
+    assert record["differences"]["fp32"]["log_prob"] < 1e-4
+    assert record["differences"]["fp32"]["same_tokens"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["additive", "fixed"])
+def test_the_fast_paths_keep_up_with_the_plain_one(name):
+    assert speed.names()
+    updater = work.our_updater(load_config(["quickstart", f"attention/{name}"]), work.Sizes(500, 500), "fp32")
+    batch = work.reverse_batch(32, num_types=490, max_length=30, seed=1)
+    quick, plain = (
+        Contestant(way, work.updates_over([batch], work.our_update(updater, 1.0, off=off)))
+        for way, off in (("fast", []), ("plain", speed.names()))
+    )
+    take_turns([quick, plain], 9, warm_up=1)
+    assert paired_ratio(quick.speeds, plain.speeds).value > 0.8
+
+
+def test_bf16_is_left_out_where_it_is_emulated(monkeypatch, tmp_path):
+    monkeypatch.setattr(turns, "multiplies_bf16", lambda device: False)
+    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), False, 1)
+    assert (record["left_out"], [*record["gemm_peak"]]) == (["bf16"], ["fp32"])
+    assert not any("bf16" in row["name"] for row in record["rows"])
+    assert search.precisions(CPU) == ["fp32", "int8"]
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [(train, "--quick --record"), (peers, "--quick --record"), (train, "--config multi30k"), (cli, "--quick")],
+)
+def test_a_benchmark_refuses_what_it_cannot_measure(module, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        module.main(arguments.split())
+    assert stopped.value.code == 2
+
+
+def test_the_line_of_growth_is_that_of_least_squares():
+    rows = [{"source_positions": x, "us_per_token": y} for x, y in ((10, 4.0), (20, 5.0), (30, 9.0))]
+    found = scaling.fit_line(rows)
+    assert (found["slope"], found["intercept"]) == pytest.approx((0.25, 1.0))
+    assert found["error"] == pytest.approx(1.0 / 5.0)  # at 20: 6 in place of 5
+
+
+def test_paired_turns_measure_ratios_with_intervals():
+    clock = [0.0]
+
+    def work_of(seconds):
+        def turn(number):
+            clock[0] += seconds * (1 + number)  # the machine gets slower
+            return 6.0
+
+        return turn
+
+    quick, slow = (Contestant(name, work_of(s), clock=lambda: clock[0]) for name, s in (("quick", 1.0), ("slow", 3.0)))
+    take_turns([quick, slow], 6, warm_up=2)
+    assert quick.speeds == pytest.approx([6.0, 3.0, 2.0, 1.5, 1.2, 1.0])
+    assert paired_ratio(quick.speeds, slow.speeds) == pytest.approx((3.0, 3.0, 3.0))
+
+
+def test_an_interval_of_the_median_leaves_out_what_95_percent_allow():
+    assert median_interval([1.0, 2.0, 9.0]) == (2.0, 1.0, 9.0)  # too few for 95 %: the range
+    assert median_interval(range(8)) == (3.5, 0.0, 7.0)
+    assert median_interval(range(9)) == (4.0, 1.0, 7.0)  # 2 (1 + 9) / 2^9 < 5 %

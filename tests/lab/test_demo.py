@@ -1,0 +1,90 @@
+"""`scripts/demo`, at tiny sizes: what it shows, in which order, and that what it suggests works."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from scripts.laboratory import demo
+from scripts.laboratory.attention_text import attention_text
+from scripts.laboratory.harness.records import ROOT
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.text.captions import find_captions, tokenize_caption
+from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.translate.attention_map import AttentionMap
+
+TINY = ["data.limit={train: 60, valid: 5, test: 20}", "train.max_epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The folder where it ran, and all that it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    settings = [word for setting in TINY for word in ("--set", setting)]
+    command = [sys.executable, "-m", "scripts.laboratory.demo", *settings]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    return folder, done.stdout
+
+
+def test_it_shows_one_sentence_then_attention_then_bleu_by_length_then_what_to_run(shown):
+    parts = [
+        "after ",
+        f"source        {demo.SENTENCE}",
+        f"reference     {demo.REFERENCE}",
+        "attention     ",
+        "fixed vector  ",
+        "BLEU by sentence length",
+        "the attention model (demo-attention)",
+        "What to run next",
+    ]
+    places = [shown[1].find(part) for part in parts]
+    assert -1 not in places, dict(zip(parts, places, strict=True))
+    assert places == sorted(places)
+
+
+def test_it_prints_at_most_sixty_lines(shown):
+    before, after = (part.count("\n") for part in re.split(r"(?s)(?<=fixed vector).*(?=\nBLEU by)", shown[1]))
+    installing, translations, blanks = 1, 1, 2
+    assert before + translations + blanks + map_height() + after + installing <= 60
+
+
+def map_height():
+    """Lines of the map if the sentence is translated as the reference has it; the tiny model writes anything."""
+    source, target = tokenize_caption(demo.SENTENCE), tokenize_caption(demo.REFERENCE)
+    weights = np.full((len(target) + 1, len(source) + 1), 0.1)
+    return len(attention_text(AttentionMap.of(source, target, weights), width=demo.WIDTH).split("\n"))
+
+
+def test_it_reuses_finished_runs(shown, monkeypatch, capsys):
+    monkeypatch.chdir(shown[0])
+    demo.train(TINY)
+    assert "after" not in capsys.readouterr().out
+
+
+def test_what_it_suggests_works(shown, monkeypatch, capsys):
+    monkeypatch.chdir(shown[0])
+    commands = re.findall(r"^ +\.venv/bin/seq2seq (.*?)(?: +#.*)?$", shown[1], re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        arguments = shlex.split(command)
+        if arguments[0] == "train":
+            arguments.append("--dump-config")
+        assert run_command(arguments) == 0, capsys.readouterr().err
+    assert (shown[0] / "demo.html").is_file()
+
+
+def test_its_words_are_those_of_the_corpus_but_its_sentences_are_new():
+    train = find_captions(None, "de", "en")["train"]
+    known = {"de": "\n".join(iter_lines(train.source)), "en": "\n".join(iter_lines(train.target))}
+    for side, text in (("de", demo.SENTENCE), ("de", demo.OWN_SENTENCE), ("en", demo.REFERENCE)):
+        words = set(tokenize_caption(known[side]))
+        assert [word for word in tokenize_caption(text) if word not in words] == []
+        assert f"{text}\n" not in known[side]

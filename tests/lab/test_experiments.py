@@ -1,0 +1,87 @@
+"""Every experiment fits the library: its arms can be trained, differ, and are as large as they should be."""
+
+import inspect
+from functools import cache
+
+import pytest
+import yaml
+
+import seq2seq_attn
+from scripts.laboratory import experiment as experiments
+from scripts.laboratory.experiment import load_experiment, names
+from scripts.laboratory.harness.records import ROOT
+from scripts.laboratory.harness.settings import flatten
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.build import build_model, count_parameters
+from seq2seq_attn.train.check import check_config
+
+experiment = cache(load_experiment)
+ARMS = [(name, arm) for name in names() for arm in experiment(name).arms]
+
+
+def run(name, arm):
+    own = experiment(name)
+    return own.run(arm, 1, own.choose.values[-1] if own.choose else None)
+
+
+@pytest.mark.parametrize(("name", "arm"), ARMS)
+def test_every_arm_can_be_trained(name, arm):
+    own = run(name, arm)
+    without_texts = ["data.extra=[]", "train.start_from=null"]  # which the arms before it make
+    check_config(load_config(own.configs, [*own.settings, *without_texts]))
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_experiment_is_a_question_with_different_arms_a_record_and_a_page(name):
+    own = experiment(name)
+    assert own.question.endswith("?")
+    assert own.baseline in own.arms
+    settings = [str(flatten(run(name, arm).config.model_dump() | {"name": ""})) for arm in own.arms]
+    assert len(set(settings)) == len(settings)
+    assert (ROOT / own.record).exists()
+    assert (ROOT / own.page).is_file()
+    assert own.evaluate.keys() <= inspect.signature(seq2seq_attn.evaluate).parameters.keys()
+
+
+@pytest.mark.parametrize("name", ["bottleneck-joined", "bottleneck-single", "bottleneck-multi30k"])
+def test_arms_of_the_bottleneck_have_as_many_parameters(name):
+    sizes = {"num_source_ids": 1_000, "num_target_ids": 1_000}
+    if "multi30k" in name:
+        sizes = {"num_source_ids": 5_000, "num_target_ids": 4_000}
+    counts = {arm: count_parameters(build_model(run(name, arm).config.model, **sizes)) for arm in experiment(name).arms}
+    for arm, own in experiment(name).arms.items():
+        assert (abs(counts[arm] / counts["additive"] - 1) < 0.03) == own.is_equal, arm
+
+
+@pytest.mark.parametrize("name", ["bottleneck-joined", "bottleneck-multi30k"])
+def test_a_fixed_summary_has_the_dropout_of_the_encoder(name):
+    for arm in experiment(name).arms:
+        model = run(name, arm).config.model
+        if model.attention.name == "fixed":
+            assert model.attention.options["dropout"] == model.dropout.encoder
+
+
+def test_every_variant_is_in_the_bench_of_mechanisms():
+    own = experiment("mechanisms")
+    files = {f"{axis}/{path.stem}" for axis in own.axes for path in (ROOT / "configs" / axis).glob("*.yaml")}
+    assert set(own.leave_out) < files
+    assert {name for arm in own.arms.values() for name in arm.configs} == files - set(own.leave_out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"sceds": "1-3"}, "sceds"),
+        ({"schema": "point"}, "schema"),
+        ({"arms": {"a": {"is_published": True}}}, "chosen_on"),
+    ],
+)
+def test_a_wrong_experiment_is_refused(tmp_path, monkeypatch, changes, named):
+    valid = {"question": "?", "arms": {"a": {}}, "schema": "points", "record": "a.json", "page": "a.md"}
+    monkeypatch.setattr(experiments, "FOLDER", tmp_path)
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump({**valid, **changes}))
+    with pytest.raises(UsageError, match=named):
+        load_experiment("x")
+    with pytest.raises(UsageError, match="no-such"):
+        load_experiment("no-such")

@@ -1,0 +1,159 @@
+"""Pages and pictures: what they show is what the records say."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.laboratory.harness import records
+from scripts.laboratory.pages import __main__ as docs
+from scripts.laboratory.pages import bottleneck, quality, render
+from scripts.laboratory.pages.mechanisms import mechanisms
+from scripts.laboratory.pages.pictures import pictures
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import read_json
+
+MAX_PICTURE_BYTES = 150_000
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[Path, str]:
+    """The generated documents of docs/."""
+    return {path: text for path, text in docs.documents() if path.is_relative_to(render.DOCS)}
+
+
+@pytest.fixture
+def change_record(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replaces a value in a record, as it is read."""
+
+    def change(name: str, *keys: Any, value: Any) -> None:
+        def read(path: Path) -> Any:
+            record = inner = read_json(path)
+            if path.name == name:
+                for key in keys[:-1]:
+                    inner = inner[key]
+                inner[keys[-1]] = value
+            return record
+
+        monkeypatch.setattr(records, "read_json", read)
+
+    return change
+
+
+def test_every_document_and_picture_says_what_the_records_say(capsys):
+    assert docs.main(["check"]) == 0, capsys.readouterr().err
+
+
+def test_a_changed_number_is_noticed_in_every_document_that_shows_it(change_record):
+    change_record("joined.json", "points", 0, "scores", "fixed", "bleu", "mean", value=99.0)
+    stale = [line.partition(":")[0] for line in docs.problems()]
+    assert stale == ["docs/bottleneck/README.md", "docs/bottleneck/joined.png"]
+
+
+def test_test_scores_need_settings_that_were_not_chosen_on_them(change_record):
+    change_record("multi30k-fast.json", "chosen_on", value="test_2016_flickr")
+    assert [line.partition(":")[0] for line in quality.refusals()] == ["multi30k-fast"]
+
+
+def test_an_unknown_form_of_the_command_is_refused(capsys):
+    assert docs.main(["chekc"]) == 2
+    assert "chekc" in capsys.readouterr().err
+
+
+def traces(record: dict[str, Any]) -> Iterator[str]:
+    """Texts by which a page shows a record: its date or those of its runs, its row or rows, its scores, its updates."""
+    runs = record.get("runs", [])
+    yield from (value for value in [record.get("environment", {}).get("written_at")] if value)
+    yield from (run["date"] for run in runs if "date" in run)
+    yield from (f"| `{record[key]}` |" for key in ("row",) if key in record)
+    yield from (f"| {name} |" for name in record.get("rows", ()) if isinstance(name, str))
+    if scores := [f"{run['validation']['bleu']:.2f}" for run in runs if "validation" in run]:
+        yield f"| {', '.join(scores)} |"
+    yield from (f"| {arm['updates']} |" for arm in record.get("arms", ()))
+
+
+def test_every_record_is_shown_by_a_page(pages):
+    text = "\n".join(pages.values())
+    paths = sorted(render.DOCS.rglob("*.json"))
+    assert len(paths) > 100
+    assert [path.name for path in paths if not any(trace in text for trace in traces(read_json(path)))] == []
+
+
+def anchors(text: str) -> set[str]:
+    """Those of a page's headings."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_link_and_picture_of_a_page_exists(pages):
+    broken = []
+    for path, text in pages.items():
+        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            name, _, anchor = target.partition("#")
+            other = (path.parent / name).resolve() if name else path
+            if not other.exists() or (anchor and anchor not in anchors(pages.get(other) or other.read_text("utf-8"))):
+                broken.append(f"{path.name}: {target}")
+    assert broken == []
+
+
+def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
+    names = ["results.md", "quality.md", "attention.md", "mechanisms.md", "typos.md", "speed/README.md"]
+    for name in (*names, "bottleneck/README.md"):
+        title, opening, picture, *_ = pages[render.DOCS / name].split("\n\n")
+        assert title.startswith("# "), name
+        assert len(opening.splitlines()) == 3, name
+        assert picture.startswith("!["), name
+
+
+def test_pictures_are_small():
+    for picture in pictures():
+        assert picture.path.stat().st_size <= MAX_PICTURE_BYTES, picture.path
+
+
+def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
+    texts = render.load_yaml("mechanisms.yaml")
+    monkeypatch.setitem(texts["files"], "objective/r_drop", "gone.py")
+    row = mechanisms()["objective/r_drop"]
+    assert row["source"] is None
+    text = dict(docs.documents())[render.DOCS / "mechanisms.md"]
+    section = text.partition("### objective/r_drop\n")[2].partition("\n### ")[0]
+    assert f"commit {render.LAST_COMMIT}" in section
+    assert "93.7 ±0.5 BLEU" in section
+
+
+def test_records_of_a_gpu_have_a_section():
+    record = {
+        "environment": {"device_name": "GPU", "packages": {"torch": "2"}, "written_at": "now"},
+        "failed": [{"name": "test_x", "message": "off by one"}],
+        "passed": 41,
+        "skipped": 2,
+    }
+    text = render.render("speed.md.j2", records={**records.load_records(records.SPEED), "gpu-tests": record})
+    section = text.partition("## On a GPU\n")[2]
+    assert "41 passed, 1 failed, 2 skipped" in section
+    assert "- `test_x`: off by one" in section
+
+
+def curve(*scores: float) -> dict[str, Any]:
+    points = [
+        {"mean_length": length, "scores": {"arm": {"bleu": {"mean": score}}, "additive": {"bleu": {"mean": 80.0}}}}
+        for length, score in zip((10.0, 20.0, 40.0), scores, strict=True)
+    ]
+    return {"points": points}
+
+
+def test_half_of_the_quality_is_lost_on_the_line_between_two_points():
+    assert bottleneck.half_quality_length(curve(80.0, 60.0, 20.0), "arm") == pytest.approx(30.0)
+    assert bottleneck.half_quality_length(curve(80.0, 30.0, 20.0), "arm") == pytest.approx(18.0)
+    assert bottleneck.half_quality_length(curve(80.0, 60.0, 40.0), "arm") is None
+    assert bottleneck.half_retention_length(curve(60.0, 50.0, 30.0), "arm") == pytest.approx(30.0)
+    assert bottleneck.half_retention_length(curve(39.0, 30.0, 20.0), "arm") == 0.0
+
+
+def test_a_page_without_its_markers_is_refused():
+    page = "before\n<begin>\nold\n<end>\nafter\n"
+    assert render.replace_block(page, "<begin>", "<end>", "new\n") == "before\n<begin>\n\nnew\n\n<end>\nafter\n"
+    with pytest.raises(UserError, match="<begin>"):
+        render.replace_block("no markers\n", "<begin>", "<end>", "new")

@@ -1,0 +1,225 @@
+"""The runner on a tiny experiment: what it trains and keeps, and that its records have the form of those in docs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scripts.laboratory import experiment as experiments
+from scripts.laboratory import results as results_of_runs
+from scripts.laboratory import schemas
+from scripts.laboratory.__main__ import main
+from scripts.laboratory.experiment import load_experiment, parse_seeds
+from scripts.laboratory.harness.records import RECORDS, ROOT
+from scripts.laboratory.runner import find_results
+from seq2seq_attn.errors import UsageError, UserError
+
+LIMIT = {"train": 200, "valid": 20, "test": 40}
+TINY = {
+    "question": "Does it run?",
+    "about": "captions",
+    "configs": ["quickstart"],
+    "texts": ["echo made >> $dir/made"],
+    "set": {
+        "data.limit": LIMIT,
+        **{f"model.{key}": 16 for key in ("embedding_size", "hidden_size", "readout_size", "encoder.hidden_size")},
+        **{f"model.dropout.{key}": "$choice" for key in ("embedding", "encoder", "readout")},
+        "search.beam_size": 1,
+        "train.max_epochs": 1,
+    },
+    "choose": {"name": "dropout", "values": [0.0, 0.1]},
+    "arms": {
+        "additive": {"about": "all states", "configs": ["attention/additive"], "is_published": True},
+        "uniform": {"about": "their mean", "configs": ["attention/uniform"], "without": "attention"},
+    },
+    "seeds": "1-2",
+    "evaluate": {"concatenate": [1, 2], "by_length": "1000", "metric": ["bleu", "chrf"]},
+    "chosen_on": "validation",
+    "schema": "points",
+    "record": "docs/bottleneck/single.json",
+    "page": "docs/bottleneck/README.md",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The working folder of a finished experiment, with its records in place of `docs`."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(TINY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(experiments, "FOLDER", folder)
+        patch.setattr(results_of_runs, "ROOT", folder)
+        main(["run", "tiny"])
+        yield folder
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def runs(folder):
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("runs/lab/tiny/*/finished.json")}
+
+
+def results(**changes):
+    return find_results(load_experiment("tiny").model_copy(update=changes))
+
+
+def written(schema, **changes):
+    return {path.name: record for path, record in schemas.SCHEMAS[schema](results(writes=schema, **changes))}
+
+
+def assert_like(record, former, *, without=()):
+    """Every key of a former record is in the new one, in the first element of a list, so that the page can show it."""
+    if isinstance(former, dict):
+        for key, part in former.items():
+            if key not in without:
+                assert key in record, key
+                assert_like(record[key], part, without=without)
+    elif isinstance(former, list) and former:
+        assert_like(record[0], former[0], without=without)
+
+
+def test_each_value_is_tried_with_the_first_seed_and_the_best_is_trained_with_all(folder):
+    trained = runs(folder)
+    for arm in TINY["arms"]:
+        own = [name for name in trained if name.startswith(arm)]
+        assert {f"{arm}-dropout0-s1", f"{arm}-dropout0.1-s1"} < set(own)
+        assert len(own) == 3
+    record = read(folder / TINY["record"])
+    for arm in record["arms"]:
+        scores = {one["dropout"]: one["validation"] for one in record["tuning"] if one["arm"] == arm["name"]}
+        assert scores[arm["dropout"]] == max(scores.values())
+    assert [arm["seeds"] for arm in record["arms"]] == [[1, 2], [1, 2]]
+
+
+def test_the_same_call_trains_nothing_and_gives_the_same_record(folder):
+    before, record = runs(folder), read(folder / TINY["record"])
+    main(["run", "tiny"])
+    assert runs(folder) == before
+    assert (folder / "runs/lab/tiny/made").read_text() == "made\n"
+    again = read(folder / TINY["record"])
+    assert again["points"] == record["points"]
+
+
+def test_an_interrupted_run_is_continued_and_others_are_kept(folder):
+    before = runs(folder)
+    run = folder / "runs/lab/tiny/uniform-dropout0-s1"
+    (run / "finished.json").unlink()
+    main(["run", "tiny", "--only", "uniform", "--jobs", "1"])
+    after = runs(folder)
+    assert {name for name in after if after[name] != before[name]} == {run.name}
+    assert "finished" in (run.with_name(f"{run.name}.log")).read_text()
+
+
+def test_a_run_with_other_settings_is_refused(folder):
+    changed = {**TINY, "set": {**TINY["set"], "train.label_smoothing": 0.3}}
+    (folder / "other.yaml").write_text(yaml.safe_dump({**changed, "folder": "tiny"}))
+    with pytest.raises(UsageError, match=r"train\.label_smoothing"):
+        main(["run", "other"])
+
+
+def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
+    trial = load_experiment("tiny", ["train.max_epochs=2", "model.hidden_size=24"])
+    config = trial.run("additive", 1, 0.1).config
+    assert (config.train.max_epochs, config.model.hidden_size) == (2, 24)
+    assert trial.directory == Path("runs/lab/tiny-trial")
+    assert trial.record == str(folder / "runs/lab/tiny-trial/record.json")
+    with pytest.raises(UserError, match="additive"):
+        find_results(trial)
+
+
+def test_points_are_the_scores_of_the_report(folder):
+    record, report = read(folder / TINY["record"]), read(folder / "runs/lab/tiny/report.json")
+    former = read(ROOT / TINY["record"])
+    assert_like(record, former, without=("vectors", "points"))
+    for key in ("scores", "attention"):
+        assert_like(record["points"][0][key]["uniform"], former["points"][0][key]["uniform"])
+    for point, one in zip(record["points"], report["sets"], strict=True):
+        measure = one["measures"][0]
+        group = measure["groups"][1]
+        score = point["scores"]["uniform"]["bleu"]
+        assert (score["mean"], score["low"], score["high"]) == (group["mean"], group["low"], group["high"])
+        assert score["p"] == group["paired_bootstrap"]["p_value"]
+        assert score["by_seed"] == [run["score"] for run in measure["runs"][2:]]
+    assert record["points"][1]["mean_length"] == pytest.approx(2 * record["points"][0]["mean_length"])
+
+
+def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folder):
+    options = {"split": "valid", "beam_size": 1, "metric": ["bleu"]}
+    records = written("levers", record="levers", evaluate=options)
+    additive, uniform = records["additive.json"], records["uniform.json"]
+    assert_like(uniform, read(RECORDS / "levers" / "label-smoothing-0.0.json"), without=("settings",))
+    assert "against" not in additive
+    assert [run["seed"] for run in additive["runs"]] == [1, 2]
+    means = [sum(run["validation"]["bleu"] for run in record["runs"]) / 2 for record in (additive, uniform)]
+    assert uniform["against"]["gain"] == pytest.approx(means[1] - means[0], abs=0.02)
+    assert uniform["without"] == "attention"
+    assert (additive["chosen_on"], "chosen_on" in uniform) == ("validation", False)
+
+
+def test_published_scores_are_not_replaced_by_those_of_another_run():
+    old = {"seed": 1, "trained_at": "a", "test": {}}
+    assert schemas._with_runs([old], [{"seed": 2, "trained_at": "b"}]) == [old, {"seed": 2, "trained_at": "b"}]
+    with pytest.raises(UsageError, match="seed 1"):
+        schemas._with_runs([old], [{"seed": 1, "trained_at": "b"}])
+
+
+def test_mechanisms_have_a_record_per_arm_that_grows(folder):
+    options = {"evaluate": {"metric": ["bleu"]}, "record": "mechanisms"}
+    records = written("mechanisms", **options)
+    assert_like(
+        records["additive.json"],
+        read(RECORDS / "mechanisms" / "attention-additive.json"),
+        without=("multi30k", "speed"),
+    )
+    known = {"seed": 7, "trained_at": "before"}
+    path = folder / "mechanisms" / "additive.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**records["additive.json"], "captions": [known]}))
+    assert [run["seed"] for run in written("mechanisms", **options)["additive.json"]["captions"]] == [1, 2, 7]
+
+
+def test_systems_have_intervals_of_their_gain(folder):
+    files = {side: ROOT / f"data/captions/test.{side}.gz" for side in ("de", "en")}
+    test = experiments.TestFiles(source=[str(files["de"])], reference=str(files["en"]))
+    [record] = written("systems", test=test).values()
+    for name in ("lexicons", "sources"):
+        assert_like(record, read(RECORDS / f"{name}.json"), without=("training", "date", "set", "what"))
+    base, row = record["systems"]
+    assert row["gain"]["low"] <= row["gain"]["value"] <= row["gain"]["high"]
+    assert row["gain"]["value"] == pytest.approx(row["bleu"]["value"] - base["bleu"]["value"])
+    assert row["paired_bootstrap"]["difference"] == pytest.approx(row["gain"]["value"])
+
+
+def test_names_are_right_where_they_occur_as_often_as_in_the_reference(folder, monkeypatch):
+    text = {
+        "train.en": ["Mr Alt sleeps."],
+        "test.de": ["Herr Neu.", "Frau Alt."],
+        "test.en": ["Mr Neu met Ms Neu.", "Ms Alt."],
+    }
+    for name, lines in text.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    hypotheses = iter([["Mr Neu and Ms Neu"], ["Mr Neu"], ["Neu"], ["Neu Neu"]])
+    real = schemas.score_lines
+    monkeypatch.setattr(schemas, "score_lines", lambda *given: (next(hypotheses), real(*given)[1]))
+    test = experiments.TestFiles(source=["test.de"], reference="test.en")
+    [record] = written("names", test=test).values()
+    assert_like(record, read(RECORDS / "unseen-names.json"), without=("date", "set"))
+    assert [(row["right"], row["names"]) for row in record["systems"]] == [(2, 2), (0, 2), (0, 2), (2, 2)]
+    assert (record["test_pairs"], record["held_out_surnames"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("2", [2]), ("1-3", [1, 2, 3])])
+def test_seeds(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["run", "tiny", "--only", "nothing"], ["run", "tiny", "--seeds", "3-1"]]
+)
+def test_unknown_words_are_refused(folder, arguments):
+    with pytest.raises(UsageError):
+        main(arguments)
