@@ -39,12 +39,14 @@ _SAMPLE_WIDTH = 100
 class TrainLog:
     """The log of a training run."""
 
-    def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
+    def __init__(
+        self, run_log: RunLog | None, progress: Progress, config: Config, schedules: Schedules, *, num_types: int
+    ) -> None:
         """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
         self._run_log = run_log
-        self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
         self._config = config
+        self._schedules = schedules
         self._num_types = num_types
 
     def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
@@ -66,7 +68,7 @@ class TrainLog:
             "tokens_per_s": tokens_per_s,
             "elapsed_s": state.elapsed_s,
         }
-        self._event("train", update=state.update, epoch=epoch, **values)
+        self._event("train", state, epoch=epoch, **values)
         level = logging.DEBUG if self._progress.is_shown else logging.INFO
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in window.means().items())
@@ -79,7 +81,7 @@ class TrainLog:
         loss = result.loss_sum / result.num_tokens
         self._event(
             "bad_update",
-            update=state.update,
+            state,
             epoch=epoch,
             loss=loss,
             gradient_norm=result.gradient_norm,
@@ -96,7 +98,7 @@ class TrainLog:
         """Log a validation."""
         self._event(
             "validation",
-            update=state.update,
+            state,
             epoch=state.epoch,
             perplexity=validation.perplexity,
             bleu=validation.bleu,
@@ -133,19 +135,20 @@ class TrainLog:
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
-    def ended(self, state: TrainState, reason: str | None, schedules: Schedules) -> None:
+    def ended(self, state: TrainState, reason: str | None) -> None:
         """Log the end of training."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
-        self._event("end", update=state.update, epoch=state.epoch, **values)
+        self._event("end", state, epoch=state.epoch, **values)
         self._progress.close()  # so that it stays above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
             text = "the length limit cut %d hypotheses of that validation; train longer, or translate with a larger %s"
             log.warning(text, state.best_num_cut, "--max-length-ratio")
+        schedules = self._schedules
         if schedules.is_cut(state.update):
             log.warning(
                 "training ended before the learning rate had fallen: train.schedule.name=%s was planned for %d "
@@ -162,6 +165,10 @@ class TrainLog:
     def position(self) -> int | None:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk; None for a rank that does not write."""
         return None if self._run_log is None else self._run_log.position()
+
+    def _event(self, event: str, state: TrainState, *, epoch: int, **values: Any) -> None:
+        if self._run_log:
+            self._run_log.event(event, update=state.update, epoch=epoch, **values)
 
     def _has_diverged(self, perplexity: float) -> bool:
         """Whether perplexity exceeds twice the number of target types. That of an untrained model is about their
@@ -193,10 +200,10 @@ def open_log(
         RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log,
         closing(Progress(update=state.update, total_updates=total_updates, end_s=end_s, is_shown=is_first)) as progress,
     ):
-        yield TrainLog(run_log, progress, config, num_types=num_types)
+        yield TrainLog(run_log, progress, config, schedules, num_types=num_types)
 
 
-def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, *, updates_per_epoch: int) -> None:
+def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, schedules: Schedules) -> None:
     """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
     model, device, num_processes = updater.model, updater.device, updater.group.size
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
@@ -204,7 +211,7 @@ def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, *, upd
     threads = f", {num_threads} {'thread' if num_threads == 1 else 'threads'}" if device.type == "cpu" else ""
     log.info("torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, updater.precision)
     num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
-    counts = (count_parameters(model), num_train, num_valid, updates_per_epoch)
+    counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
     _log_faults(prepared)
     sizes = len(prepared.source_vocab), len(prepared.target_vocab)
@@ -241,7 +248,3 @@ def _log_faults(prepared: PreparedCorpus) -> None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
-
-
-def _say_nothing(event: str, **values: Any) -> None:
-    pass

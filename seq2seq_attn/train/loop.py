@@ -33,8 +33,8 @@ from seq2seq_attn.train.log import TrainLog, log_start, open_log
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import Session, catch_signals, locked
-from seq2seq_attn.train.start import FEWER_THREADS, check_start, create_run_dir, set_num_threads
+from seq2seq_attn.train.session import FEWER_THREADS, Session, catch_signals, locked, set_num_threads
+from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -109,8 +109,7 @@ class Trainer:
             group=group,
         )
         self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=FEWER_THREADS)
-        self._updates_per_epoch = self._epoch(0).num_updates
-        self._schedules = Schedules(config.train, updates_per_epoch=self._updates_per_epoch)
+        self._schedules = Schedules(config.train, updates_per_epoch=self._epoch(0).num_updates)
         self._saved = SavedState(run, prepared, config, self._updater)
         self._state = TrainState()
         self._saved_at = 0
@@ -139,7 +138,7 @@ class Trainer:
         ) as train_log:
             start = "starts" if loaded is None else f"continues after update {self._state.update}"
             log.info("%s: training %s", self.run.path, start)
-            log_start(self._config, self._updater, self._prepared, updates_per_epoch=self._updates_per_epoch)
+            log_start(self._config, self._updater, self._prepared, self._schedules)
             if loaded is None:
                 for line in notes:
                     log.info(line)
@@ -168,7 +167,7 @@ class Trainer:
         if state.validated_at != state.update and not self._validate(train_log):
             self._leave_if_asked(train_log)
         finished = self._stop_reason()
-        train_log.ended(state, finished, self._schedules)
+        train_log.ended(state, finished)
         self._save(train_log, finished=finished)
         self._mark_finished(finished)
 

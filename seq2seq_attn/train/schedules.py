@@ -25,6 +25,7 @@ class Schedules:
             UsageError: a schedule needs the end of training, which is not set.
         """
         self._config = config
+        self.updates_per_epoch = updates_per_epoch
         ends = []
         if config.max_epochs is not None:
             ends.append(config.max_epochs * updates_per_epoch)

@@ -1,4 +1,4 @@
-"""A session of a training run: its clock, signals, and the lock on its directory.
+"""A session of a training run: its clock, signals, CPU threads, and the lock on its directory.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last
@@ -22,9 +22,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.run_dir import LOCK
+from seq2seq_attn.model.build import count_parameters, model_without_weights
+from seq2seq_attn.run_dir import LOCK, RunDir
+from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.memory import give_back_memory
+from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
+from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
 
 log = logging.getLogger(__name__)
@@ -32,6 +40,7 @@ log = logging.getLogger(__name__)
 GIVE_BACK_EVERY_S = 15.0
 """During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
 large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
+FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
 
 
 class StopRequest:
@@ -145,3 +154,24 @@ class Session:
         if signal_number:
             self.stop.signal_number = int(signal_number)
         return elapsed_s, signal_number > 0
+
+
+def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
+    """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
+    else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
+    if config.train.num_threads is not None:
+        set_threads(config.train.num_threads)
+        return
+    if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
+        return
+    if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
+        before = int(checkpoint.read_values(last_dir)["num_threads"])
+        if before <= num_available_cpus():
+            set_threads(before)
+            return
+    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
+        set_threads(max(1, num_available_cpus() // ranks_here))
+        return
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    vectors = vector_sizes(prepared.source_tokenizer)
+    choose_threads(count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors)))

@@ -7,20 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.cpus import num_available_cpus
-from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
-
-if TYPE_CHECKING:
-    from seq2seq_attn.data.store import PreparedCorpus
-    from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import RunDir
 
 RUNS_DIR = Path("runs")
 
@@ -33,7 +26,6 @@ FIXED_ON_RESUME = (
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
-FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
 RELOCATABLE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
@@ -52,8 +44,6 @@ def load_settings(
     if resume and run_dir is None:
         run_dir = newest_unfinished()
     if resume and run_dir is not None:
-        from seq2seq_attn.run_dir import RunDir
-
         own = RunDir(run_dir)
         if own.config_path.exists():
             name = json.dumps(own.config().name, ensure_ascii=False)  # changed settings do not rename the run
@@ -72,8 +62,6 @@ def newest_unfinished() -> Path:
     Raises:
         UsageError: there is none.
     """
-    from seq2seq_attn.run_dir import RunDir
-
     runs = [run for run in map(RunDir, RUNS_DIR.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
@@ -90,7 +78,6 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one continues the run, the other replaces it; choose one")
-    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.session import locked
 
@@ -151,7 +138,6 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
             from cannot be read.
     """
-    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
     from seq2seq_attn.train.pretrained import check_start_values
@@ -169,33 +155,6 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         check_same_run(run.config(), config)
     check_start_values(config)
     return path
-
-
-def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
-    """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
-    else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
-    from seq2seq_attn.model.build import count_parameters, model_without_weights
-    from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.runtime.device import resolve_device
-    from seq2seq_attn.text.tokenizers.several import vector_sizes
-    from seq2seq_attn.train import checkpoint
-
-    if config.train.num_threads is not None:
-        set_threads(config.train.num_threads)
-        return
-    if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
-        return
-    if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
-        before = int(checkpoint.read_values(last_dir)["num_threads"])
-        if before <= num_available_cpus():
-            set_threads(before)
-            return
-    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
-        set_threads(max(1, num_available_cpus() // ranks_here))
-        return
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
-    vectors = vector_sizes(prepared.source_tokenizer)
-    choose_threads(count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors)))
 
 
 def check_same_run(saved: Config, config: Config) -> None:
