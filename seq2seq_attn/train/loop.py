@@ -87,19 +87,16 @@ class Trainer:
         precision = training_precision(config.train.precision, device)
         allow_tf32(precision, device)
         torch.manual_seed(config.seed)
-        self._model = build_model(
+        model = build_model(
             config.model,
             num_source_ids=len(prepared.source_vocab),
             num_target_ids=len(prepared.target_vocab),
             vector_sizes=vector_sizes(prepared.source_tokenizer),
         ).to(device)
-        reverse = build_reverse(config, prepared)
-        self._reverse = None if reverse is None else reverse.to(device)
+        reverse = build_reverse(config, prepared, device)
         if not group.is_first:
             torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
-        self._updater = Updater(
-            self._model, config.train, device=device, precision=precision, group=group, reverse=self._reverse
-        )
+        self._updater = Updater(model, config.train, device=device, precision=precision, group=group, reverse=reverse)
         self._validator = Validator(
             prepared,
             config,
@@ -142,7 +139,7 @@ class Trainer:
             if loaded is None:
                 for line in notes:
                     log.info(line)
-                if self._reverse is not None:
+                if self._updater.reverse is not None:
                     log.info("%s: saves the target-to-source model with each new best model", self.run.reverse.path)
                 self._save(train_log)  # from here on there is something to resume
             self._loop(train_log)
@@ -225,7 +222,7 @@ class Trainer:
         average = self._updater.average
         with average.swapped_in() if average else nullcontext():
             try:
-                validation = self._validator.validate(self._model)
+                validation = self._validator.validate(self._updater.model)
             except Interrupted:
                 return False
             is_best = state.record_validation(validation, config.validation)
@@ -241,10 +238,10 @@ class Trainer:
         about = {"update": str(self._state.update), "epoch": str(self._state.epoch)}
         text = {TRAIN_TEXT: self._prepared.train_sha256, VALID_SOURCES: self._prepared.valid_sha256("source")}
         metadata = about | {name: str(score) for name, score in scores.items()} | text
-        self.run.save_best(self._model.state_dict(), metadata)
-        if self._reverse is not None:
+        self.run.save_best(self._updater.model.state_dict(), metadata)
+        if self._updater.reverse is not None:
             text[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
-            self.run.reverse.save_best(self._reverse.state_dict(), about | text)
+            self.run.reverse.save_best(self._updater.reverse.state_dict(), about | text)
 
     def _save(self, train_log: TrainLog, *, finished: str | None = None) -> None:
         """Save all that a resume needs. `finished`: the reason if training has ended."""
@@ -272,11 +269,11 @@ class Trainer:
             self.run.save_config(self._config)
             self.run.save_text(self._prepared)
             self.run.write_environment(sys.argv, self._updater.device)
-            if self._reverse is not None:
+            if self._updater.reverse is not None:
                 create_reverse_run(self.run.reverse, self._config, self._prepared, self._updater.device)
         else:
             self.run.reopen(self._config)
-            if self._reverse is not None:
+            if self._updater.reverse is not None:
                 self.run.reverse.reopen(self.run.reverse.config())
 
     def _mark_finished(self, reason: str | None) -> None:
@@ -285,5 +282,5 @@ class Trainer:
         state = self._state
         end = {"reason": reason, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
         self.run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
-        if self._reverse is not None:
+        if self._updater.reverse is not None:
             self.run.reverse.mark_finished(end)

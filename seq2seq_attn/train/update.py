@@ -24,6 +24,8 @@ from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
 from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
+UpdateKind = Literal["applied", "overflow", "non_finite"]
+
 
 @dataclass(frozen=True)
 class UpdateResult:
@@ -31,7 +33,7 @@ class UpdateResult:
     the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the
     update."""
 
-    kind: Literal["applied", "overflow", "non_finite"]
+    kind: UpdateKind
     num_tokens: int
     loss_sum: float
     """the translation's loss, summed over target tokens"""
@@ -57,12 +59,8 @@ class Updater:
         reverse: Seq2Seq | None = None,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
-        """The parts of an update.
-
-        Args:
-            reverse: the model of the other direction, if an objective needs it.
-            build_graphed: turns a pass into one that replays graphs; None: CUDA graphs if config and device allow.
-        """
+        """`reverse`: the model of the other direction, if an objective needs it. `build_graphed`: turns a pass into one
+        that replays graphs; None: CUDA graphs if config and device allow."""
         self.model = model
         self.reverse = reverse
         self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
@@ -125,8 +123,7 @@ class Updater:
             is_finite = all(map(math.isfinite, [*sums, *norm_values]))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
-        kind: Literal["applied", "overflow", "non_finite"]
-        kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
+        kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
