@@ -4,9 +4,9 @@ machine."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -42,15 +42,13 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
-    model = _check_model(config.model, config.data.sources)
+    model = _check_model(config.model, config.data)
     _check_objectives(config, model, build_objectives(config.train.objectives))
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
             f"model.attention.name={config.model.attention.name} does not have; set search.coverage_penalty=0"
         )
-    if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
-        raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     if config.train.cuda_graphs:
         _check_graphs(config, model)
     _check_training(config.train)
@@ -64,12 +62,15 @@ def check_config(config: Config) -> None:
                 SpacyTokenizer(language)
 
 
-def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
-    """The model on the meta device: it has no weights and draws no random numbers."""
+def _check_model(config: ModelConfig, data: DataConfig) -> Seq2Seq:
+    """The model on the meta device: it has no weights and draws no random numbers. True sizes are known with the
+    data."""
     _check_shared_settings(config)
-    vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
-    sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
-    model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
+    num_source_ids, num_target_ids = len(SPECIALS), len(SPECIALS) + (not data.vocab.joint)
+    vector_sizes = [1 if source == VECTORS else None for source in data.sources]
+    model = model_without_weights(
+        config, num_source_ids=num_source_ids, num_target_ids=num_target_ids, vector_sizes=vector_sizes
+    )
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(
             f"model: {number:,} parameters besides the vocabulary's; expected at most {MAX_PARAMETERS:,}; lower a "
