@@ -133,12 +133,7 @@ class SavedState:
 
 
 def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state, make it current and remove the others. Tensors may be on any device; values must be JSON.
-
-    Raises:
-        UserError: `last_dir` is a link.
-    """
-    _check_no_link(last_dir)
+    """Write a state, make it current and remove the others. Tensors may be on any device; values must be JSON."""
     last_dir.mkdir(parents=True, exist_ok=True)
     name = _next_name(last_dir)
     directory = last_dir / name
@@ -276,7 +271,6 @@ def _next_name(last_dir: Path) -> str:
 
 
 def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
-    _check_no_link(last_dir)
     pointer = read_checked_json(last_dir / CURRENT)
     if pointer.get("format") != FORMAT:
         raise UserError(f"{last_dir / CURRENT}: format {pointer.get('format')!r}; this version reads format {FORMAT}")
@@ -284,14 +278,6 @@ def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
     if not (isinstance(state, str) and _STATE.fullmatch(state) and isinstance(files, dict)):
         raise UserError(f"{last_dir / CURRENT}: damaged (names no state of this run); start a new run")
     return last_dir / state, files
-
-
-def _check_no_link(last_dir: Path) -> None:
-    if last_dir.is_symlink():
-        raise UserError(
-            f"{last_dir}: a link to {last_dir.readlink()}, but old states are removed from this folder; replace the "
-            "link by its target, or start a new run"
-        )
 
 
 def _write_synced(path: Path, content: bytes) -> str:
