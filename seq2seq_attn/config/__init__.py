@@ -16,6 +16,7 @@ from seq2seq_attn.config.train import (
     ObjectiveConfig,
     OptimizerConfig,
     ScheduleConfig,
+    TeacherForcingConfig,
     TrainConfig,
     ValidationConfig,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "ScheduleConfig",
     "SearchConfig",
     "Size",
+    "TeacherForcingConfig",
     "TrainConfig",
     "ValidationConfig",
     "config_from_dict",

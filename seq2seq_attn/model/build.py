@@ -223,10 +223,7 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
         return
     source = embedding_of(model, "source")
     if source.weight.shape != embedding.weight.shape:
-        raise UsageError(
-            "model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true "
-            f"({source.num_embeddings} source and {embedding.num_embeddings} target ids)"
-        )
+        raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     source.weight = embedding.weight
 
 

@@ -33,6 +33,7 @@ class UpdateBatches(NamedTuple):
     """the training pairs of each micro-batch, over all ranks"""
     num_tokens: int
     """target tokens of all ranks, including EOS"""
+    ends_epoch: bool = False
 
 
 class EpochBatches:
@@ -87,7 +88,7 @@ class EpochBatches:
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
         batches = [self._prepare(self._pairs.batch(share)) for share in shares if share]
-        return UpdateBatches(batches, whole, num_tokens)
+        return UpdateBatches(batches, whole, num_tokens, ends_epoch=whole[-1] is self._indices[-1])
 
 
 def built_ahead(

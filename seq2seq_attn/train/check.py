@@ -4,9 +4,9 @@ machine."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from seq2seq_attn.config import Config, ModelConfig, TrainConfig
+from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig
 from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import split_names
@@ -25,6 +25,13 @@ from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
 """without word embeddings; with gradients and Adam's two averages that is 32 GB"""
+_SHARED_SETTINGS: tuple[tuple[ModelAxis, str, str], ...] = (
+    ("encoder", "cell", "build_cell"),
+    ("encoder", "num_layers", "num_layers"),
+    ("decoder", "num_layers", "num_layers"),
+    ("attention", "normalizer", "normalizer"),
+)
+"""settings that not every variant of an axis takes: axis, setting, and the parameter of the variant's `build`"""
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +42,13 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
-    model = _check_model(config.model, config.data.sources)
+    model = _check_model(config.model, config.data)
     _check_objectives(config, model, build_objectives(config.train.objectives))
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
             f"model.attention.name={config.model.attention.name} does not have; set search.coverage_penalty=0"
         )
-    if config.model.tie_embeddings == "all" and not config.data.vocab.joint:
-        raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
     if config.train.cuda_graphs:
         _check_graphs(config, model)
     _check_training(config.train)
@@ -57,14 +62,15 @@ def check_config(config: Config) -> None:
                 SpacyTokenizer(language)
 
 
-def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
-    """The model on the meta device: it has no weights and draws no random numbers."""
-    _check_cell(config)
-    _check_normalizer(config)
-    _check_layers(config)
-    vector_sizes = [1 if source == VECTORS else None for source in sources]  # the true one is known with the data
-    sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS)}
-    model = model_without_weights(config, **sizes, vector_sizes=vector_sizes)
+def _check_model(config: ModelConfig, data: DataConfig) -> Seq2Seq:
+    """The model on the meta device: it has no weights and draws no random numbers. True sizes are known with the
+    data."""
+    _check_shared_settings(config)
+    num_source_ids, num_target_ids = len(SPECIALS), len(SPECIALS) + (not data.vocab.joint)
+    vector_sizes = [1 if source == VECTORS else None for source in data.sources]
+    model = model_without_weights(
+        config, num_source_ids=num_source_ids, num_target_ids=num_target_ids, vector_sizes=vector_sizes
+    )
     if (number := sum(tensor.numel() for tensor in model.state_dict().values())) > MAX_PARAMETERS:
         raise UsageError(
             f"model: {number:,} parameters besides the vocabulary's; expected at most {MAX_PARAMETERS:,}; lower a "
@@ -73,44 +79,23 @@ def _check_model(config: ModelConfig, sources: Sequence[str]) -> Seq2Seq:
     return model
 
 
-def _encoder_name(config: ModelConfig) -> str:
-    """The encoder's variant, where the name may imply a cell too."""
-    name = config.encoder.name
-    return ENCODER_SHORTHANDS[name][0] if name in ENCODER_SHORTHANDS else name
-
-
-def _check_cell(config: ModelConfig) -> None:
-    encoder, default = config.encoder, ModelConfig().encoder.cell
-    name, implied = ENCODER_SHORTHANDS.get(encoder.name, (encoder.name, encoder.cell))
-    if encoder.cell not in (default, implied):
+def _check_shared_settings(config: ModelConfig) -> None:
+    """Refuse a setting that the chosen variant does not take, and a cell other than that which the encoder's name
+    implies."""
+    encoder, defaults = config.encoder, ModelConfig()
+    encoder_name, cell = ENCODER_SHORTHANDS.get(encoder.name, (encoder.name, encoder.cell))
+    if encoder.cell not in (defaults.encoder.cell, cell):
         raise UsageError(
-            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {implied!r}; set "
-            f"model.encoder.name={name}"
+            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has the cell {cell!r}; set "
+            f"model.encoder.name={encoder_name}"
         )
-    if encoder.cell != default and not takes("encoder", name, "build_cell"):
-        raise UsageError(
-            f"model.encoder.cell={encoder.cell!r}: model.encoder.name={encoder.name!r} has no cell; set "
-            f"model.encoder.cell={default}, or choose another encoder"
-        )
-
-
-def _check_normalizer(config: ModelConfig) -> None:
-    attention, default = config.attention, ModelConfig().attention.normalizer
-    if attention.normalizer != default and not takes("attention", attention.name, "normalizer"):
-        raise UsageError(
-            f"model.attention.normalizer={attention.normalizer!r}: model.attention.name={attention.name!r} takes no "
-            f"normalizer; set model.attention.normalizer={default}, or choose another attention"
-        )
-
-
-def _check_layers(config: ModelConfig) -> None:
-    variants: dict[ModelAxis, str] = {"encoder": _encoder_name(config), "decoder": config.decoder.name}
-    for name, variant in variants.items():
-        settings = getattr(config, name)
-        if settings.num_layers > 1 and not takes(name, variant, "num_layers"):
+    for axis, setting, parameter in _SHARED_SETTINGS:
+        variant = encoder_name if axis == "encoder" else getattr(config, axis).name
+        value, default = (getattr(getattr(model, axis), setting) for model in (config, defaults))
+        if value != default and not takes(axis, variant, parameter):
             raise UsageError(
-                f"model.{name}.num_layers={settings.num_layers}: {settings.name!r} has one layer; set it to 1, or "
-                f"choose another {name}"
+                f"model.{axis}.{setting}={value!r}: model.{axis}.name={variant!r} does not take it; set "
+                f"model.{axis}.{setting}={default}, or choose another {axis}"
             )
 
 

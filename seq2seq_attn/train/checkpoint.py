@@ -1,7 +1,8 @@
 """Checkpoints: everything that an exact resume needs, on disk and valid at every moment.
 
     last/CURRENT.json            {"format": 1, "state": "state-000012", "files": {file: SHA-256}, "sha256": its own}
-    last/state-000012/           tensors.safetensors, values.json
+    last/state-000012/           tensors.safetensors: weights, their average, optimizer, random number generators
+                                 values.json: counters (`TrainState`), configuration, corpus, threads, ...
 
 A new state is written and fsynced next to the current one, becomes current by replacing `CURRENT.json` (one rename),
 and then the old state is removed. A process killed at any point leaves one complete state. The best model, which is for
@@ -12,13 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -26,8 +28,15 @@ from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor, nn
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import naming, read_checked_json, read_regular, write_checked_json
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.state import TrainState
+
+if TYPE_CHECKING:
+    from seq2seq_attn.train.update import Updater
 
 FORMAT = 1
 CURRENT = "CURRENT.json"
@@ -36,14 +45,95 @@ VALUES = "values.json"
 _STATE = re.compile(r"state-(\d{6,18})", re.ASCII)
 """The name of a state's folder."""
 
+log = logging.getLogger(__name__)
+
+
+class Loaded(NamedTuple):
+    """The counters of a saved training run, whose tensors the updater holds again."""
+
+    state: TrainState
+    finished: str | None
+    """why training ended; None if it did not"""
+    metrics_position: int
+    """the length of `metrics.jsonl` that belongs to the state, in bytes"""
+
+
+class SavedState:
+    """The state in a run's `last/`. The first rank writes it, with the random number generators of all ranks."""
+
+    def __init__(self, run: RunDir, prepared: PreparedCorpus, config: Config, updater: Updater) -> None:
+        self._run = run
+        self._prepared = prepared
+        self._config = config
+        self._updater = updater
+
+    def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
+        """Save everything. All ranks call this. `metrics_position` is None on ranks that do not write."""
+        updater, group = self._updater, self._updater.group
+        rng_states = joined_rng_states(group.gather(rng_state(updater.device)))
+        if metrics_position is None:
+            return
+        values: dict[str, Any] = {
+            "state": state.to_dict(),
+            "finished": finished,
+            "config": self._config.model_dump(mode="json"),
+            "corpus": self._prepared.content_hash,
+            "metrics_position": metrics_position,
+            "num_threads": torch.get_num_threads(),
+            "num_processes": group.size,
+            "precision": updater.precision,
+            **updater.values(),
+        }
+        save_state(self._run.last_dir, updater.tensors() | rng_states, values)
+
+    def load(self) -> Loaded | None:
+        """Restore the saved state of the updater and the random number generators; None if there is none.
+
+        Raises:
+            UserError: the state is damaged, or belongs to another corpus or model.
+            UsageError: another length limit.
+        """
+        updater, group, last_dir = self._updater, self._updater.group, self._run.last_dir
+        if not group.broadcast(lambda: has_state(last_dir)):
+            return None
+        with refusing_foreign(last_dir):
+            tensors, values = load_state(last_dir)
+            self._check_same_data(values)
+            self._warn_of_differences(values)
+            updater.load(tensors, values)
+            if group.rank < values["num_processes"]:
+                set_rng_state(tensors, updater.device, rank=group.rank)
+            return Loaded(TrainState.from_dict(values["state"]), values["finished"], int(values["metrics_position"]))
+
+    def _check_same_data(self, values: dict[str, Any]) -> None:
+        if values["corpus"] != self._prepared.content_hash:
+            raise UserError(
+                f"{self._prepared.directory}: not the corpus that {self._run.path} was started with (its content"
+                " hash differs); put the same text and tokenizer versions back, or start a new run"
+            )
+        before, now = values["config"]["search"]["max_length_ratio"], self._config.search.max_length_ratio
+        if before != now:
+            raise UsageError(
+                f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot "
+                f"change; set search.max_length_ratio={before:g}"
+            )
+
+    def _warn_of_differences(self, values: dict[str, Any]) -> None:
+        """Warn if results of this session will differ from those of the session that saved the state."""
+        updater, num_threads = self._updater, torch.get_num_threads()
+        if updater.device.type == "cpu" and values["num_threads"] != num_threads:
+            text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
+            log.warning(text, num_threads, values["num_threads"])
+        if values["precision"] != updater.precision:
+            text = "%s in this session, %s before: results will differ; see train.precision"
+            log.warning(text, updater.precision, values["precision"])
+        if values["num_processes"] != updater.group.size:
+            text = "%d processes in this session, %d before: dropout masks will differ"
+            log.warning(text, updater.group.size, values["num_processes"])
+
 
 def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state, make it current and remove the others. Tensors may be on any device; values must be JSON.
-
-    Raises:
-        UserError: `last_dir` is a link.
-    """
-    _check_no_link(last_dir)
+    """Write a state, make it current and remove the others. Tensors may be on any device; values must be JSON."""
     last_dir.mkdir(parents=True, exist_ok=True)
     name = _next_name(last_dir)
     directory = last_dir / name
@@ -181,7 +271,6 @@ def _next_name(last_dir: Path) -> str:
 
 
 def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
-    _check_no_link(last_dir)
     pointer = read_checked_json(last_dir / CURRENT)
     if pointer.get("format") != FORMAT:
         raise UserError(f"{last_dir / CURRENT}: format {pointer.get('format')!r}; this version reads format {FORMAT}")
@@ -189,14 +278,6 @@ def _current(last_dir: Path) -> tuple[Path, dict[str, str]]:
     if not (isinstance(state, str) and _STATE.fullmatch(state) and isinstance(files, dict)):
         raise UserError(f"{last_dir / CURRENT}: damaged (names no state of this run); start a new run")
     return last_dir / state, files
-
-
-def _check_no_link(last_dir: Path) -> None:
-    if last_dir.is_symlink():
-        raise UserError(
-            f"{last_dir}: a link to {last_dir.readlink()}, but old states are removed from this folder; replace the "
-            "link by its target, or start a new run"
-        )
 
 
 def _write_synced(path: Path, content: bytes) -> str:

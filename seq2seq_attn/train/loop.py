@@ -1,4 +1,4 @@
-"""The training loop: epochs of updates, with validations and saved states in between.
+"""The training loop: updates, with validations and saved states in between.
 
 With several processes, every rank runs the loop and only the first rank writes. Ranks agree on the clock and on signals
 before they act on them.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 
 import torch
@@ -23,19 +22,19 @@ from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import allow_tf32, training_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
-from seq2seq_attn.train.announce import announce
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.distributed import Group, join_group, local_device
-from seq2seq_attn.train.pretrained import set_pretrained, set_table, set_vectors
-from seq2seq_attn.train.reporter import TrainReporter, open_reporter
+from seq2seq_attn.train.checkpoint import SavedState
+from seq2seq_attn.train.distributed import join_group, local_device
+from seq2seq_attn.train.log import TrainLog, log_start, open_log
+from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
-from seq2seq_attn.train.saved_state import Loaded, SavedState
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import MemorySettings, Session, open_session
-from seq2seq_attn.train.start import FEWER_THREADS, check_start, create_run_dir, set_num_threads
+from seq2seq_attn.train.session import FEWER_THREADS, Session, catch_signals, locked, set_num_threads
+from seq2seq_attn.train.start import check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -43,27 +42,7 @@ from seq2seq_attn.train.validate import Interrupted, Validator
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts that a training run is built from. Tests pass their own."""
-
-    join_group: Callable[[], AbstractContextManager[Group]] = join_group
-    build_memory: Callable[[], MemorySettings] = MemorySettings
-    build_updater: Callable[..., Updater] = Updater
-    build_validator: Callable[..., Validator] = Validator
-
-
-PARTS = Parts()
-
-
-def train(
-    config: Config,
-    *,
-    run_dir: Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    parts: Parts = PARTS,
-) -> RunDir:
+def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False) -> RunDir:
     """Train as configured and write a run directory. The data is prepared first if necessary. Under `torchrun`, all
     processes train one model.
 
@@ -80,123 +59,132 @@ def train(
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
     """
-    memory = parts.build_memory()
-    memory.prepare()
-    with parts.join_group() as group:
+    keep_primitives(TRAINING_PRIMITIVES)
+    reuse_large_blocks()
+    with join_group() as group:
         path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
         set_num_threads(config, prepared, path if resume else None)
         path = path or group.broadcast(lambda: create_run_dir(config))
-        with open_session(group, memory) as session:
-            trainer = Trainer(config, RunDir(path), prepared, session, parts)
-            session.lock(path)
+        with catch_signals() as stop, ExitStack() as locks:
+            trainer = Trainer(config, RunDir(path), prepared, Session(stop, group))
+            group.broadcast(lambda: locks.enter_context(locked(path)))
             trainer.train(resume=resume, overwrite=overwrite)
     return trainer.run
 
 
 class Trainer:
-    """The model of a run, the state of its training, and the steps between updates."""
+    """The models of a run, the state of its training, and the loop."""
 
-    def __init__(
-        self, config: Config, run: RunDir, prepared: PreparedCorpus, session: Session, parts: Parts = PARTS
-    ) -> None:
+    def __init__(self, config: Config, run: RunDir, prepared: PreparedCorpus, session: Session) -> None:
         self.run = run
         self._pairs = prepared.pairs("train")
         self._config = config = with_length_limit(config, self._pairs)
         self._prepared = prepared
         self._session = session
         self._group = group = session.group
-        self._device = device = local_device(config.train.device)
-        self._precision = precision = training_precision(config.train.precision, device)
+        device = local_device(config.train.device)
+        precision = training_precision(config.train.precision, device)
         allow_tf32(precision, device)
         torch.manual_seed(config.seed)
-        self._model = build_model(
+        model = build_model(
             config.model,
             num_source_ids=len(prepared.source_vocab),
             num_target_ids=len(prepared.target_vocab),
             vector_sizes=vector_sizes(prepared.source_tokenizer),
         ).to(device)
-        reverse = build_reverse(config, prepared)
-        self._reverse = None if reverse is None else reverse.to(device)
+        reverse = build_reverse(config, prepared, device)
         if not group.is_first:
             torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
-        self._updater = parts.build_updater(
-            self._model, config.train, device=device, precision=precision, group=group, reverse=self._reverse
-        )
-        self._validator = parts.build_validator(
+        self._updater = Updater(model, config.train, device=device, precision=precision, group=group, reverse=reverse)
+        self._validator = Validator(
             prepared,
             config,
             device=device,
             precision=precision,
-            should_stop=lambda: session.is_asked_to_stop,
+            should_stop=lambda: session.stop.is_set,
             group=group,
         )
         self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=FEWER_THREADS)
-        self._updates_per_epoch = self._epoch(0).num_updates
-        self._schedules = Schedules(config.train, updates_per_epoch=self._updates_per_epoch)
-        self._saved = SavedState(run, prepared, config, self._updater, device=device, precision=precision, group=group)
+        self._schedules = Schedules(config.train, updates_per_epoch=self._epoch(0).num_updates)
+        self._saved = SavedState(run, prepared, config, self._updater)
         self._state = TrainState()
         self._saved_at = 0
-        self._finished: str | None = None
 
     def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Train to the end or until a signal, starting from the last saved state if there is one."""
         loaded = self._saved.load() if resume else None
         if loaded is not None:
-            self._state, self._finished, self._saved_at = loaded.state, loaded.finished, loaded.state.update
-        if self._finished and self._stop_reason():
-            if self._group.is_first and not self.run.is_finished():
-                self._mark_finished()
-            log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, self._stop_reason())
-            return
-        self._finished = None
-        notes: list[str] = []
-        if loaded is None:
-            notes = self._set_start()
-            if self._reverse is not None:
-                notes.append(f"{self.run.reverse.path}: saves the target-to-source model with each new best model")
-        if self._group.is_first:
-            self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
+            self._state, self._saved_at = loaded.state, loaded.state.update
+            if loaded.finished and (reason := self._stop_reason()):
+                if not self.run.is_finished():
+                    self._mark_finished(loaded.finished)
+                log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, reason)
+                return
+        notes = set_start_values(self._updater, self._config, self._prepared) if loaded is None else []
+        self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
-        with self._open_reporter(loaded) as reporter:
-            self._announce(is_new=loaded is None)
-            for line in notes:
-                log.info(line)
+        with open_log(
+            self.run,
+            self._config,
+            self._state,
+            self._schedules,
+            position=None if loaded is None else loaded.metrics_position,
+            num_types=len(self._prepared.target_vocab),
+            is_first=self._group.is_first,
+        ) as train_log:
+            start = "starts" if loaded is None else f"continues after update {self._state.update}"
+            log.info("%s: training %s", self.run.path, start)
+            log_start(self._config, self._updater, self._prepared, self._schedules)
             if loaded is None:
-                self._save(reporter)  # from here on there is something to resume
-            self._loop(reporter)
+                for line in notes:
+                    log.info(line)
+                if self._updater.reverse is not None:
+                    log.info("%s: saves the target-to-source model with each new best model", self.run.reverse.path)
+                self._save(train_log)  # from here on there is something to resume
+            self._loop(train_log)
 
-    def _set_start(self) -> list[str]:
-        """Set what is not initialized at random: the weights of another run, word vectors, a translation table. Returns
-        lines for the log. The other run's weights hold its word vectors, as training changed them, and its table."""
-        if notes := set_pretrained(self._updater, self._config, self._prepared):
-            return notes
-        notes = set_vectors(self._updater, self._config.model, self._prepared)
-        return notes + set_table(self._model.output, self._pairs)
-
-    def _loop(self, reporter: TrainReporter) -> None:
-        self._after_update(reporter)  # a validation may have been interrupted
-        while self._stop_reason() is None:
-            epoch = self._epoch(self._state.epoch)
-            with closing(epoch.updates(self._state.batches_done)) as updates:
+    def _loop(self, train_log: TrainLog) -> None:
+        """Make updates until a limit is reached. Before each, validate and save if that is due, and leave after a
+        signal. At first a validation may be due that a signal interrupted in the last session."""
+        state, config = self._state, self._config.train
+        with closing(self._updates()) as updates:
+            while True:
+                if state.is_validation_due(config.validation) and self._validate(train_log):
+                    self._save(train_log)
+                elif state.update != self._saved_at and state.update % config.checkpoint_every_updates == 0:
+                    self._save(train_log)
+                self._leave_if_asked(train_log)
+                if self._stop_reason() is not None:
+                    break
                 began_at = time.monotonic()
-                for batches in updates:
-                    self._update(batches, reporter, num_batches_of_epoch=len(epoch), began_at=began_at)
-                    self._after_update(reporter)
-                    if self._stop_reason() is not None:
-                        break
-                    began_at = time.monotonic()
-        if self._state.validated_at != self._state.update and not self._validate(reporter):
-            self._after_update(reporter)
-        self._finished = self._stop_reason()
-        reporter.ended(self._state, self._finished, self._schedules)
-        self._save(reporter)
-        if self._group.is_first:
-            self._mark_finished()
+                self._update(next(updates), train_log, began_at=began_at)
+                self._session.give_back_memory()
+                self._watch.check()
+        if state.validated_at != state.update and not self._validate(train_log):
+            self._leave_if_asked(train_log)
+        finished = self._stop_reason()
+        train_log.ended(state, finished)
+        self._save(train_log, finished=finished)
+        self._mark_finished(finished)
 
-    def _update(
-        self, batches: UpdateBatches, reporter: TrainReporter, *, num_batches_of_epoch: int, began_at: float
-    ) -> None:
+    def _updates(self) -> Generator[UpdateBatches, None, None]:
+        """The batches of each update from the current state on, epoch after epoch."""
+        while True:
+            yield from self._epoch(self._state.epoch).updates(self._state.batches_done)
+
+    def _epoch(self, epoch: int) -> EpochBatches:
+        return EpochBatches(
+            self._pairs,
+            self._config.train.batch,
+            seed=self._config.seed,
+            epoch=epoch,
+            group=self._group,
+            prepare=self._updater.prepare,
+        )
+
+    def _update(self, batches: UpdateBatches, train_log: TrainLog, *, began_at: float) -> None:
+        """Make an update, which is skipped if it is not finite, and record it."""
         state = self._state
         epoch = state.epoch
         rate = self._schedules.learning_rate(state.update, plateau_factor=state.plateau.factor)
@@ -208,112 +196,15 @@ class Trainer:
             teacher_forcing_ratio=ratio,
             objective_weights=self._schedules.objective_weights(state.update),
         )
-        state.take_batches(len(batches.indices), num_batches_of_epoch=num_batches_of_epoch)
+        state.record_update(result, batches)
         state.elapsed_s = self._session.elapsed_s
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
-            state.take_update(result.num_tokens, result.loss_sum, result.nll_sum, result.gradient_norm, result.terms)
-            reporter.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
+            train_log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "non_finite":
-            state.num_bad += 1
-            state.num_bad_in_row += 1
-            indices = [index for of_batch in batches.indices for index in of_batch]
-            what = reporter.skipped(state, epoch, result, indices)
+            what = train_log.skipped(state, epoch, result, [index for rows in batches.indices for index in rows])
             if state.num_bad_in_row >= self._config.train.max_bad_updates:
                 raise self._too_many_skipped(what)
-
-    def _after_update(self, reporter: TrainReporter) -> None:
-        """Validate and save when due; exit on a signal."""
-        state = self._state
-        self._session.memory.after_update()
-        self._watch.check()
-        is_due = state.is_validation_due(self._config.train.validation)
-        if is_due and self._validate(reporter):
-            self._save(reporter)
-        elif state.update != self._saved_at and state.update % self._config.train.checkpoint_every_updates == 0:
-            self._save(reporter)
-        state.elapsed_s, must_stop = self._session.agree(state.elapsed_s)
-        if must_stop:
-            self._save(reporter)
-            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
-            self._session.leave()
-
-    def _validate(self, reporter: TrainReporter) -> bool:
-        """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
-        state, settings = self._state, self._config.train.validation
-        began_at = time.monotonic()
-        self._session.memory.around_validation()
-        average = self._updater.average
-        with average.swapped_in() if average else nullcontext():
-            try:
-                validation = self._validator.validate(self._model)
-            except Interrupted:
-                return False
-            is_best = state.take_validation(validation.scores, num_cut=validation.num_cut, config=settings)
-            if is_best and self._group.is_first:
-                about = {"update": str(state.update), "epoch": str(state.epoch)}
-                scores = {key: str(value) for key, value in validation.scores.items()}
-                of_data = {TRAIN_TEXT: self._prepared.train_sha256}
-                of_data[VALID_SOURCES] = self._prepared.valid_sha256("source")
-                self.run.save_best(self._model.state_dict(), about | scores | of_data)
-                if self._reverse is not None:
-                    of_data[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
-                    self.run.reverse.save_best(self._reverse.state_dict(), about | of_data)
-        state.plateau.record(is_best, self._config.train.schedule)
-        self._session.memory.around_validation()
-        state.elapsed_s = self._session.elapsed_s
-        reporter.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
-        return True
-
-    def _save(self, reporter: TrainReporter) -> None:
-        self._saved_at = self._state.update
-        self._saved.save(self._state, finished=self._finished, metrics_position=reporter.position())
-
-    def _open_run(self, *, is_new: bool, overwrite: bool) -> None:
-        if is_new:
-            self.run = RunDir.create(self.run.path, overwrite=overwrite)
-            self.run.save_config(self._config)
-            self.run.save_text(self._prepared)
-            self.run.write_environment(sys.argv, self._device)
-            if self._reverse is not None:
-                create_reverse_run(self.run.reverse, self._config, self._prepared, self._device)
-        else:
-            self.run.reopen(self._config)
-            if self._reverse is not None:
-                self.run.reverse.reopen(self.run.reverse.config())
-
-    def _open_reporter(self, loaded: Loaded | None) -> AbstractContextManager[TrainReporter]:
-        return open_reporter(
-            self.run,
-            self._config,
-            self._state,
-            position=None if loaded is None else loaded.metrics_position,
-            total_updates=self._schedules.total_updates,
-            num_types=len(self._prepared.target_vocab),
-            is_first=self._group.is_first,
-        )
-
-    def _announce(self, *, is_new: bool) -> None:
-        log.info(
-            "%s: training %s", self.run.path, "starts" if is_new else f"continues after update {self._state.update}"
-        )
-        announce(
-            self._config,
-            self._model,
-            self._prepared,
-            device=self._device,
-            precision=self._precision,
-            num_processes=self._group.size,
-            updates_per_epoch=self._updates_per_epoch,
-        )
-
-    def _mark_finished(self) -> None:
-        state = self._state
-        best = {"best_score": state.best_score, "best_update": state.best_update}
-        stands_at = {"update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
-        self.run.mark_finished({"reason": self._finished, **stands_at, **best})
-        if self._reverse is not None:
-            self.run.reverse.mark_finished({"reason": self._finished, **stands_at})
 
     def _too_many_skipped(self, what: str) -> UserError:
         return UserError(
@@ -323,16 +214,73 @@ class Trainer:
             " or --precision fp32"
         )
 
-    def _epoch(self, epoch: int) -> EpochBatches:
-        config = self._config
-        return EpochBatches(
-            self._pairs,
-            config.train.batch,
-            seed=config.seed,
-            epoch=epoch,
-            group=self._group,
-            prepare=self._updater.prepare,
-        )
+    def _validate(self, train_log: TrainLog) -> bool:
+        """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
+        state, config = self._state, self._config.train
+        began_at = time.monotonic()
+        give_back_memory()  # updates and translation use blocks of different sizes
+        average = self._updater.average
+        with average.swapped_in() if average else nullcontext():
+            try:
+                validation = self._validator.validate(self._updater.model)
+            except Interrupted:
+                return False
+            is_best = state.record_validation(validation, config.validation)
+            if is_best and self._group.is_first:
+                self._save_best(validation.scores)
+        state.plateau.record(is_best, config.schedule)
+        give_back_memory()
+        state.elapsed_s = self._session.elapsed_s
+        train_log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
+        return True
+
+    def _save_best(self, scores: dict[str, float]) -> None:
+        about = {"update": str(self._state.update), "epoch": str(self._state.epoch)}
+        text = {TRAIN_TEXT: self._prepared.train_sha256, VALID_SOURCES: self._prepared.valid_sha256("source")}
+        metadata = about | {name: str(score) for name, score in scores.items()} | text
+        self.run.save_best(self._updater.model.state_dict(), metadata)
+        if self._updater.reverse is not None:
+            text[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
+            self.run.reverse.save_best(self._updater.reverse.state_dict(), about | text)
+
+    def _save(self, train_log: TrainLog, *, finished: str | None = None) -> None:
+        """Save all that a resume needs. `finished`: the reason if training has ended."""
+        self._saved_at = self._state.update
+        self._saved.save(self._state, finished=finished, metrics_position=train_log.position())
+
+    def _leave_if_asked(self, train_log: TrainLog) -> None:
+        """Save and leave if a signal has asked for it. All ranks call this after the same update."""
+        state = self._state
+        state.elapsed_s, must_stop = self._session.sync_ranks(state.elapsed_s)
+        if must_stop:
+            self._save(train_log)
+            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
+            self._session.stop.leave()
 
     def _stop_reason(self) -> str | None:
         return self._state.stop_reason(self._config.train)
+
+    def _open_run(self, *, is_new: bool, overwrite: bool) -> None:
+        """Write the files of a new run, or prepare a run for its resume. The first rank does so for all."""
+        if not self._group.is_first:
+            return
+        if is_new:
+            self.run = RunDir.create(self.run.path, overwrite=overwrite)
+            self.run.save_config(self._config)
+            self.run.save_text(self._prepared)
+            self.run.write_environment(sys.argv, self._updater.device)
+            if self._updater.reverse is not None:
+                create_reverse_run(self.run.reverse, self._config, self._prepared, self._updater.device)
+        else:
+            self.run.reopen(self._config)
+            if self._updater.reverse is not None:
+                self.run.reverse.reopen(self.run.reverse.config())
+
+    def _mark_finished(self, reason: str | None) -> None:
+        if not self._group.is_first:
+            return
+        state = self._state
+        end = {"reason": reason, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
+        self.run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
+        if self._updater.reverse is not None:
+            self.run.reverse.mark_finished(end)

@@ -1,20 +1,14 @@
-"""The optimizer, learning rate schedules, gradient clipping, and weight averaging."""
+"""The optimizer, gradient clipping, and weight averaging."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import OptimizerConfig, ScheduleConfig
-from seq2seq_attn.errors import UsageError
-
-FALLING = ("cosine", "trapezoid")
-"""schedules of the learning rate that are planned to the end of training"""
+from seq2seq_attn.config import OptimizerConfig
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
@@ -35,53 +29,6 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
         fused=True,
     )
     return optimizer
-
-
-def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
-    """The factor on the configured learning rate at this update (0 = first).
-
-    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
-    section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
-    `trapezoid` stays at 1 until the last `cooldown` of all updates, in which it falls linearly to `final_ratio` (Hägele
-    et al. 2024); `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
-
-    Raises:
-        UsageError: `cosine` or `trapezoid` without a known end of training.
-    """
-    warmup = config.warmup_updates
-    if update < warmup:
-        return (update + 1) / warmup
-    if config.name == "inverse_sqrt":
-        return math.sqrt(max(warmup, 1) / max(update, 1))
-    if config.name not in FALLING:
-        return 1.0
-    if total_updates is None:
-        raise UsageError(
-            f"train.schedule.name={config.name!r}: needs to know when training ends;"
-            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
-        )
-    if config.name == "cosine":
-        share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup))))
-    else:
-        share = min(1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates))
-    return config.final_ratio + (1.0 - config.final_ratio) * share
-
-
-@dataclass
-class Plateau:
-    """The state of the plateau schedule, which lowers the learning rate when the score has not improved for a while."""
-
-    factor: float = 1.0
-    num_without_better: int = 0
-
-    def record(self, is_better: bool, config: ScheduleConfig) -> None:
-        """Record a validation."""
-        if config.name != "plateau":
-            return
-        self.num_without_better = 0 if is_better else self.num_without_better + 1
-        if self.num_without_better > config.patience:
-            self.factor *= config.factor
-            self.num_without_better = 0
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:

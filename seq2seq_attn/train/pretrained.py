@@ -1,5 +1,6 @@
-"""Set what a new model does not learn from random values: the weights of another run (`train.start_from`), word vectors
-(`model.embedding`), and the translation table that an output asks for (`Output.needs_table`).
+"""Start values of a new model that are not random: the weights of another run (`train.start_from`), word vectors
+(`model.embedding`), and the translation table that an output asks for (`Output.needs_table`). The weights of another
+run include its word vectors, as training changed them, and its table.
 
 Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
 """
@@ -30,18 +31,39 @@ _WITHOUT_REVERSE = "{}: has no target-to-source model; that of this run starts f
 log = logging.getLogger(__name__)
 
 
-def check_pretrained(config: Config) -> None:
-    """Check what can be known before data is prepared. Warn if settings of the model differ though its weights have the
-    same shapes.
+def check_start_values(config: Config) -> None:
+    """Check what can be known before data is prepared.
 
     Raises:
-        UsageError: the two runs differ in the settings of the model, the tokenizer or the vocabulary, or in their word
-            vectors.
-        UserError: the run to start from does not exist, or it is damaged.
+        UsageError: the run to start from differs in the settings of the model, the tokenizer or the vocabulary, or in
+            its word vectors; or word vectors do not have the size of the embedding.
+        UserError: a run or a file is missing or damaged.
     """
     if config.train.start_from is None:
-        return
-    run = RunDir(config.train.start_from)
+        _check_vectors(config.model)
+    else:
+        _check_run(RunDir(config.train.start_from), config)
+
+
+def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
+    """Set the start values of a new model, and of its average. Returns lines for the log.
+
+    Raises:
+        UsageError: the run to start from has other vocabularies, or vectors of another size.
+        UserError: a run or a file is damaged, or a file has no token of the vocabulary.
+    """
+    if config.train.start_from is not None:
+        notes = _load_run(updater, RunDir(config.train.start_from), prepared)
+    else:
+        pairs = prepared.pairs("train")
+        notes = _set_vectors(updater.model, config.model, prepared) + set_table(updater.model.output, pairs)
+    if updater.average:
+        updater.average.restart()
+    return notes
+
+
+def _check_run(run: RunDir, config: Config) -> None:
+    """Warn if settings of the model differ though its weights have the same shapes."""
     try:
         before = run.config()
     except UserError as error:
@@ -61,16 +83,7 @@ def check_pretrained(config: Config) -> None:
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
 
-def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Load the best weights of `train.start_from` into a new model. Returns lines for the log.
-
-    Raises:
-        UsageError: the run has other vocabularies, or vectors of another size.
-        UserError: the run is damaged.
-    """
-    if config.train.start_from is None:
-        return []
-    run, model = RunDir(config.train.start_from), updater.model
+def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[str]:
     vocabs = {
         "source": (run.source_vocab(), prepared.source_vocab),
         "target": (run.target_vocab(), prepared.target_vocab),
@@ -84,12 +97,10 @@ def set_pretrained(updater: Updater, config: Config, prepared: PreparedCorpus) -
             )
     if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")
-    notes = [_set_weights(model, run)]
+    notes = [_set_weights(updater.model, run)]
     if updater.reverse is not None:
         has_reverse = run.reverse.model_path.exists()
         notes.append(_set_weights(updater.reverse, run.reverse) if has_reverse else _WITHOUT_REVERSE.format(run.path))
-    if updater.average:
-        updater.average.restart()
     return notes
 
 
@@ -115,13 +126,8 @@ def _other_settings(run: RunDir, section: str) -> UsageError:
     )
 
 
-def check_vectors(config: ModelConfig) -> None:
-    """Check what can be known from the files' first lines.
-
-    Raises:
-        UsageError: vectors of another size than the embedding.
-        UserError: a file that is missing or does not hold vectors.
-    """
+def _check_vectors(config: ModelConfig) -> None:
+    """Check the sizes in the files' first lines."""
     for side, path in config.embedding.files().items():
         if (size := vector_size(path)) != config.embedding_size:
             raise UsageError(
@@ -131,13 +137,9 @@ def check_vectors(config: ModelConfig) -> None:
 
 
 @torch.no_grad()
-def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
-    """Put the vectors into the embeddings of a new model. Returns lines for the log: the coverage of each vocabulary.
-
-    Raises:
-        UserError: a damaged file, or one that has no token of the vocabulary.
-    """
-    model, coverage = updater.model, []
+def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
+    """Put the vectors into the embeddings of a new model. Returns the coverage of each vocabulary."""
+    coverage = []
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
         tokens = vocab.tokens[len(SPECIALS) :]
@@ -155,13 +157,12 @@ def set_vectors(updater: Updater, config: ModelConfig, prepared: PreparedCorpus)
             f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
             f"{word_vectors.num_by_case} of them found only in a different case"
         )
-    if updater.average and coverage:
-        updater.average.restart()
     return coverage
 
 
 def set_table(output: Output, pairs: PairStore) -> list[str]:
-    """Estimate t(target | source) by IBM model 1 from the training pairs; lines for the log."""
+    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output asks for it; lines for the
+    log."""
     if not output.needs_table:
         return []
     return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

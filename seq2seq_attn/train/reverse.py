@@ -53,14 +53,13 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
             raise UsageError(f"{key}: also trains the model from target to source, which does not work with {what}")
 
 
-def build_reverse(config: Config, prepared: PreparedCorpus) -> Seq2Seq | None:
+def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq | None:
     """The reverse model, if an objective needs one. Draws from a copy of the global generator."""
     if not any(objective.needs_reverse for objective in build_objectives(config.train.objectives).values()):
         return None
     with torch.random.fork_rng(devices=[]):
-        return build_model(
-            config.model, num_source_ids=len(prepared.target_vocab), num_target_ids=len(prepared.source_vocab)
-        )
+        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
+        return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
 
 
 def create_reverse_run(run: RunDir, config: Config, prepared: PreparedCorpus, device: torch.device) -> None:

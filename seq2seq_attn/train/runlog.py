@@ -1,4 +1,4 @@
-"""The training log: `metrics.jsonl`, TensorBoard events, `train.log`, and a progress bar."""
+"""Where the log of a training run goes: `metrics.jsonl`, TensorBoard events, `train.log`, and a progress bar."""
 
 from __future__ import annotations
 
@@ -9,22 +9,30 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
 from tqdm import tqdm
 
 from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
+from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.snippet import map_colors
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
     "validation": ("perplexity", *TITLES, "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
+_CELL, _GAP, _MAX_LABEL = 18, 4, 160
+"""pixels in a picture of attention: the side of a weight's square, the margin of labels, and their maximum width"""
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +105,6 @@ class RunLog:
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
         """Show a few sentences in TensorBoard, with their attention as pictures."""
-        from seq2seq_attn.train.pictures import draw_attention
-
         for number, sample in enumerate(samples, 1):
             texts = {"source": sample.source, "reference": sample.reference, "hypothesis": sample.hypothesis}
             # indented by four spaces, so that Markdown takes sentences as code
@@ -106,7 +112,7 @@ class RunLog:
             with naming(self._run.path):
                 self._writer.add_text(f"sample {number}", shown, update)
                 if sample.attention is not None:
-                    picture = draw_attention(sample.attention)
+                    picture = _draw_attention(sample.attention)
                     self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 
     def position(self) -> int:
@@ -170,3 +176,38 @@ class Progress:
         if self._end_s is not None:
             left.append(max(0.0, self._end_s - spent_s))
         return min(left)
+
+
+def _draw_attention(attention: AttentionMap) -> npt.NDArray[np.uint8]:
+    """[height, width, 3]: a row per target token, a column per source token, with labels. It takes milliseconds; with
+    matplotlib, a picture takes longer than a small validation."""
+    left, top = _margin(attention.target_tokens), _margin(attention.source_tokens)
+    cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    picture = np.full((top + cells.shape[0], left + cells.shape[1], 3), 255, dtype=np.uint8)
+    picture[top:, left:] = cells
+    # source labels are drawn as rows, then rotated
+    picture[:top, left:] = np.rot90(_labels(attention.source_tokens, width=top, anchor_right=False))
+    picture[top:, :left] = _labels(attention.target_tokens, width=left, anchor_right=True)
+    return picture
+
+
+def _labels(tokens: list[str], *, width: int, anchor_right: bool) -> npt.NDArray[np.uint8]:
+    """[cells, width, 3]: a line per token, aligned right or left."""
+    image = Image.new("RGB", (width, _CELL * len(tokens)), "white")
+    draw = ImageDraw.Draw(image)
+    for number, token in enumerate(tokens):
+        x = width - _GAP - min(_MAX_LABEL, draw.textlength(token, font=_font())) if anchor_right else _GAP
+        draw.text((x, (number + 0.5) * _CELL), token, fill="black", font=_font(), anchor="lm")
+    return np.asarray(image)
+
+
+def _margin(tokens: list[str]) -> int:
+    longest = max((_font().getlength(token) for token in tokens), default=0.0)
+    return int(min(_MAX_LABEL, longest)) + 2 * _GAP
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont:
+    from matplotlib import get_data_path  # slow to import
+
+    return ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 12)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from seq2seq_attn.config import ObjectiveConfig, TrainConfig
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seq2seq_attn.config import ObjectiveConfig, ScheduleConfig, TeacherForcingConfig, TrainConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.train.optim import FALLING, learning_rate_factor
-from seq2seq_attn.train.teacher_forcing import teacher_forcing_ratio
+
+FALLING = ("cosine", "trapezoid")
+"""schedules of the learning rate that are planned to the end of training"""
+EXPONENTIAL_FLOOR = 0.01
+"""value of the paper's k^i at the end of our exponential schedule of the teacher forcing ratio"""
 
 
 class Schedules:
@@ -18,6 +25,7 @@ class Schedules:
             UsageError: a schedule needs the end of training, which is not set.
         """
         self._config = config
+        self.updates_per_epoch = updates_per_epoch
         ends = []
         if config.max_epochs is not None:
             ends.append(config.max_epochs * updates_per_epoch)
@@ -40,10 +48,7 @@ class Schedules:
 
     def teacher_forcing_ratio(self, update: int) -> float:
         """The teacher forcing ratio of this update (0 = first)."""
-        config = self._config.teacher_forcing
-        return teacher_forcing_ratio(
-            update, schedule=config.schedule, start=config.start, end=config.end, num_updates=config.num_updates
-        )
+        return teacher_forcing_ratio(update, self._config.teacher_forcing)
 
     def objective_weights(self, update: int) -> dict[str, float]:
         """The weights of the objectives in this update (0 = first); 0 where an objective does not act.
@@ -88,3 +93,96 @@ def always_forces(config: TrainConfig) -> bool:
     """Whether every decoder step of a training run sees the reference token."""
     forcing = config.teacher_forcing
     return forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)
+
+
+def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
+    """The factor on the configured learning rate at this update (0 = first).
+
+    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
+    section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
+    `trapezoid` stays at 1 until the last `cooldown` of all updates, in which it falls linearly to `final_ratio` (Hägele
+    et al. 2024); `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
+
+    Raises:
+        UsageError: `cosine` or `trapezoid` without a known end of training.
+    """
+    warmup = config.warmup_updates
+    if update < warmup:
+        return (update + 1) / warmup
+    if config.name == "inverse_sqrt":
+        return math.sqrt(max(warmup, 1) / max(update, 1))
+    if config.name not in FALLING:
+        return 1.0
+    if total_updates is None:
+        raise UsageError(
+            f"train.schedule.name={config.name!r}: needs to know when training ends;"
+            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
+        )
+    if config.name == "cosine":
+        share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup))))
+    else:
+        share = min(1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates))
+    return config.final_ratio + (1.0 - config.final_ratio) * share
+
+
+@dataclass
+class Plateau:
+    """The state of the plateau schedule, which lowers the learning rate when the score has not improved for a while."""
+
+    factor: float = 1.0
+    num_without_better: int = 0
+
+    def record(self, is_better: bool, config: ScheduleConfig) -> None:
+        """Record a validation."""
+        if config.name != "plateau":
+            return
+        self.num_without_better = 0 if is_better else self.num_without_better + 1
+        if self.num_without_better > config.patience:
+            self.factor *= config.factor
+            self.num_without_better = 0
+
+
+def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
+    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update (0 = first) sees the reference
+    token (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural
+    Networks", section 2.4). Their exponential and inverse sigmoid schedules approach 0 asymptotically, their linear one
+    stops at a floor. Ours go from `start` to `end` in `num_updates`, and stay there."""
+    if update <= 0 or config.schedule == "constant":
+        return config.start
+    if update >= config.num_updates:
+        return config.end
+    return config.end + (config.start - config.end) * SHAPES[config.schedule](update, config.num_updates)
+
+
+def _linear(update: int, num_updates: int) -> float:
+    return 1.0 - update / num_updates
+
+
+def _exponential(update: int, num_updates: int) -> float:
+    """k^i, with k such that it ends at `EXPONENTIAL_FLOOR`; scaled to end at 0."""
+    power: float = EXPONENTIAL_FLOOR ** (update / num_updates)
+    return (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
+
+
+def _inverse_sigmoid(update: int, num_updates: int) -> float:
+    """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from 1 to 0."""
+    k = _inverse_sigmoid_k(num_updates)
+    first, last = k / (k + 1.0), 1.0 / (k + 1.0)
+    value = 1.0 / (1.0 + math.exp((update - num_updates / 2) / k))
+    return (value - last) / (first - last)
+
+
+def _inverse_sigmoid_k(num_updates: int) -> float:
+    low, high = 1.0, num_updates + 2.0  # k ln k grows from 0 past num_updates / 2 between these
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.log(middle) < num_updates / 2 else (low, middle)
+    return high
+
+
+SHAPES: dict[str, Callable[[int, int], float]] = {
+    "linear": _linear,
+    "exponential": _exponential,
+    "inverse_sigmoid": _inverse_sigmoid,
+}
+"""schedules from 1 to 0 between the first update and `num_updates`, besides `constant`"""

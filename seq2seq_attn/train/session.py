@@ -1,4 +1,4 @@
-"""A session of a training run: its clock, signals, memory settings, and the lock on its directory.
+"""A session of a training run: its clock, signals, CPU threads, and the lock on its directory.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last
@@ -11,28 +11,36 @@ because Ctrl-C is meant for the foreground command but reaches all processes of 
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from seq2seq_attn.runtime.memory import (
-    TRAINING_PRIMITIVES,
-    give_back_memory,
-    keep_primitives,
-    reuse_large_blocks,
-)
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.build import count_parameters, model_without_weights
+from seq2seq_attn.run_dir import LOCK, RunDir
+from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.memory import give_back_memory
+from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
+from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.lock import locked
 
 log = logging.getLogger(__name__)
 
 GIVE_BACK_EVERY_S = 15.0
+"""During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
+large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
+FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
 
 
 class StopRequest:
@@ -86,49 +94,40 @@ def catch_signals() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
-class MemorySettings:
-    """Memory settings of training, for the allocator and for oneDNN.
+@contextmanager
+def locked(run_dir: Path) -> Iterator[None]:
+    """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it. The
+    system releases the lock when the process ends. The file stays: if it were removed, two processes could lock two
+    files of the same name.
 
-    During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
-    large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update.
+    Raises:
+        UserError: another process holds the lock.
     """
-
-    def __init__(self) -> None:
-        self._gave_back_at = time.monotonic()
-
-    def prepare(self) -> None:
-        """Keep compiled primitives and large blocks for the next update. Call it before the first matrix product."""
-        keep_primitives(TRAINING_PRIMITIVES)
-        reuse_large_blocks()
-
-    def after_update(self) -> None:
-        """Return free memory to the system from time to time."""
-        if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
-            give_back_memory()
-            self._gave_back_at = time.monotonic()
-
-    def around_validation(self) -> None:
-        """Return free memory, because updates and translation use blocks of different sizes."""
-        give_back_memory()
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with (run_dir / LOCK).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise UserError(
+                f"{run_dir}: in use by another training run (process {file.read().strip() or 'unknown'});"
+                " stop it, or choose another --run-dir"
+            ) from None
+        except OSError as error:
+            log.warning("%s: cannot be locked (%s); do not start another training run there", run_dir, error.strerror)
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
 
 
 class Session:
-    """The clock, signals, memory and lock of a process. Each rank has its own."""
+    """The clock and the stop request of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group, memory: MemorySettings, locks: ExitStack) -> None:
+    def __init__(self, stop: StopRequest, group: Group) -> None:
+        self.stop = stop
         self.group = group
-        self.memory = memory
-        self._stop = stop
-        self._began_at = time.monotonic()
-        self._locks = locks
-
-    def lock(self, run_dir: Path) -> None:
-        """Lock the run directory until the session ends. The first rank does so for all.
-
-        Raises:
-            UserError: another process trains there.
-        """
-        self.group.broadcast(lambda: self._locks.enter_context(locked(run_dir)))
+        self._began_at = self._gave_back_at = time.monotonic()
 
     def start_clock(self, elapsed_s: float) -> None:
         """Start the clock at the seconds of earlier sessions."""
@@ -139,29 +138,40 @@ class Session:
         """Seconds of training, earlier sessions included."""
         return time.monotonic() - self._began_at
 
-    @property
-    def is_asked_to_stop(self) -> bool:
-        """Whether a signal has reached this rank."""
-        return self._stop.is_set
+    def give_back_memory(self) -> None:
+        """Return free memory to the system, but not after every update."""
+        if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
+            give_back_memory()
+            self._gave_back_at = time.monotonic()
 
-    def agree(self, elapsed_s: float) -> tuple[float, bool]:
+    def sync_ranks(self, elapsed_s: float) -> tuple[float, bool]:
         """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
         All ranks must end the loop after the same update."""
-        if self.group.is_orphaned and not self._stop.is_set:
+        if self.group.is_orphaned and not self.stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then exiting", self.group.launcher)
-            self._stop.signal_number = signal.SIGTERM
-        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self._stop.signal_number or 0])
+            self.stop.signal_number = signal.SIGTERM
+        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self.stop.signal_number or 0])
         if signal_number:
-            self._stop.signal_number = int(signal_number)
+            self.stop.signal_number = int(signal_number)
         return elapsed_s, signal_number > 0
 
-    def leave(self) -> None:
-        """Raise `KeyboardInterrupt` or `SystemExit`, as the signal requires."""
-        self._stop.leave()
 
-
-@contextmanager
-def open_session(group: Group, memory: MemorySettings) -> Iterator[Session]:
-    """Catch signals and hold the lock until training ends."""
-    with catch_signals() as stop, ExitStack() as locks:
-        yield Session(stop, group, memory, locks)
+def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
+    """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
+    else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
+    if config.train.num_threads is not None:
+        set_threads(config.train.num_threads)
+        return
+    if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
+        return
+    if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
+        before = int(checkpoint.read_values(last_dir)["num_threads"])
+        if before <= num_available_cpus():
+            set_threads(before)
+            return
+    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
+        set_threads(max(1, num_available_cpus() // ranks_here))
+        return
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    vectors = vector_sizes(prepared.source_tokenizer)
+    choose_threads(count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors)))

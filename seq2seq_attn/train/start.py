@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.cpus import num_available_cpus
-from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
-
-if TYPE_CHECKING:
-    import torch
-
-    from seq2seq_attn.data.store import PreparedCorpus
-    from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.run_dir import RunDir
 
 RUNS_DIR = Path("runs")
 
-DECIDES_THE_RUN = (
+FIXED_ON_RESUME = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
@@ -36,8 +26,7 @@ DECIDES_THE_RUN = (
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
-FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
-MAY_MOVE = ("data.data_dir", "data.source_dir", "data.num_processes")
+RELOCATABLE = ("data.data_dir", "data.source_dir", "data.num_processes")
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +44,6 @@ def load_settings(
     if resume and run_dir is None:
         run_dir = newest_unfinished()
     if resume and run_dir is not None:
-        from seq2seq_attn.run_dir import RunDir
-
         own = RunDir(run_dir)
         if own.config_path.exists():
             name = json.dumps(own.config().name, ensure_ascii=False)  # changed settings do not rename the run
@@ -75,8 +62,6 @@ def newest_unfinished() -> Path:
     Raises:
         UsageError: there is none.
     """
-    from seq2seq_attn.run_dir import RunDir
-
     runs = [run for run in map(RunDir, RUNS_DIR.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
@@ -93,9 +78,8 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one continues the run, the other replaces it; choose one")
-    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.checkpoint import has_state
-    from seq2seq_attn.train.lock import locked
+    from seq2seq_attn.train.session import locked
 
     if run_dir is None and overwrite:
         raise UsageError("--overwrite: replaces a run; name it with --run-dir")
@@ -154,10 +138,9 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
             from cannot be read.
     """
-    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
-    from seq2seq_attn.train.pretrained import check_pretrained, check_vectors
+    from seq2seq_attn.train.pretrained import check_start_values
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
@@ -170,37 +153,8 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         return path
     if run is not None and run.config_path.exists():  # stopped before its first state was saved
         check_same_run(run.config(), config)
-    if config.train.start_from is None:  # whose embeddings take the place of the vectors
-        check_vectors(config.model)
-    check_pretrained(config)
+    check_start_values(config)
     return path
-
-
-def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
-    """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
-    else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
-    from seq2seq_attn.model.build import count_parameters, model_without_weights
-    from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.runtime.device import resolve_device
-    from seq2seq_attn.text.tokenizers.several import vector_sizes
-    from seq2seq_attn.train import checkpoint
-
-    if config.train.num_threads is not None:
-        set_threads(config.train.num_threads)
-        return
-    if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
-        return
-    if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
-        before = int(checkpoint.read_values(last_dir)["num_threads"])
-        if before <= num_available_cpus():
-            set_threads(before)
-            return
-    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
-        set_threads(max(1, num_available_cpus() // ranks_here))
-        return
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
-    vectors = vector_sizes(prepared.source_tokenizer)
-    choose_threads(count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors)))
 
 
 def check_same_run(saved: Config, config: Config) -> None:
@@ -212,7 +166,7 @@ def check_same_run(saved: Config, config: Config) -> None:
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
-        if _is_under(key, DECIDES_THE_RUN) and not _is_under(key, MAY_MOVE):
+        if _is_under(key, FIXED_ON_RESUME) and not _is_under(key, RELOCATABLE):
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
@@ -227,23 +181,6 @@ def _check_best_exists(run: RunDir) -> None:
                 f"{saved.model_path}: missing, and training would save only a better model; copy it back, or start the "
                 "run over with --overwrite"
             )
-
-
-def compare_sessions(
-    values: Mapping[str, Any], *, device: torch.device, precision: Precision, num_processes: int
-) -> None:
-    """Warn about differences between this session and the one that saved `values`."""
-    import torch
-
-    if device.type == "cpu" and values["num_threads"] != torch.get_num_threads():
-        text = "%d CPU threads in this session, %d before: the last bits of sums may differ; see train.num_threads"
-        log.warning(text, torch.get_num_threads(), values["num_threads"])
-    if (before := values.get("precision", precision)) != precision:
-        text = "%s in this session, %s before: results will differ; see train.precision"
-        log.warning(text, precision, before)
-    if (before := values.get("num_processes", 1)) != num_processes:
-        text = "%d processes in this session, %d before: dropout masks will differ"
-        log.warning(text, num_processes, before)
 
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:

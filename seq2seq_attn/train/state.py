@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import TrainConfig, ValidationConfig
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
-from seq2seq_attn.train.optim import Plateau
+from seq2seq_attn.train.schedules import Plateau
+
+if TYPE_CHECKING:
+    from seq2seq_attn.train.batches import UpdateBatches
+    from seq2seq_attn.train.update import UpdateResult
+    from seq2seq_attn.train.validate import Validation
 
 
 @dataclass
@@ -23,7 +27,18 @@ class Window:
     gradient_norm_sum: float = 0.0
     seconds: float = 0.0
     terms: dict[str, list[float]] = field(default_factory=dict)
-    """of each objective, the sum of its terms and their count"""
+    """for each objective, the sum of its terms and their count"""
+
+    def add(self, result: UpdateResult) -> None:
+        """Add an applied update, but for its time."""
+        self.num_updates += 1
+        self.num_tokens += result.num_tokens
+        self.loss_sum += result.loss_sum
+        self.nll_sum += result.nll_sum
+        self.gradient_norm_sum += result.gradient_norm
+        for name, (total, count) in result.terms.items():
+            total_before, count_before = self.terms.get(name, (0.0, 0.0))
+            self.terms[name] = [total_before + total, count_before + count]
 
     def means(self) -> dict[str, float]:
         """The mean term of each objective; NaN if there were no terms."""
@@ -68,33 +83,19 @@ class TrainState:
         parts = {"plateau": Plateau(**values["plateau"]), "window": Window(**values["window"])}
         return cls(**{**values, **parts})
 
-    def take_update(
-        self,
-        num_tokens: int,
-        loss_sum: float,
-        nll_sum: float,
-        gradient_norm: float,
-        terms: Mapping[str, tuple[float, float]],
-    ) -> None:
-        """Record an applied update."""
-        self.update += 1
-        self.num_tokens += num_tokens
-        self.num_bad_in_row = 0
-        window = self.window
-        window.num_updates += 1
-        window.num_tokens += num_tokens
-        window.loss_sum += loss_sum
-        window.nll_sum += nll_sum
-        window.gradient_norm_sum += gradient_norm
-        for name, (total, count) in terms.items():
-            before = window.terms.get(name, (0.0, 0.0))
-            window.terms[name] = [before[0] + total, before[1] + count]
-
-    def take_batches(self, num_batches: int, *, num_batches_of_epoch: int) -> None:
-        """Record complete micro-batches, whether their update was applied or skipped."""
-        self.batches_done += num_batches
-        if self.batches_done >= num_batches_of_epoch:
+    def record_update(self, result: UpdateResult, batches: UpdateBatches) -> None:
+        """Record an update, applied or skipped, and the end of the epoch if these are its last batches."""
+        self.batches_done += len(batches.indices)
+        if batches.ends_epoch:
             self.epoch, self.batches_done = self.epoch + 1, 0
+        if result.kind == "non_finite":
+            self.num_bad += 1
+            self.num_bad_in_row += 1
+        elif result.kind == "applied":
+            self.update += 1
+            self.num_tokens += result.num_tokens
+            self.num_bad_in_row = 0
+            self.window.add(result)
 
     def is_validation_due(self, config: ValidationConfig) -> bool:
         """Whether a validation after this update is due and has not been made. (A resume may start with a
@@ -105,17 +106,17 @@ class TrainState:
             return self.batches_done == 0
         return self.update % config.every_updates == 0
 
-    def take_validation(self, scores: Mapping[str, float], *, num_cut: int, config: ValidationConfig) -> bool:
-        """Record a validation and return whether it is the best so far. `scores` has the perplexity and the configured
-        metric by their names. Perplexity breaks ties of the others (BLEU is 0 early on)."""
+    def record_validation(self, validation: Validation, config: ValidationConfig) -> bool:
+        """Record a validation and return whether it is the best so far by the configured metric. Perplexity breaks ties
+        of other metrics (BLEU is 0 early on)."""
         self.validated_at = self.update
-        score, perplexity = scores[config.metric], scores["perplexity"]
+        score, perplexity = validation.scores[config.metric], validation.perplexity
         is_lower_better = config.metric == "perplexity" or config.metric in LOWER_IS_BETTER
         rank = [-score if is_lower_better else score, -perplexity]
         is_better = self.best_rank is None or rank > self.best_rank
         if is_better:
             self.best_rank, self.best_update, self.num_without_better = rank, self.update, 0
-            self.best_num_cut = num_cut
+            self.best_num_cut = validation.num_cut
             self.best_score = score
         else:
             self.num_without_better += 1

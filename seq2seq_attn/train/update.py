@@ -21,8 +21,10 @@ from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
-from seq2seq_attn.train.loss import Loss, batch_loss, build_objectives
+from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
+
+UpdateKind = Literal["applied", "overflow", "non_finite"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class UpdateResult:
     the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the
     update."""
 
-    kind: Literal["applied", "overflow", "non_finite"]
+    kind: UpdateKind
     num_tokens: int
     loss_sum: float
     """the translation's loss, summed over target tokens"""
@@ -55,25 +57,18 @@ class Updater:
         precision: Precision,
         group: Group = ALONE,
         reverse: Seq2Seq | None = None,
-        loss: Callable[..., Loss] = batch_loss,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
-        """The parts of an update.
-
-        Args:
-            reverse: the model of the other direction, if an objective needs it.
-            loss: as `batch_loss`.
-            build_graphed: turns a pass into one that replays graphs; None: CUDA graphs if config and device allow.
-        """
+        """`reverse`: the model of the other direction, if an objective needs it. `build_graphed`: turns a pass into one
+        that replays graphs; None: CUDA graphs if config and device allow."""
         self.model = model
         self.reverse = reverse
         self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
         self.average = WeightAverage(self._trained, decay) if (decay := config.optimizer.average_decay) else None
         self._config = config
-        self._device = device
-        self._precision = precision
-        self._group = group
-        self._loss = loss
+        self.device = device
+        self.precision = precision
+        self.group = group
         self._objectives = build_objectives(config.objectives)
         self._configured = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
@@ -90,7 +85,7 @@ class Updater:
         """Prepare a batch ahead of time, in another thread."""
         if self._graphed:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
-        return batch.pin_memory() if self._device.type == "cuda" else batch
+        return batch.pin_memory() if self.device.type == "cuda" else batch
 
     def train_step(
         self,
@@ -116,20 +111,19 @@ class Updater:
         set_learning_rate(self._optimizer, learning_rate)
         self._weights = {**self._configured, **(objective_weights or {})}
         with self._explained_out_of_memory():
-            counts = self._group.sum(self._counts(batches.batches))
+            counts = self.group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
-            self._group.sum_gradients(_trained(self._trained))
+            self.group.sum_gradients(_trained(self._trained))
             if self._scaler:
                 self._scaler.unscale_(self._optimizer)  # clipping needs the unscaled gradients
             norms = self._clip()
             # the only synchronization with the device; the norms are the same on all ranks
             values = torch.cat([loss_sums, norms]).tolist()
-            sums, norm_values = self._group.sum(values[: len(loss_sums)]), values[len(loss_sums) :]
+            sums, norm_values = self.group.sum(values[: len(loss_sums)]), values[len(loss_sums) :]
             is_finite = all(map(math.isfinite, [*sums, *norm_values]))
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
-        kind: Literal["applied", "overflow", "non_finite"]
-        kind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
+        kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
@@ -159,18 +153,18 @@ class Updater:
     def _backward(self, batches: UpdateBatches, ratio: float, counts: Sequence[float]) -> Tensor:
         """Loss sum, nll sum and term sums of this rank's share; the gradients are in place."""
         self._optimizer.zero_grad(set_to_none=self._graphed is None)
-        sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self._device)
+        sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
         for batch in batches.batches:
             if self._graphed:
                 sums += self._graphed(batch, batches.num_tokens, ratio)
             else:
-                sums += self._run(batch.to(self._device), batches.num_tokens, ratio, counts)
+                sums += self._run(batch.to(self.device), batches.num_tokens, ratio, counts)
         return sums
 
     def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, counts: Sequence[float] = ()) -> Tensor:
         """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
-        with autocast(self._precision, self._device):
-            loss = self._loss(
+        with autocast(self.precision, self.device):
+            loss = batch_loss(
                 self.model,
                 batch,
                 label_smoothing=self._config.label_smoothing,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,7 @@ from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.batching import eval_mode
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -116,23 +118,19 @@ class Validator:
         """
         size = self._config.search.batch_size
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
-        with explained_out_of_memory(f"{setting} (in a validation)", advice):
-            return self._validate(model)
+        with explained_out_of_memory(f"{setting} (in a validation)", advice), eval_mode(model):
+            translator = self._translator(model)
+            share: tuple[float, list[tuple[str, bool]]] | None = None
+            with suppress(Interrupted):  # on another rank too
+                share = self._nll(model), self._translate(translator)
+            shares = [share for share in self._group.gather(share) if share is not None]
+            if len(shares) < self._group.size:
+                raise Interrupted
+            samples = self._samples(translator) if self._group.is_first else []
+        return self._scores(shares, samples)
 
-    def _validate(self, model: Seq2Seq) -> Validation:
-        was_training = model.training
-        model.eval()
-        translator = self._translator(model)
-        share: tuple[float, list[tuple[str, bool]]] | None
-        try:
-            share = self._nll(model), self._translate(translator)
-        except Interrupted:
-            share = None
-        finally:
-            model.train(was_training)
-        shares = [share for share in self._group.gather(share) if share is not None]
-        if len(shares) < self._group.size:
-            raise Interrupted
+    def _scores(self, shares: Sequence[tuple[float, list[tuple[str, bool]]]], samples: list[Sample]) -> Validation:
+        """The scores from the negative log-likelihoods and translations of all ranks."""
         mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
         perplexity = math.exp(mean) if mean < 700 else math.inf
         translations = self._group.interleave([share for _, share in shares])
@@ -141,7 +139,6 @@ class Validator:
         other: dict[str, float] = {}
         if self._other is not None:
             other[self._other.name] = self._other.statistics(hypotheses).score().score
-        samples = self._samples(translator) if self._group.is_first else []
         return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples, other)
 
     @torch.no_grad()

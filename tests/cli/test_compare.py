@@ -20,8 +20,8 @@ from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.lock import locked
 from seq2seq_attn.train.loop import train
+from seq2seq_attn.train.session import locked
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 

@@ -40,6 +40,12 @@ def test_an_epoch_is_every_pair_once_in_groups() -> None:
     assert len(updates) == batches.num_updates
 
 
+@pytest.mark.parametrize("batches_done", [0, 9, 12])
+def test_the_last_update_ends_the_epoch(batches_done: int) -> None:
+    updates = list(epoch().updates(batches_done))
+    assert [update.ends_epoch for update in updates] == [False] * (len(updates) - 1) + [True]
+
+
 def test_the_middle_of_an_epoch_goes_on_where_it_was() -> None:
     assert indices(epoch().updates(6)) == indices(epoch().updates(0))[2:]
 

@@ -53,7 +53,7 @@ def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str
     own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
     config = load_config([base, overlay], own)
     if overlay in WITHOUT_SCORES and config.model.attention.normalizer != "softmax":
-        with pytest.raises(UsageError, match="takes no normalizer"):
+        with pytest.raises(UsageError, match=r"model\.attention\.normalizer="):
             check_config(config)
     elif config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
         with pytest.raises(UsageError, match=r"attention weights over source positions|nothing to learn"):
@@ -169,7 +169,7 @@ def test_layers_that_a_variant_does_not_take_are_refused(tmp_path: Path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     import_variants("shallow_encoder")
     check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder"]))
-    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3: 'shallow_encoder' has one layer"):
+    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3"):
         check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder", "model.encoder.num_layers=3"]))
 
 

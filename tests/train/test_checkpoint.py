@@ -198,16 +198,6 @@ def test_only_old_states_are_removed(tmp_path: Path) -> None:
     assert (elsewhere / "inside").exists()
 
 
-def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    checkpoint.save_state(elsewhere, {}, {})
-    (tmp_path / "last").symlink_to(elsewhere)
-    with pytest.raises(UserError, match=r"last: a link to .*elsewhere"):
-        checkpoint.save_state(tmp_path / "last", {}, {})
-    with pytest.raises(UserError, match=r"last: a link to .*elsewhere"):
-        checkpoint.load_state(tmp_path / "last")
-
-
 def test_values_of_another_shape_are_refused_in_one_line(tmp_path: Path) -> None:
     for error in (KeyError("rng"), TypeError("x"), ValueError("a\nb"), RuntimeError("RNG state\nis wrong")):
         with pytest.raises(UserError, match=r"last: .*; start a new run") as caught:

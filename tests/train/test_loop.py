@@ -8,7 +8,6 @@ import shutil
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint, validate
+from seq2seq_attn.train import checkpoint, loop, update, validate
+from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loop import Parts, train
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validation, Validator
@@ -66,16 +66,18 @@ class Killed(BaseException):
 
 def train_and_die(at_update: int, config: Config, **options: Any) -> None:
     """Train, and die before an update is noted: whatever was not on disk is lost."""
+    train_step = Updater.train_step
 
-    class Mortal(Updater):
-        def train_step(self, *args: Any, update: int, **settings: float) -> UpdateResult:
-            result = super().train_step(*args, update=update, **settings)
-            if update == at_update:
-                raise Killed
-            return result
+    def mortal(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+        result = train_step(self, batches, update=update, **settings)
+        if update == at_update:
+            raise Killed
+        return result
 
-    with pytest.raises(Killed):
-        train(config, **options, parts=Parts(build_updater=Mortal))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "train_step", mortal)
+        with pytest.raises(Killed):
+            train(config, **options)
 
 
 def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -198,21 +200,23 @@ def test_a_signal_saves_and_leaves(
     config = toy_config("train.checkpoint_every_updates=1000")
     expected = train(config, run_dir=tmp_path / "whole")
 
-    class Signalled(Updater):
-        def train_step(self, *args: Any, update: int, **settings: float) -> UpdateResult:
-            if moment == "update" and update == 12:
-                os.kill(os.getpid(), number)
-            return super().train_step(*args, update=update, **settings)
+    train_step, validate = Updater.train_step, Validator.validate
 
-    class SignalledValidator(Validator):
-        def validate(self, model: Seq2Seq) -> Validation:
-            if moment == "validation":
-                os.kill(os.getpid(), number)
-            return super().validate(model)
+    def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+        if moment == "update" and update == 12:
+            os.kill(os.getpid(), number)
+        return train_step(self, batches, update=update, **settings)
 
-    parts = Parts(build_updater=Signalled, build_validator=SignalledValidator)
-    with pytest.raises(error, match=message):
-        train(config, run_dir=tmp_path / "stopped", parts=parts)
+    def signalled_validation(self: Validator, model: Seq2Seq) -> Validation:
+        if moment == "validation":
+            os.kill(os.getpid(), number)
+        return validate(self, model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "train_step", signalled_step)
+        patch.setattr(Validator, "validate", signalled_validation)
+        with pytest.raises(error, match=message):
+            train(config, run_dir=tmp_path / "stopped")
     saved = checkpoint.read_values(tmp_path / "stopped" / "last")["state"]
     assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
     assert not RunDir(tmp_path / "stopped").is_finished()
@@ -225,9 +229,9 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     parent = os.getppid()
     parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
-    parts = Parts(join_group=lambda: nullcontext(Group(launcher=parent)))
+    monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=parent)))
     with pytest.raises(SystemExit, match=r"^143$"):
-        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run", parts=parts)
+        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
     assert f"torchrun (process {parent}) is gone: saving, then exiting" in caplog.text
     assert checkpoint.read_values(tmp_path / "run" / "last")["state"]["update"] == 4
 
@@ -247,25 +251,22 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
     assert run.config().train.max_epochs == 3
 
 
-def with_loss(loss: Callable[..., Any]) -> Parts:
-    """The parts of a training run with another loss."""
-    return Parts(build_updater=partial(Updater, loss=loss))
-
-
-def broken_losses(is_bad: Callable[[int], bool]) -> Parts:
-    """The loss of a micro-batch is not finite where `is_bad(number of the training micro-batch)`."""
+def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
+    """Make the loss of a micro-batch not finite where `is_bad(number of the training micro-batch)`."""
     calls = iter(range(10**6))
 
     def broken(model: Any, batch: Any, **options: Any) -> Any:
         loss = batch_loss(model, batch, **options)
         return loss._replace(loss_sum=loss.loss_sum * math.nan) if is_bad(next(calls)) else loss
 
-    return with_loss(broken)
+    patch.setattr(update, "batch_loss", broken)
 
 
-def test_a_bad_update_is_skipped_and_recorded(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    parts = broken_losses(lambda number: number in (4, 5, 12))
-    run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run", parts=parts)
+def test_a_bad_update_is_skipped_and_recorded(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_losses(monkeypatch, lambda number: number in (4, 5, 12))
+    run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run")
     bad = events(run, "bad_update")
     assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [(4, 1, 0), (4, 2, 0), (10, 1, 1)]
     assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
@@ -278,9 +279,10 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config: 
     expected = train(toy_config(), run_dir=tmp_path / "whole")
     run = RunDir(tmp_path / "run")
     message = r"3 updates in a row skipped.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
-    parts = broken_losses(lambda number: number >= 5)
-    with pytest.raises(UserError, match=message):
-        train(toy_config("train.max_bad_updates=3"), run_dir=run.path, parts=parts)
+    with pytest.MonkeyPatch.context() as patch:
+        break_losses(patch, lambda number: number >= 5)
+        with pytest.raises(UserError, match=message):
+            train(toy_config("train.max_bad_updates=3"), run_dir=run.path)
     state = checkpoint.read_values(run.last_dir)["state"]
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in (run.path / "train.log").read_text(encoding="utf-8")
@@ -443,8 +445,8 @@ def test_pairs_that_are_dropped_or_in_training_too_are_told(
     config = toy_config(*texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1")
     dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
     train(config, run_dir=tmp_path / "some")
-    own = [record for record in caplog.records if record.name == "seq2seq_attn.train.announce"]
-    told = [record.message for record in own if record.levelno == logging.WARNING]
+    warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    told = [message for message in warnings if "pairs" in message]
     same = "160 of 160 pairs are in the training text too: their scores say little about new text"
     assert told == [
         f"dropped from train: {dropped} of 160 pairs: {dropped} because a side has more than 10 tokens",

@@ -10,7 +10,7 @@ import torch
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES, Watch
-from seq2seq_attn.train import checkpoint, start
+from seq2seq_attn.train import checkpoint, session
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import ConfigMaker
 
@@ -32,7 +32,7 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in USER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(threads, "num_cores", lambda: None)
-    monkeypatch.setattr(start, "num_available_cpus", lambda: 4)
+    monkeypatch.setattr(session, "num_available_cpus", lambda: 4)
 
 
 def recorded(run: RunDir) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loss import batch_loss
@@ -116,9 +117,12 @@ def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
 
 @pytest.mark.parametrize("factor", [math.nan, math.inf])
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_a_loss_that_is_not_finite_changes_nothing(factor: float, precision: Precision) -> None:
+def test_a_loss_that_is_not_finite_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, factor: float, precision: Precision
+) -> None:
     factors: list[float] = []
-    learner = updater("train.optimizer.average_decay=0.9", precision=precision, loss=multiplied_loss(factors))
+    monkeypatch.setattr(update_module, "batch_loss", multiplied_loss(factors))
+    learner = updater("train.optimizer.average_decay=0.9", precision=precision)
     make(learner, [batch(range(6))])
     before = {name: tensor.clone() for name, tensor in learner.tensors().items()}
     factors += [1.0, factor]
@@ -132,12 +136,13 @@ def test_a_loss_that_is_not_finite_changes_nothing(factor: float, precision: Pre
     assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
 
 
-def test_an_infinite_loss_with_a_finite_gradient_changes_nothing() -> None:
+def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def shifted(*args: Any, **options: Any) -> Any:
         loss = batch_loss(*args, **options)
         return loss._replace(loss_sum=loss.loss_sum + math.inf)
 
-    learner = updater(loss=shifted)
+    monkeypatch.setattr(update_module, "batch_loss", shifted)
+    learner = updater()
     before = weights(learner)
     result = make(learner, [batch(range(6))])
     assert (result.kind, math.isfinite(result.gradient_norm)) == ("non_finite", True)
@@ -164,14 +169,15 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault() -> None
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
 
-def test_gradients_that_are_not_finite_at_scale_1_are_the_batchs_fault() -> None:
+def test_gradients_that_are_not_finite_at_scale_1_are_the_batchs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(model: Seq2Seq, batch: Batch, **options: Any) -> Any:
         loss = batch_loss(model, batch, **options)
         bias = model.get_parameter("output.projection.bias")
         return loss._replace(loss_sum=loss.loss_sum + (0.0 * bias).sum().abs().sqrt())  # 0, with a gradient of NaN
 
+    monkeypatch.setattr(update_module, "batch_loss", broken)
     for scale, kind in ((2.0, "overflow"), (1.0, "non_finite")):
-        learner = updater(precision="fp16", loss=broken)
+        learner = updater(precision="fp16")
         learner.load(learner.tensors(), {"scaler": {**learner.values()["scaler"], "scale": scale}})
         result = make(learner, [batch(range(6))])
         assert math.isfinite(result.loss_sum)
@@ -237,11 +243,12 @@ def test_a_loaded_state_goes_on_bit_for_bit(precision: Precision) -> None:
     assert other.values() == learner.values()
 
 
-def test_out_of_memory_names_what_to_lower() -> None:
+def test_out_of_memory_names_what_to_lower(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    learner = updater("train.batch.size=96", "train.batch.accumulate=2", loss=fail)
+    monkeypatch.setattr(update_module, "batch_loss", fail)
+    learner = updater("train.batch.size=96", "train.batch.accumulate=2")
     message = r"out of memory with train\.batch\.size=96 sentences.*train\.batch\.size=48.*train\.batch\.accumulate=4"
     with pytest.raises(UserError, match=message):
         make(learner, [batch(range(6))], 0)

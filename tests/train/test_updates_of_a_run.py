@@ -10,23 +10,25 @@ from typing import Any
 import pytest
 import torch
 
-from seq2seq_attn.train import checkpoint
+from seq2seq_attn.train import checkpoint, loop
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loop import Parts, train
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.update import Updater, UpdateResult
 from tests.train.conftest import ConfigMaker
 
 
-def test_scheduled_sampling_follows_its_schedule(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    ratios = []
+def test_scheduled_sampling_follows_its_schedule(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ratios, train_step = [], Updater.train_step
 
-    class Noting(Updater):
-        def train_step(self, *args: Any, teacher_forcing_ratio: float, **settings: Any) -> UpdateResult:
-            ratios.append(teacher_forcing_ratio)
-            return super().train_step(*args, teacher_forcing_ratio=teacher_forcing_ratio, **settings)
+    def noting(self: Updater, *args: Any, teacher_forcing_ratio: float, **settings: Any) -> UpdateResult:
+        ratios.append(teacher_forcing_ratio)
+        return train_step(self, *args, teacher_forcing_ratio=teacher_forcing_ratio, **settings)
 
+    monkeypatch.setattr(Updater, "train_step", noting)
     schedule = "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}"
-    train(toy_config(schedule, "train.max_updates=6"), run_dir=tmp_path / "run", parts=Parts(build_updater=Noting))
+    train(toy_config(schedule, "train.max_updates=6"), run_dir=tmp_path / "run")
     assert ratios == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
 
 
@@ -55,11 +57,11 @@ class Begun(Exception):
 
 
 def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
-    toy_config: ConfigMaker, tmp_path: Path
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights, draws = [], []
 
-    def build_updater(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
+    def begin(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
         weights.append(torch.cat([parameter.flatten() for parameter in model.parameters()]))
         draws.append(torch.rand(3).tolist())
         raise Begun
@@ -70,9 +72,10 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
         def broadcast(self, call: Any) -> Any:
             return call()
 
+    monkeypatch.setattr(loop, "Updater", begin)
     for rank in range(3):
-        parts = Parts(join_group=partial(nullcontext, Rank(rank, 4)), build_updater=build_updater)
+        monkeypatch.setattr(loop, "join_group", partial(nullcontext, Rank(rank, 4)))
         with pytest.raises(Begun):
-            train(toy_config(), run_dir=tmp_path / "run", parts=parts)
+            train(toy_config(), run_dir=tmp_path / "run")
     assert all(torch.equal(one, weights[0]) for one in weights)
     assert len({tuple(drawn) for drawn in draws}) == 3

@@ -1,4 +1,4 @@
-"""Report training events to the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
+"""The events of a training run, for the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
 
 from __future__ import annotations
 
@@ -7,17 +7,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
+import torch
+
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.prepare import dropped_pairs
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.runlog import Progress, RunLog
-from seq2seq_attn.train.schedules import Schedules
+from seq2seq_attn.train.schedules import Schedules, always_forces
 from seq2seq_attn.train.state import TrainState, Window
-from seq2seq_attn.train.update import UpdateResult
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.validate import SPLIT as VALID
 from seq2seq_attn.train.validate import Validation
 
 log = logging.getLogger(__name__)
 
+MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
+"""shares of training pairs that are dropped, and of other pairs that are in the training text too, that call for a
+warning"""
 _NUM_NAMED_PAIRS = 8
 """pair indices in a message; the rest is in metrics.jsonl"""
 _SAMPLE_TEXTS = ("source", "reference", "hypothesis")
@@ -25,19 +36,21 @@ _SAMPLE_WIDTH = 100
 """characters of a sample sentence in the log, which fits a terminal with its label"""
 
 
-class TrainReporter:
-    """Reports the events of a training run."""
+class TrainLog:
+    """The log of a training run."""
 
-    def __init__(self, run_log: RunLog | None, progress: Progress, config: Config, *, num_types: int) -> None:
+    def __init__(
+        self, run_log: RunLog | None, progress: Progress, config: Config, schedules: Schedules, *, num_types: int
+    ) -> None:
         """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
         self._run_log = run_log
-        self._event = _say_nothing if run_log is None else run_log.event
         self._progress = progress
         self._config = config
+        self._schedules = schedules
         self._num_types = num_types
 
     def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
-        """Report an applied update: move the bar, and after every `train.log_every_updates` write a line."""
+        """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
         window = state.window
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
         self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
@@ -55,7 +68,7 @@ class TrainReporter:
             "tokens_per_s": tokens_per_s,
             "elapsed_s": state.elapsed_s,
         }
-        self._event("train", update=state.update, epoch=epoch, **values)
+        self._event("train", state, epoch=epoch, **values)
         level = logging.DEBUG if self._progress.is_shown else logging.INFO
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in window.means().items())
@@ -64,11 +77,11 @@ class TrainReporter:
         state.window = Window()
 
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
-        """Report a skipped update. Returns the reason, with the batch."""
+        """Log a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
         self._event(
             "bad_update",
-            update=state.update,
+            state,
             epoch=epoch,
             loss=loss,
             gradient_norm=result.gradient_norm,
@@ -82,10 +95,10 @@ class TrainReporter:
         return what
 
     def validated(self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float) -> None:
-        """Report a validation."""
+        """Log a validation."""
         self._event(
             "validation",
-            update=state.update,
+            state,
             epoch=state.epoch,
             perplexity=validation.perplexity,
             bleu=validation.bleu,
@@ -122,19 +135,20 @@ class TrainReporter:
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
-    def ended(self, state: TrainState, reason: str | None, schedules: Schedules) -> None:
-        """Report the end of training."""
+    def ended(self, state: TrainState, reason: str | None) -> None:
+        """Log the end of training."""
         metric = self._config.train.validation.metric
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
-        self._event("end", update=state.update, epoch=state.epoch, **values)
+        self._event("end", state, epoch=state.epoch, **values)
         self._progress.close()  # so that it stays above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
             text = "the length limit cut %d hypotheses of that validation; train longer, or translate with a larger %s"
             log.warning(text, state.best_num_cut, "--max-length-ratio")
+        schedules = self._schedules
         if schedules.is_cut(state.update):
             log.warning(
                 "training ended before the learning rate had fallen: train.schedule.name=%s was planned for %d "
@@ -152,6 +166,10 @@ class TrainReporter:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk; None for a rank that does not write."""
         return None if self._run_log is None else self._run_log.position()
 
+    def _event(self, event: str, state: TrainState, *, epoch: int, **values: Any) -> None:
+        if self._run_log:
+            self._run_log.event(event, update=state.update, epoch=epoch, **values)
+
     def _has_diverged(self, perplexity: float) -> bool:
         """Whether perplexity exceeds twice the number of target types. That of an untrained model is about their
         number."""
@@ -159,35 +177,74 @@ class TrainReporter:
 
 
 @contextmanager
-def open_reporter(
+def open_log(
     run: RunDir,
     config: Config,
     state: TrainState,
+    schedules: Schedules,
     *,
     position: int | None,
-    total_updates: int | None,
     num_types: int,
     is_first: bool,
-) -> Iterator[TrainReporter]:
-    """The reporter of a session that starts at `state`. On the first rank it writes to the run.
+) -> Iterator[TrainLog]:
+    """The log of a session that starts at `state`. On the first rank it writes to the run.
 
     Args:
         position: as for `RunLog`.
-        total_updates: the number of updates until training ends; None if unknown.
         num_types: the size of the target vocabulary.
     """
+    total_updates = schedules.total_updates
     minutes = config.train.max_minutes
     end_s = None if minutes is None else 60 * minutes - state.elapsed_s
     with (
         RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log,
         closing(Progress(update=state.update, total_updates=total_updates, end_s=end_s, is_shown=is_first)) as progress,
     ):
-        yield TrainReporter(run_log, progress, config, num_types=num_types)
+        yield TrainLog(run_log, progress, config, schedules, num_types=num_types)
+
+
+def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, schedules: Schedules) -> None:
+    """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
+    model, device, num_processes = updater.model, updater.device, updater.group.size
+    processes = f"{num_processes} processes, " if num_processes > 1 else ""
+    num_threads = torch.get_num_threads()
+    threads = f", {num_threads} {'thread' if num_threads == 1 else 'threads'}" if device.type == "cpu" else ""
+    log.info("torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, updater.precision)
+    num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
+    counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
+    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
+    _log_faults(prepared)
+    sizes = len(prepared.source_vocab), len(prepared.target_vocab)
+    num_types = [size - len(SPECIALS) for size in sizes]
+    log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
+    ratio = 1.0 if always_forces(config.train) else 0.0
+    if speed.find("unroll", model, ratio) is None:
+        log.info(
+            "training: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer, dropout and teacher forcing"
+        )
+    if speed.find("steps", model, "fp32") is None:
+        log.info(
+            "translation: step by step, as there is no fast path for this combination of decoder, cell, attention, "
+            "normalizer and output"
+        )
+
+
+def _log_faults(prepared: PreparedCorpus) -> None:
+    """Log how many training pairs were dropped, and how many pairs of the other splits are in the training text
+    too."""
+    audit = prepared.audit
+    if dropped := dropped_pairs(prepared):
+        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
+        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
+        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
+    for split in (VALID, *prepared.test_splits):
+        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
+        if num_same > MAX_OVERLAP * num_pairs:
+            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
+            log.warning(text, split, num_same, num_pairs)
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
-
-
-def _say_nothing(event: str, **values: Any) -> None:
-    pass
