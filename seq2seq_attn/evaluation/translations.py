@@ -20,10 +20,9 @@ from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_lines
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, hash_vectors
+from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
-from seq2seq_attn.translate.scoring import summaries
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +76,6 @@ class SetTranslations:
     """the attention of each line; empty: not kept"""
     unknown: Sequence[UnknownTokens | None] = ()
     """the unknown source tokens of each line; empty: not recorded"""
-    vectors: FloatArray | None = None
-    """the encoder's summary of each source line [N, M], zeros for an empty line; None: not computed"""
     no_map: str = "no attention was kept"
     """why a line has no map; completes the message "<run>: ..." """
     seconds: float = 0.0
@@ -106,7 +103,7 @@ def translate_set(
     Args:
         hyps_dir: takes the lines (of files under `files/`) with a note of how they were made; None: they are not saved.
             Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`.
-        keep_maps: keep attention maps and sentence vectors for the HTML page.
+        keep_maps: keep attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.decoding.variation(system.config.search)}.txt"
@@ -147,11 +144,8 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
         maps.append(pack_translation(best))  # at once: a test set's attention is far larger
         unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
     seconds = time.monotonic() - started
-    vectors = None
-    if keep_maps and not system.is_ensemble:
-        vectors = summaries(translator, test_set.source, batch_size=search.batch_size)
     no_map = _NOT_SHOWN if translator.has_attention else _NO_POSITIONS
-    return SetTranslations(lines, counts, maps, unknown, vectors, no_map, seconds)
+    return SetTranslations(lines, counts, maps, unknown, no_map, seconds)
 
 
 def _saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:

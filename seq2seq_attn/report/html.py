@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scoring import flatten
@@ -29,7 +28,6 @@ from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.example import choose_example
-from seq2seq_attn.report.packed_vectors import pack_vectors
 from seq2seq_attn.report.pages import legend
 from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
@@ -56,7 +54,6 @@ _SCRIPTS = (
     "curves.js",
     "attention.js",
     "sentences.js",
-    "vectors.js",
     "setup.js",
 )
 
@@ -72,7 +69,7 @@ class TranslatedLine:
 
 
 def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> str:
-    """The report as a page: the finding, a map, scores, curves, sentences with their attention and vectors,
+    """The report as a page: the finding, a map, scores, curves, sentences with their attention,
     configurations.
 
     Args:
@@ -114,7 +111,6 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
             "unknown": [_unknown_tokens(system, tokens) for system in systems],
             "maps": [[tokens.add(packed) for packed in of_run] for of_run in maps],
         },
-        "vectors": pack_vectors(_joined_vectors(systems, [arm.runs[0] for arm in report.sets[0].arms])),
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
@@ -218,19 +214,6 @@ def _thinned(validations: Sequence[Validation]) -> list[tuple[int, float | None,
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.4g}")
-
-
-def _joined_vectors(
-    systems: Sequence[SystemTexts], first_in_arms: Sequence[int]
-) -> list[npt.NDArray[np.float32] | None]:
-    """The vectors of the first run of each arm, all sets together; None for the other runs, and where some translations
-    were reused."""
-    joined: list[npt.NDArray[np.float32] | None] = [None] * len(systems)
-    for index in first_in_arms:
-        vectors = [made.vectors for made in systems[index].translations if made.vectors is not None]
-        if vectors and len(vectors) == len(systems[index].translations):
-            joined[index] = np.concatenate(vectors)
-    return joined
 
 
 def _sentence_chrf(sets: Sequence[EvaluationSet], hypotheses: Sequence[list[str]]) -> list[list[float]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,7 +25,6 @@ from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.translate.batching import (
     batches_by_length,
-    collate_tokens,
     eval_mode,
     list_of_lines,
     read_line_vectors,
@@ -78,28 +76,6 @@ def force_decode(
             translator, sources[start : start + _CHUNK_PAIRS], targets[start : start + _CHUNK_PAIRS], batch_size
         )
     )
-
-
-def summaries(translator: Translator, sources: Sequence[str], *, batch_size: int | None = None) -> FloatArray:
-    """The encoder's summaries (final states, before the bridge), [N, M]: all that a fixed-vector model sees of a line.
-    Zeros for a blank line.
-
-    Raises:
-        UsageError: a `batch_size` below 1.
-    """
-    batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
-    model = _model(translator)
-    tokens_of = translator.source_tokenizer.tokenize_many(sources)
-    rows = [row for row, tokens in enumerate(tokens_of) if tokens]
-    summaries_NM = np.zeros((len(sources), model.encoder.memory_size), dtype=np.float32)
-    with torch.inference_mode(), eval_mode(model):
-        batches = batches_by_length([len(tokens_of[row]) for row in rows], batch_size)
-        for batch_indices in watched(batches, translator.watch):
-            chosen = [rows[index] for index in batch_indices]
-            lines = [tokens_of[row] for row in chosen]
-            source = collate_tokens(lines, translator.source_tokenizer, translator.source_vocab)
-            summaries_NM[chosen] = _array(model.encoder(source.to(translator.device)).final_BM)
-    return summaries_NM
 
 
 def _model(translator: Translator) -> Seq2Seq:

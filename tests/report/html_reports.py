@@ -50,18 +50,6 @@ def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> Pack
     return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS / weights_TS.sum(axis=1, keepdims=True)))
 
 
-def summaries_of(lines: list[str], *, seed: int, size: int = 64) -> np.ndarray:
-    """As an encoder might: the words' vectors, later ones more, and zeros for a blank line."""
-    draw = np.random.default_rng(seed)
-    words = sorted({word for line in [*lines, " ".join(GERMAN)] for word in line.lower().split()})
-    vector_of = {word: draw.normal(size=size) for word in words}
-    bent = [
-        sum((vector_of[word] * 0.97**place for place, word in enumerate(line.lower().split())), np.zeros(size))
-        for line in lines
-    ]
-    return np.tanh(np.array(bent) / 4.0).astype(np.float32)
-
-
 def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> AttentionAnalysis:
     """Attention that is mostly right, against links along the diagonal; no draw: a run without attention."""
     overlap_N4 = np.array([overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)])
@@ -93,7 +81,6 @@ def make_report(
     sets: tuple[str, ...] = ("flickr",),
     texts: dict[int, str] | None = None,
     without_maps: tuple[int, ...] = (1,),
-    with_vectors: bool = True,
     arms: tuple[str, ...] = (),
     analyzed: bool = False,
     unknown: dict[int, tuple[int, ...]] | None = None,
@@ -145,7 +132,6 @@ def make_report(
                 counts,
                 () if number in without_maps else maps[index],
                 unknown_tokens[index],
-                summaries_of(one.source, seed=number) if with_vectors else None,
                 no_map,
             )
             for index, (one, lines) in enumerate(zip(of_sets, hypotheses[name], strict=True))

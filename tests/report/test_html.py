@@ -126,7 +126,6 @@ def test_a_thousand_sentences_of_two_runs_stay_under_three_megabytes():
     inside = payload(page)
     assert all(one is not None for of_run in inside["sentences"]["maps"] for one in of_run)
     assert inside["floor"] == 1
-    assert all(len(of_run["nearest"]) == 1000 for of_run in inside["vectors"]["runs"])
     assert len(page.encode()) < 3_000_000
 
 

@@ -8,9 +8,7 @@ import logging
 import numpy as np
 import pytest
 
-from seq2seq_attn.metrics.sentence_vectors import all_nearest, project
 from seq2seq_attn.translate.packed_map import PackedMap
-from seq2seq_attn.translate.scoring import summaries
 from seq2seq_attn.translate.translator import load
 from tests.evaluation_requests import evaluate
 from tests.report.test_html import payload
@@ -50,11 +48,6 @@ def test_evaluate_keeps_the_attention_of_every_line(runs):
     for stored, one in zip(maps[:-1], found, strict=False):
         np.testing.assert_array_equal(levels(inside, stored), np.rint(one.attention * 255))
     assert inside["sentences"]["maps"][1] == [None] * 6
-    assert inside["vectors"]["rows"] == [0, 1, 2, 3, 4]  # not the blank line
-    for name, packed in zip(("additive", "fixed"), inside["vectors"]["runs"], strict=True):
-        summaries_NM = summaries(load(runs / name, "cpu"), SOURCE)
-        np.testing.assert_allclose(packed["points"], project(summaries_NM).points_NC, atol=1e-3)
-        assert packed["nearest"] == all_nearest(summaries_NM, 8)[0].tolist()
     assert inside["runs"][1]["no_map"] == "its attention does not look at source positions"
     assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == ["additive", "fixed"]
 
@@ -78,7 +71,6 @@ def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
     evaluated(runs, "additive")
     _, inside = evaluated(runs, "additive", reuse_hypotheses=True)
     assert inside["sentences"]["maps"] == [[None] * 6]
-    assert inside["vectors"] is None
     assert inside["runs"][0]["no_map"] == "its saved hypotheses were used, which come without attention"
 
 

@@ -13,7 +13,7 @@ from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.vocab import Vocab
-from seq2seq_attn.translate.scoring import force_decode, summaries
+from seq2seq_attn.translate.scoring import force_decode
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
@@ -145,5 +145,3 @@ def test_forced_decoding_takes_one_run(runs: Path) -> None:
         both.score(SOURCE, TARGET)
     with pytest.raises(UsageError, match=message):
         force_decode(both, [], [])
-    with pytest.raises(UsageError, match=message):
-        summaries(both, SOURCE)

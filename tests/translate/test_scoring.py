@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
-from seq2seq_attn.translate.scoring import force_decode, summaries
+from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translator import load
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -111,35 +109,6 @@ def test_a_line_longer_than_the_run_s_limit_is_decoded_whole(translators):
     assert len(decoded.source_tokens) == 61  # the run cuts what it translates at 30 tokens
 
 
-@pytest.mark.parametrize("arm", ARMS)
-def test_summaries_are_the_encoder_s_last_states(translators, arm):
-    translator = translators[arm]
-    summaries_NM = summaries(translator, SOURCES, batch_size=3)
-    assert summaries_NM.dtype == np.float32
-    for row, line in enumerate(SOURCES):
-        if not line:
-            assert not summaries_NM[row].any()
-        else:
-            ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(line))
-            with torch.inference_mode():
-                values_SM = translator.model.encoder(collate_source([ids])).values_BSM[0]
-            forward, backward = np.split(summaries_NM[row], 2)
-            np.testing.assert_allclose(forward, values_SM[-1, : len(forward)], atol=1e-4)
-            np.testing.assert_allclose(backward, values_SM[0, len(forward) :], atol=1e-4)
-    assert summaries(translator, []).shape == (0, summaries_NM.shape[1])
-
-
-def test_the_fixed_vector_is_all_that_its_decoder_sees(translators):
-    """`fixed` gives the summary to every step."""
-    translator = translators["fixed"]
-    ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(SOURCE[0]))
-    with torch.inference_mode():
-        seen_BM = translator.model.prepare(collate_source([ids]))[0].attention.context_BM
-    [summary_M, *_] = summaries(translator, SOURCE)
-    assert seen_BM.shape == (1, len(summary_M))
-    np.testing.assert_allclose(summary_M, seen_BM[0], atol=1e-4)
-
-
 def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translators):
     translator = translators["additive"]
     expected = list(force_decode(translator, SOURCE, TARGET))
@@ -147,7 +116,6 @@ def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translator
     try:
         translator.model.embedding.dropout = 0.5
         assert_same(list(force_decode(translator, SOURCE, TARGET)), expected)
-        np.testing.assert_array_equal(summaries(translator, SOURCE), summaries(translator, SOURCE))
         assert translator.model.training
     finally:
         translator.model.eval()
@@ -172,7 +140,5 @@ def test_what_is_refused(translators):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
     with pytest.raises(UsageError, match="batch_size=0: expected at least 1"):
         force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
-    with pytest.raises(UsageError, match="batch_size=-1: expected at least 1"):
-        summaries(translators["fixed"], ["a"], batch_size=-1)
     with pytest.raises(TypeError, match="expected a translator with a Seq2Seq model, got one with FakeModel"):
         list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))

@@ -12,6 +12,14 @@ function logTicks(least, greatest) {
   return all.slice(first, last + 1).map((value) => ({ value, label: value.toLocaleString('en', { notation: 'compact' }) }));
 }
 
+// Round numbers from 0 to `most`, some `count` of them.
+function roundTicks(most, count) {
+  const rough = most / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const unit = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
+}
+
 // series: [{run (its style), name, points: [[update, value]]}]
 function drawCurves(width, { series, label, isLog }) {
   const [left, right, top, height, bottom] = [44, 26, 12, width < 480 ? 220 : 270, 44];
@@ -30,7 +38,7 @@ function drawCurves(width, { series, label, isLog }) {
       svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
       svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
     ]),
-    ticksBetween(0, most, Math.max(2, Math.floor(width / 110))).map(({ value }) =>
+    roundTicks(most, Math.max(2, Math.floor(width / 110))).map((value) =>
       svg('text', { class: 'tick strong', x: x(value), y: top + height + 20, 'text-anchor': 'middle' }, integer(value))),
     svg('text', { class: 'tick', x: width - right, y: top + height + 38, 'text-anchor': 'end' }, `updates${isLog ? '; vertical axis logarithmic' : ''}`),
     series.map(({ run, name, points: of }) => [

@@ -6,7 +6,6 @@ function renderSet() {
   renderAttention();
   renderBuckets();
   renderRows();
-  renderVectors();
 }
 
 function setChoice() {
@@ -62,7 +61,6 @@ function evaluationPage() {
     ['curves', 'Learning curves', curveContent()],
     ['attention', 'Attention', isAnalyzed() && el('div', { id: 'attention-content' })],
     ['sentences', 'Sentences', sentenceContent()],
-    ['vectors', 'Sentence vectors', vectorContent(), 'Vectors'],
     ['configurations', 'Configurations', configurations],
     ['method', 'How it was measured', signatureContent(), 'Method'],
     ['environment', 'Runs and environment', [runsTable(), environmentTable()], 'Environment'],

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 
 import { load } from './page.mjs';
 
-const { ticksTo, logTicks, ticksBetween, shortLabel, stretches, frameOf, levelOf, drawChart, marker, DASHES } = load(
-  ['ticksTo', 'logTicks', 'ticksBetween', 'shortLabel', 'stretches', 'frameOf', 'levelOf', 'drawChart', 'marker', 'DASHES'],
+const { ticksTo, logTicks, roundTicks, shortLabel, stretches, drawChart, marker, DASHES } = load(
+  ['ticksTo', 'logTicks', 'roundTicks', 'shortLabel', 'stretches', 'drawChart', 'marker', 'DASHES'],
 );
 const labels = (ticks) => ticks.map(({ label }) => label);
 
@@ -25,8 +25,7 @@ test('a logarithmic axis encloses its values between 1, 2 and 5 times powers of 
 });
 
 test('ticks between two ends stay between them, and say minus', () => {
-  assert.deepEqual(labels(ticksBetween(0.13, 0.32, 4)), ['0.15', '0.20', '0.25', '0.30']);
-  assert.deepEqual(labels(ticksBetween(-1.2, 1.1, 4)), ['−1', '0', '1']);
+  assert.deepEqual(roundTicks(3100, 4), [0, 1000, 2000, 3000]);
 });
 
 test('the label of a bucket names whole lengths', () => {
@@ -38,18 +37,6 @@ test('a bucket without a value is a gap in the line', () => {
   const point = { value: 1 };
   assert.deepEqual(stretches([point, point, null, point]).map((stretch) => stretch.map(({ index }) => index)), [[0, 1], [3]]);
   assert.deepEqual(stretches([null, null]), []);
-});
-
-test('both axes of a vector picture have the same unit', () => {
-  const { x, y, ends, width, left, right } = frameOf([[0, 0], [4, 1], [2, -1]], 500);
-  assert.ok(Math.abs(x(3) - x(2) - (y(0) - y(1))) < 1e-9);
-  assert.equal(x(2), left + (width - left - right) / 2);
-  assert.ok(ends[0][0] < 0 && ends[0][1] > 4);
-});
-
-test('lengths take the whole range of colors', () => {
-  assert.deepEqual([0, 1, 2].map((bucket) => levelOf(bucket, 3)), [0, 4, 7]);
-  assert.equal(levelOf(0, 1), 4);
 });
 
 const buckets = [{ lower: 0, upper: 9, num_pairs: 60 }, { lower: 9, upper: null, num_pairs: 1200, is_thin: true }];
