@@ -1,4 +1,5 @@
-"""The command line. Each command parses its options, then calls one function.
+"""The command line. A file named by a verb declares the options of a command (`evaluate.py`); the file named by its
+noun (`evaluation.py`) does the work.
 
 Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout. `__main__.py` handles
 errors and signals.

@@ -73,11 +73,6 @@ class PlannedRun:
                 f"{self.run.path}: trained with {key}={there!r}, not {planned!r}; remove it, or write elsewhere"
             )
 
-    def is_finished(self) -> bool:
-        """Whether the run exists and has finished. Raises UsageError as `check_settings`."""
-        self.check_settings()
-        return self.run.config_path.is_file() and self.run.is_finished()
-
     def check_corpus(self, prepared: PreparedCorpus) -> None:
         """Check that a finished run was trained on this corpus. The resume of an interrupted run checks that itself;
         a run whose state is missing or damaged is not checked.
@@ -125,12 +120,8 @@ def different_settings(there: Config, planned: Config) -> dict[str, tuple[Any, A
 
 def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
     """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure does not stop the
-    others; a signal stops all runs, after they have saved their state.
-
-    Raises:
-        UsageError: as `PlannedRun.is_finished`, before any training.
-    """
-    waiting = deque(planned_run for planned_run in planned if not planned_run.is_finished())
+    others; a signal stops all runs, after they have saved their state."""
+    waiting = deque(planned_run for planned_run in planned if not planned_run.run.is_finished())
     num_runs, num_ended = len(planned), len(planned) - len(waiting)
     log.info("runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once)
     running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}

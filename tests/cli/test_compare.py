@@ -202,7 +202,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytes
     good = plan_runs(["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out"))[0]
     bad = PlannedRun(RunDir("out/bad-s1"), good.config, ("-c", "absent"))
     assert train_runs([bad, good], at_once=1) == [bad]
-    assert good.is_finished()
+    assert good.run.is_finished()
     assert "bad-s1: failed with exit code 2, log in out/bad-s1.log: error: config 'absent'" in caplog.text
     shutil.rmtree("out/toy-s1/last")
     assert train_runs([good], at_once=1) == []
