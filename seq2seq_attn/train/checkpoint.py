@@ -70,7 +70,7 @@ class SavedState:
     def save(self, state: TrainState, *, finished: str | None, metrics_position: int | None) -> None:
         """Save everything. All ranks call this. `metrics_position` is None on ranks that do not write."""
         updater, group = self._updater, self._updater.group
-        rng_states = joined_rng_states(group.gather(rng_state(updater.device)))
+        rng_states = join_rng_states(group.gather(rng_state(updater.device)))
         if metrics_position is None:
             return
         values: dict[str, Any] = {
@@ -96,7 +96,7 @@ class SavedState:
         updater, group, last_dir = self._updater, self._updater.group, self._run.last_dir
         if not group.broadcast(lambda: has_state(last_dir)):
             return None
-        with refusing_foreign(last_dir):
+        with report_incompatible_state(last_dir):
             tensors, values = load_state(last_dir)
             self._check_same_data(values)
             self._warn_of_differences(values)
@@ -166,7 +166,7 @@ def read_values(last_dir: Path) -> dict[str, Any]:
         UserError: as `load_state`.
     """
     directory, hashes = _current(last_dir)
-    with refusing_foreign(last_dir):
+    with report_incompatible_state(last_dir):
         values = json.loads(_read_checked(directory / VALUES, hashes))
         return dict(values)
 
@@ -178,13 +178,13 @@ def load_state(last_dir: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         UserError: there is no state, its format is unknown, or a file is missing or damaged.
     """
     directory, hashes = _current(last_dir)
-    with refusing_foreign(last_dir):
+    with report_incompatible_state(last_dir):
         values = dict(json.loads(_read_checked(directory / VALUES, hashes)))
         return load_safetensors(_read_checked(directory / TENSORS, hashes)), values
 
 
 @contextmanager
-def refusing_foreign(last_dir: Path) -> Iterator[None]:
+def report_incompatible_state(last_dir: Path) -> Iterator[None]:
     """Turn errors from a complete but incompatible state into one line.
 
     Raises:
@@ -210,19 +210,19 @@ def rng_state(device: torch.device) -> dict[str, Tensor]:
     return tensors
 
 
-def joined_rng_states(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+def join_rng_states(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The states of all ranks together: the first rank's under their plain names, the others' under `<name>@<rank>`."""
-    return {_of_rank(name, rank): tensor for rank, own in enumerate(states) for name, tensor in own.items()}
+    return {_rank_key(name, rank): tensor for rank, own in enumerate(states) for name, tensor in own.items()}
 
 
 def set_rng_state(tensors: dict[str, Tensor], device: torch.device, *, rank: int = 0) -> None:
     """Restore the generators of a rank (the GPU's only if the state has one)."""
-    torch.set_rng_state(tensors[_of_rank("rng/torch", rank)])
-    if device.type == "cuda" and (name := _of_rank("rng/cuda", rank)) in tensors:
+    torch.set_rng_state(tensors[_rank_key("rng/torch", rank)])
+    if device.type == "cuda" and (name := _rank_key("rng/cuda", rank)) in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
 
 
-def _of_rank(name: str, rank: int) -> str:
+def _rank_key(name: str, rank: int) -> str:
     return f"{name}@{rank}" if rank else name
 
 

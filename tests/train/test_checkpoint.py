@@ -201,7 +201,7 @@ def test_only_old_states_are_removed(tmp_path: Path) -> None:
 def test_values_of_another_shape_are_refused_in_one_line(tmp_path: Path) -> None:
     for error in (KeyError("rng"), TypeError("x"), ValueError("a\nb"), RuntimeError("RNG state\nis wrong")):
         with pytest.raises(UserError, match=r"last: .*; start a new run") as caught:
-            with checkpoint.refusing_foreign(tmp_path / "last"):
+            with checkpoint.report_incompatible_state(tmp_path / "last"):
                 raise error
         assert "\n" not in str(caught.value)
     checkpoint.save_state(tmp_path, {}, [1, 2])  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.train import distributed
 from seq2seq_attn.train.batches import EpochBatches
-from seq2seq_attn.train.checkpoint import joined_rng_states, rng_state, set_rng_state
+from seq2seq_attn.train.checkpoint import join_rng_states, rng_state, set_rng_state
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
 
 CPU = torch.device("cpu")
@@ -99,7 +99,7 @@ def test_every_rank_gets_its_own_generators_back() -> None:
         torch.manual_seed(seed)
         states.append(rng_state(CPU))
         drawn.append(torch.rand(3))
-    tensors = joined_rng_states(states)
+    tensors = join_rng_states(states)
     for rank, expected in enumerate(drawn):
         set_rng_state(tensors, CPU, rank=rank)
         assert torch.equal(torch.rand(3), expected)
