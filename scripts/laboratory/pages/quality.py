@@ -1,4 +1,4 @@
-"""docs/quality.md: settings tried on Multi30k, a first look at many levers, distillation, options of the search."""
+"""docs/quality.md: settings tried on Multi30k, and the scores of those that were published."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCORES = ["BLEU by seed", "mean", "SD", "gain (n, p)", "over (BLEU)", "minutes",
 
 def quality_page() -> str:
     """docs/quality.md."""
-    levers, records = load_records(LEVERS), load_records(RECORDS)
+    levers = load_records(LEVERS)
     ordered = sorted(levers.items(), key=lambda item: (item[0] != BASELINE, _languages(item[1]), -mean_bleu(item[1])))
     rows = [record for _, record in ordered]
     tested = [record for record in rows if any("test" in run for run in record["runs"])]
@@ -42,11 +42,6 @@ def quality_page() -> str:
         ],
         techniques=techniques(levers),
         means={name: _packaged_mean(levers, name) for name in RECIPES},
-        first_look=_first_look(records["first-look"]),
-        distilled=[record for name, record in records.items() if name.startswith("distil")],
-        test_names=test_names,
-        test_cells=test_cells,
-        search=_search(records["search-quality"]),
     )
 
 
@@ -216,25 +211,3 @@ def test_cells(record: Record, names: Sequence[str]) -> list[str]:
     tested = [run for run in record["runs"] if "test" in run]
     scores = [[run["test"][name]["bleu"] for run in tested if name in run["test"]] for name in names]
     return [", ".join(str(run["seed"]) for run in tested), *(mean_sd(score, digits=2, sign=" ± ") for score in scores)]
-
-
-def _first_look(record: Record) -> Record:
-    """The rows in the order of their gain, and what their scores have in common."""
-    rows: Mapping[str, Record] = record["rows"]
-    ordered = sorted(rows.items(), key=lambda item: -item[1].get("against", {"gain": float("inf")})["gain"])
-    score = rows["the recipe"]["validation"]
-    gains = [row for _, row in ordered[1:] if row["against"]["gain"] > 0 and row["against"]["p_value"] < 0.05]
-    return {"rows": dict(ordered), "num_gains": len(gains), "beam_size": record["beam_size"], **score}
-
-
-def _search(record: Record) -> Record:
-    """The grid of beam sizes and length penalties, and the other options."""
-    grid, extra, baseline = {}, [], record["baseline"]
-    for row in record["rows"]:
-        changed = {key: value for key, value in row["options"].items() if baseline.get(key) != value}
-        if changed.keys() <= baseline.keys():
-            grid[row["options"]["beam_size"], row["options"]["length_penalty"]] = row["bleu"]
-        else:
-            extra.append({**row, "changed": changed})
-    sizes, penalties = (sorted({key[axis] for key in grid}) for axis in (0, 1))
-    return {**record, "grid": grid, "sizes": sizes, "penalties": penalties, "extra": extra}
