@@ -17,7 +17,6 @@ from seq2seq_attn.errors import UsageError
 MODULES = {
     "golden": "golden",
     "house": "house",
-    "kill-resume": "kill_resume",
     "picture": "picture",
     "record": "record",
     "closest": "closest",  # a step of the experiment distil

@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import cli, fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
@@ -70,24 +70,6 @@ def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
         competitor.turn(0)
 
 
-def test_the_command_line_is_measured_and_a_lost_line_is_an_error(tmp_path, capfd, monkeypatch):
-    settings = measure.toy_settings(tmp_path / "toy")
-    command = ["train", "-c", "quickstart", "--run-dir", str(tmp_path / "run"), *cli_settings(settings)]
-    cli.run_timed([*cli.COMMAND, *command])
-    monkeypatch.setattr(cli, "NUM_RUNS", 1)
-    capfd.readouterr()
-    cli.main(["--quick", "--run", str(tmp_path / "run")])
-    found = yaml.safe_load(capfd.readouterr().out)
-    assert not found["help"]["imports_torch"]
-    assert [case["lines_out"] for case in found["hostile_lines"]] == [20, 80]
-    with pytest.raises(UserError, match="no-such-run"):
-        cli.main(["--quick", "--run", str(tmp_path / "no-such-run")])
-
-
-def cli_settings(settings: list[str]) -> list[str]:
-    return [part for setting in [*settings, "train.max_updates=1"] for part in ("--set", setting)]
-
-
 def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     config = load_config(["tutorial"], measure.toy_settings(tmp_path))
     sizes = work.Sizes(40, 30)
@@ -122,7 +104,7 @@ def test_bf16_is_left_out_where_it_is_emulated(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [(train, "--quick --record"), (peers, "--quick --record"), (train, "--config multi30k"), (cli, "--quick")],
+    [(train, "--quick --record"), (peers, "--quick --record"), (train, "--config multi30k")],
 )
 def test_a_benchmark_refuses_what_it_cannot_measure(module, arguments):
     with pytest.raises(SystemExit) as stopped:
