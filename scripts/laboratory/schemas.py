@@ -13,9 +13,9 @@ from statistics import fmean
 from typing import Any
 
 from scripts.laboratory.experiment import stem
-from scripts.laboratory.harness.records import Record, describe, load_records
+from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
-from scripts.laboratory.harness.settings import difference, settings_of
+from scripts.laboratory.harness.settings import changed_settings, difference, settings_of
 from scripts.laboratory.moves import measure_moves
 from scripts.laboratory.record import record_of
 from scripts.laboratory.results import Results
@@ -126,19 +126,19 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
 def levers(results: Results) -> Records:
     """Validation BLEU of each arm by seed, its gain over the baseline, and the test sets of published arms. The
     baseline has a record only if it is published."""
-    experiment, known = results.experiment, load_records(results.path)
+    experiment = results.experiment
     for name, runs in results.runs_by_arm.items():
         arm, config = experiment.arms[name], runs[0].config
         is_baseline = name == experiment.baseline
         if is_baseline and not arm.is_published:
             continue
-        settings = settings_of(config)
-        same = [key for key, record in known.items() if not difference(record["settings"], settings)]
-        file = same[0] if same else stem(name)
-        former = known.get(file, {"runs": []})
+        settings, path = settings_of(config), results.path / f"{stem(name)}.json"
+        former = read_json(path) if path.exists() else {}
+        if "settings" not in former or changed_settings(former["settings"], config):
+            former = {"runs": []}
         entries = [_lever_run(results, run, arm.is_published) for run in runs]
         yield (
-            results.path / f"{file}.json",
+            path,
             {
                 **former,
                 "settings": settings,

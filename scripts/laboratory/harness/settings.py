@@ -19,13 +19,6 @@ _IGNORED = (
 """not compared: names, seeds, and what the machine or the laboratory sets"""
 _WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
 """defaults of an objective's start and end, left out of the comparison"""
-_DELETED = {
-    "model.dropout.token": 0.0,
-    "model.dropout.recurrent": 0.0,
-    "data.concatenate": None,
-    "data.subword_sampling": None,
-}
-"""settings in records that the package no longer has, with the values that switched them off"""
 
 
 def flatten(values: dict[str, Any], prefix: str = "") -> Record:
@@ -54,8 +47,13 @@ def settings_of(config: Config) -> Record:
 
 
 def difference(base: Record, settings: Record) -> Record:
-    """The settings that differ, as the second has them; a key that a record lacks has its default."""
-    defaults = {**settings_of(load_config(["base"])), **_DELETED}
-    keys = dict.fromkeys([*base, *settings])
-    values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
-    return {key: new for key, (old, new) in values.items() if old != new}
+    """The settings that differ, as the second has them; None for those that it lacks."""
+    return {key: settings.get(key) for key in dict.fromkeys([*base, *settings]) if base.get(key) != settings.get(key)}
+
+
+def changed_settings(recorded: Record, config: Config) -> list[str]:
+    """The keys whose values in a configuration are not those of a record. A key that the record lacks has its
+    default."""
+    defaults = settings_of(load_config(["base"]))
+    settings = settings_of(config).items()
+    return [key for key, value in settings if recorded.get(key, defaults.get(key)) != value]

@@ -55,7 +55,7 @@ def problems() -> Iterator[str]:
     for picture in pictures.pictures():
         if not picture.is_current:
             yield f"{picture.path.relative_to(ROOT)}: {advice}"
-    yield from quality.refusals()
+    yield from quality.problems()
 
 
 def main(arguments: Sequence[str]) -> int:

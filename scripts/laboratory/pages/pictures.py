@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from scripts.laboratory.harness.records import SPEED, Record, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, p_value
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, p_value
 from seq2seq_attn.files import sha256_of_values
 
 PLOTS = DOCS / "plots"
@@ -73,7 +73,7 @@ def pictures() -> Iterator[Picture]:
     title = "BLEU on Multi30k, German to English (test_2016_flickr; the tutorial lower-cased)"
     yield Picture(PLOTS / "results.png", title, 3.4, plot_bars, results_bars(results.evaluations()))
     title = "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)"
-    yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars(load_records(LEVERS)))
+    yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars())
     title = "Our speed on one core; dashed line: the speed of the others, in fp32"
     yield Picture(PLOTS / "speed.png", title, 5.0, plot_bars, speed_bars(load_records(SPEED)))
     yield Picture(
@@ -101,10 +101,10 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
     return groups
 
 
-def technique_bars(levers: Mapping[str, Record]) -> Groups:
+def technique_bars() -> Groups:
     """The gain of each technique."""
     groups: Groups = []
-    for technique in quality.techniques(levers):
+    for technique in quality.techniques():
         remark = "" if technique["is_current"] else ", former recipe"
         text = f"{technique['gain']:+.2f}  (p {p_value(technique['p_value'])}{remark})"
         groups.append((technique["name"], [(technique["gain"], text, BLUE)]))
