@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,6 @@ class Results:
 
     experiment: Experiment
     runs: list[tuple[str, Run]]
-    chosen: dict[str, float] = field(default_factory=dict)
-    """of each arm, the value of `choose` that validated best"""
-    tuning: list[Record] = field(default_factory=list)
-    """validation BLEU of each value that was tried"""
 
     @property
     def path(self) -> Path:

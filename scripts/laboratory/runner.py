@@ -11,8 +11,7 @@ from pathlib import Path
 from string import Template
 
 from scripts.laboratory.experiment import Experiment, parse_seeds, stem
-from scripts.laboratory.harness.records import Record
-from scripts.laboratory.harness.runs import best_validation, train_all
+from scripts.laboratory.harness.runs import train_all
 from scripts.laboratory.results import Results
 from scripts.laboratory.schemas import SCHEMAS
 from seq2seq_attn.errors import UserError
@@ -54,24 +53,7 @@ def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int]
     for arms in groups:
         for arm in arms:
             write_texts(experiment.arms[arm].texts, experiment.directory)
-        if experiment.choose:
-            train_all([experiment.run(arm, 1, value) for value in experiment.choose.values for arm in arms], jobs)
-        chosen, _ = choose(experiment)
-        train_all([experiment.run(arm, seed, chosen.get(arm)) for seed in seeds for arm in arms], jobs)
-
-
-def choose(experiment: Experiment) -> tuple[dict[str, float], list[Record]]:
-    """The value of `choose` that validated best for each arm, and the validation BLEU of all that were tried."""
-    if experiment.choose is None:
-        return {}, []
-    chosen, tried = {}, []
-    for arm in experiment.arms:
-        runs = {value: experiment.run(arm, 1, value) for value in sorted(experiment.choose.values)}
-        scores = {value: best_validation(run.path)["bleu"] for value, run in runs.items() if run.is_finished()}
-        tried += [{"arm": arm, experiment.choose.name: value, "validation": bleu} for value, bleu in scores.items()]
-        if scores:
-            chosen[arm] = max(scores, key=lambda value: float(scores[value]))
-    return chosen, tried
+        train_all([experiment.run(arm, seed) for seed in seeds for arm in arms], jobs)
 
 
 def find_results(experiment: Experiment) -> Results:
@@ -80,13 +62,12 @@ def find_results(experiment: Experiment) -> Results:
     Raises:
         UserError: the baseline has none.
     """
-    chosen, tried = choose(experiment)
-    runs = list(experiment.finished(chosen))
+    runs = list(experiment.finished())
     if experiment.writes == "evaluation":
         runs = [(arm, run) for arm, run in runs if run.seed in parse_seeds(experiment.seeds)]
     if not runs or runs[0][0] != experiment.baseline:
         raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
-    return Results(experiment, runs, chosen, tried)
+    return Results(experiment, runs)
 
 
 def write_texts(commands: Sequence[str], directory: Path) -> None:

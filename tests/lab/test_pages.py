@@ -9,7 +9,7 @@ import pytest
 
 from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
-from scripts.laboratory.pages import bottleneck, quality, render
+from scripts.laboratory.pages import quality, render
 from scripts.laboratory.pages.mechanisms import mechanisms
 from scripts.laboratory.pages.pictures import pictures
 from seq2seq_attn.errors import UserError
@@ -128,22 +128,6 @@ def test_records_of_a_gpu_have_a_section():
     record = {"environment": environment, "summary": "41 passed, 2 skipped in 9.00s"}
     text = render.render("speed.md.j2", records={**records.load_records(records.SPEED), "gpu-tests": record})
     assert "41 passed, 2 skipped" in text.partition("## On a GPU\n")[2]
-
-
-def curve(*scores: float) -> dict[str, Any]:
-    points = [
-        {"mean_length": length, "scores": {"arm": {"bleu": {"mean": score}}, "additive": {"bleu": {"mean": 80.0}}}}
-        for length, score in zip((10.0, 20.0, 40.0), scores, strict=True)
-    ]
-    return {"points": points}
-
-
-def test_half_of_the_quality_is_lost_on_the_line_between_two_points():
-    assert bottleneck.half_quality_length(curve(80.0, 60.0, 20.0), "arm") == pytest.approx(30.0)
-    assert bottleneck.half_quality_length(curve(80.0, 30.0, 20.0), "arm") == pytest.approx(18.0)
-    assert bottleneck.half_quality_length(curve(80.0, 60.0, 40.0), "arm") is None
-    assert bottleneck.half_retention_length(curve(60.0, 50.0, 30.0), "arm") == pytest.approx(30.0)
-    assert bottleneck.half_retention_length(curve(39.0, 30.0, 20.0), "arm") == 0.0
 
 
 def test_a_page_without_its_markers_is_refused():
