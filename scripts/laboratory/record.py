@@ -1,4 +1,4 @@
-"""Keep the part of an evaluation that the pages need as docs/records/NAME.json, with its plots.
+"""Keep the part of an evaluation that the pages need as docs/records/NAME.json.
 
     scripts/lab record NAME REPORT.json [validation|published elsewhere]
 
@@ -7,7 +7,6 @@ The last argument says what the settings were chosen on; the pages refuse scores
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -17,14 +16,12 @@ from scripts.laboratory.harness.records import RECORDS, ROOT, Record, read_train
 from scripts.laboratory.harness.runs import minutes_before
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json
-from seq2seq_attn.report.files import plot_path
 
-PLOTS = ROOT / "docs" / "plots"
 FORMAT_KEYS = ("format", "format_version")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the record of a report, and copy its plots.
+    """Write the record of a report.
 
     Raises:
         UsageError: unknown arguments, or the report has an ensemble.
@@ -36,12 +33,6 @@ def main(arguments: Sequence[str]) -> None:
             expected = " or ".join(filter(None, get_args(ChosenOn)))
             raise UsageError(f"{' '.join(arguments)}: expected NAME REPORT.json [{expected}]")
     write_json(RECORDS / f"{name}.json", record_of(name, path, " ".join(chosen_on)))
-    for kind in ("bleu", "retention"):
-        plot, kept = plot_path(path, kind), PLOTS / f"{name}-{kind}.png"
-        if plot.exists():
-            shutil.copyfile(plot, kept)
-        else:
-            kept.unlink(missing_ok=True)
 
 
 def record_of(name: str, report_path: Path, chosen_on: str) -> Record:

@@ -16,7 +16,6 @@ from scripts.laboratory.experiment import stem
 from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
 from scripts.laboratory.harness.settings import changed_settings, difference, settings_of
-from scripts.laboratory.moves import measure_moves
 from scripts.laboratory.record import record_of
 from scripts.laboratory.results import Results
 from seq2seq_attn.files import read_json
@@ -226,7 +225,6 @@ def _seed_scores(results: Results, run: Run) -> Record:
         **{key: _rounded(looked[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
         "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[:12],
-        "moves": measure_moves(run.path) if looked.get("gold") else None,
     }
 
 

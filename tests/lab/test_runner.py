@@ -156,7 +156,7 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
     assert_like(
         records["additive.json"],
         read(RECORDS / "mechanisms" / "attention-additive.json"),
-        without=("multi30k", "speed"),
+        without=("multi30k", "speed", "moves"),
     )
     known = {"seed": 7, "trained_at": "before"}
     path = folder / "mechanisms" / "additive.json"

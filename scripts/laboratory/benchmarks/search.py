@@ -16,7 +16,7 @@ from scripts.laboratory.benchmarks.work import Sizes
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import describe_run
-from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
+from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import collate_source
@@ -98,7 +98,6 @@ def measure(
     return {
         "options": {**amount._asdict(), "device": device.type},
         "steps": NUM_STEPS,
-        "left_out": left_out(device),
         "rows": [speed_row(one, contestants[0]) for one in contestants],
         "differences": differences(tutorial, same, device),
     }

@@ -11,7 +11,7 @@ import torch
 from scripts.laboratory.benchmarks import work
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
 from scripts.laboratory.harness.records import Record, describe, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, left_out, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
@@ -46,7 +46,6 @@ def measure(config: Config, num_batches: int) -> Record:
     ]
     return {
         "options": {"config": config.name, "threads": 1, "batches": num_batches, "teacher_forcing": TEACHER_FORCING},
-        "left_out": left_out(CPU),
         "rows": rows,
         "differences": {name: work.gradient_difference(config, sizes, name) for name in precisions(CPU)},
         "environment": describe("lab"),

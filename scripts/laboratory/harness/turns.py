@@ -104,8 +104,3 @@ def synchronize(device: torch.device | None) -> None:
 def precisions(device: torch.device | str) -> list[Precision]:
     """Precisions that the device supports in hardware; emulated bf16 would take minutes and show nothing."""
     return ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]
-
-
-def left_out(device: torch.device | str) -> list[str]:
-    """Precisions that `precisions` leaves out."""
-    return [name for name in ("fp32", "bf16") if name not in precisions(device)]

@@ -23,10 +23,10 @@ def documents() -> Iterator[tuple[Path, str]]:
         DOCS / "quality.md": quality.quality_page(),
         BOTTLENECK / "README.md": bottleneck.bottleneck_page(bottleneck.load_bottleneck()),
         SPEED / "README.md": render("speed.md.j2", records=load_records(SPEED)),
+        **dict(mechanisms.mechanism_pages()),
     }
     yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
     yield from results.config_headers(evaluated)
-    yield from mechanisms.mechanism_pages()
     if find_spec("scripts.laboratory.reference"):
         yield from import_module("scripts.laboratory.reference").documents()
 

@@ -93,9 +93,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "-
 
 
 def with_hand_written(text: str, path: Path) -> str:
-    """A page with what its file has from the line `HAND_WRITTEN` on."""
-    former = path.read_text(encoding="utf-8")
-    return f"{text}\n{HAND_WRITTEN}{former.partition(HAND_WRITTEN)[2]}"
+    """A page with what its file has from the line `HAND_WRITTEN` on, if it has that line."""
+    _, mark, rest = path.read_text(encoding="utf-8").partition(HAND_WRITTEN)
+    return f"{text}\n{mark}{rest}" if mark else text
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:

@@ -72,8 +72,7 @@ def results_page(records: Mapping[str, Record]) -> str:
     values |= {"overview": configurations(records), "min_pairs": MIN_PAIRS}
     several = recipe_records()
     values |= {"several": several, "tests": test_names(*several.values()), "track": track, "test_cells": test_cells}
-    plots = {path.name for path in (ROOT / "docs" / "plots").glob("*.png")}
-    return render("results.md.j2", records=records, plots=plots, **values)
+    return render("results.md.j2", records=records, **values)
 
 
 def length_table(record: Record, test: Record) -> str:
