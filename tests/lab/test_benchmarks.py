@@ -103,7 +103,7 @@ def test_the_fast_paths_keep_up_with_the_plain_one(name):
 
 def test_bf16_is_left_out_where_it_is_emulated(monkeypatch, tmp_path):
     monkeypatch.setattr(turns, "multiplies_bf16", lambda device: False)
-    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), 1)
+    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), train.QUICK)
     assert not any("bf16" in row["name"] for row in record["rows"])
     assert search.precisions(CPU) == ["fp32", "int8"]
 

@@ -48,7 +48,7 @@ def _templates() -> jinja2.Environment:
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
     templates = jinja2.Environment(loader=loader, **options)
     templates.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
-    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
+    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios}
     templates.filters |= {
         "provenance": provenance,
         "with_settings": with_settings,

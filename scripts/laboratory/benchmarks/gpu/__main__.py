@@ -16,7 +16,8 @@ from seq2seq_attn.files import read_json
 
 BLOCKS = {
     "check": (1, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
-    "training": (4, "training speed, eager and with CUDA graphs, in fp32 and bf16, against the tutorial"),
+    "training": (3, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
+    "training-multi30k": (2, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
     "bleu": (4, "`seq2seq train` on Multi30k with CUDA graphs, to 35 and to 40 BLEU"),
     "translation": (3, "translation speed: greedy, beam 5, one sentence at a time"),
     "tests": (3, "the device tests and the golden loss curves"),

@@ -14,21 +14,17 @@ from pathlib import Path
 
 import torch
 
-from scripts.laboratory.benchmarks import search, time_to_bleu, work
+from scripts.laboratory.benchmarks import search, time_to_bleu, train, work
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
-from scripts.laboratory.harness.records import Record, describe, exit_code, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.records import Record, describe, exit_code
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.runtime.precision import Precision, allow_tf32
 
 TOLERANCE = 1e-3
 """relative difference of losses that a device's other order of summation explains"""
-TEACHER_FORCING = {"tutorial": 0.5, "multi30k": 1.0}
-NUM_BATCHES, WARM_UP_ROUNDS, ROUNDS = 8, 3, 5  # a graph is recorded when a shape comes for the second time
+TRAINED = train.Amount(rounds=5, warm_up_rounds=3)  # a graph is recorded when a shape comes for the second time
 TRANSLATED = search.Amount(turns=8, batch_size=256, sentences=1024)
 
 
@@ -69,54 +65,10 @@ def check(device: torch.device) -> Record:
     return {"losses": losses, "difference": worst}
 
 
-def training(device: torch.device) -> Record:
-    """Target tokens per second, at the tutorial's function and at the sizes of `multi30k`."""
-    return {"functions": [measure_training(build_config(name, device), device) for name in TEACHER_FORCING]}
-
-
-def measure_training(config: Config, device: torch.device) -> Record:
-    """Every way to train a configuration's function, in paired turns over the same batches."""
-    is_tutorial, ratio = config.name == "tutorial", TEACHER_FORCING[config.name]
-    num_batches, warm_up, rounds = (1, 1, 1) if device == CPU else (NUM_BATCHES, WARM_UP_ROUNDS, ROUNDS)
-    batches, sizes = work.make_batches(config, num_batches)
-    contestants = [
-        *(work.tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []),
-        *our_contestants(config, sizes, batches[work.BUCKETED], ratio, device),
-    ]
-    take_turns(contestants, rounds * num_batches, warm_up=warm_up * num_batches)
-    bases = contestants[: 2 if is_tutorial else 1]
-    names = precisions(device) if is_tutorial else []
-    return {
-        "config": config.name,
-        "teacher_forcing": ratio,
-        "batch_size": config.train.batch.size,
-        "turns": rounds * num_batches,
-        "rows": [
-            {"name": one.name, "tokens_per_s": one.speed, **ratio_fields(ratios_to(one, bases))} for one in contestants
-        ],
-        "differences": {name: work.gradient_difference(config, sizes, name, device) for name in names},
-    }
-
-
-def our_contestants(
-    config: Config, sizes: work.Sizes, batches: list[Batch], ratio: float, device: torch.device
-) -> list[Contestant]:
-    """Ours, eager and with graphs, in each precision."""
-
-    def contestant(way: str, precision: Precision) -> Contestant:
-        updater = work.our_updater(config, sizes, precision, device, cuda_graphs=way == "graphs")
-        update = work.updates_over(batches, work.our_update(updater, ratio))
-
-        def turn(number: int) -> float:
-            allow_tf32(precision, device)  # as `seq2seq train` does
-            try:
-                return update(number)
-            finally:
-                torch.set_float32_matmul_precision("highest")
-
-        return Contestant(f"ours, {way}, {precision}", turn, device=device)
-
-    return [contestant(way, precision) for way in ("eager", "graphs") for precision in precisions(device)]
+def training(device: torch.device, *, name: str) -> Record:
+    """Target tokens per second at the sizes of a configuration."""
+    amount = train.QUICK if device == CPU else TRAINED
+    return train.measure(build_config(name, device), amount, device, cuda_graphs=True)
 
 
 def translation(device: torch.device) -> Record:
@@ -147,7 +99,8 @@ def bleu(device: torch.device, *, cuda_graphs: bool) -> Record:
 
 RUN: dict[str, Callable[[torch.device], Record]] = {
     "check": check,
-    "training": training,
+    "training": partial(training, name="tutorial"),
+    "training-multi30k": partial(training, name="multi30k"),
     "bleu": partial(bleu, cuda_graphs=True),
     "translation": translation,
     "tests": tests,
