@@ -36,8 +36,6 @@ class Arm(BaseModel):
     set: dict[str, Any] = {}
     texts: list[str] = []
     """commands that write the text of this arm, once the arms before it are trained"""
-    is_equal: bool = True
-    """whether it has as many parameters as the baseline, within 3 %"""
     is_scored: bool = True
     """False: its runs only make texts or weights for other arms"""
     is_published: bool = False

@@ -50,7 +50,6 @@ def numbers(value: object) -> list[float]:
         (search, [], "search"),
         (fast, [], "fast"),
         (scaling, [], "scaling"),
-        (prepare, [], "prepare"),
         (time_to_bleu, [], "time-to-bleu"),
     ],
 )
@@ -63,6 +62,13 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, arguments, record,
     if isinstance(rows, list):
         assert published_rows[0].keys() - UNUSED <= rows[0].keys()
     assert rows is None or all(number >= 0.0 for number in numbers(rows))
+
+
+def test_preparing_is_measured_by_its_command(capfd):
+    prepare.main(["--quick"])
+    found = yaml.safe_load(capfd.readouterr().out)
+    assert [row["processes"] for row in found["rows"]] == [1, 2]
+    assert all(number > 0.0 for number in numbers(found["rows"]))
 
 
 def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from scripts.laboratory.benchmarks.gpu.__main__ import BLOCKS
 from scripts.laboratory.harness.records import ROOT
 
 
-def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path, capsys) -> None:
+def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
     before = sorted((ROOT / "docs" / "speed").iterdir())
     arguments = ["--rehearse", "--records", str(tmp_path)]
     done = subprocess.run([ROOT / "scripts" / "gpu", *arguments], capture_output=True, text=True)
@@ -29,18 +29,11 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path, capsys) -
         "ours, fast, CUDA graphs, fp32",
     ]
     tutorial = records["training"]
-    names = {
-        "tutorial, random batches",
-        "tutorial, bucketed batches",
-        "ours, fast, fp32",
-        "ours, fast, CUDA graphs, fp32",
-    }
+    assert {*ways} <= {row["name"] for row in tutorial["rows"]}
     assert tutorial["differences"]["fp32"]["loss"] < 1e-5
     assert all(row["sentences_per_s"] > 0 for row in records["translation"]["rows"])
     assert records["tests"]["summary"].startswith("1 passed")
     assert records["bleu"]["minutes_to_bleu"]["0"] > 0.0
-    assert command.main(["--list", *arguments[1:]]) == 0
-    assert capsys.readouterr().out.count("done, ") == len(BLOCKS)
 
 
 def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path: Path, monkeypatch) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,12 +95,10 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
     for run in corpora.values():  # each once, before processes that would do it at the same time
         if subprocess.run([*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL).returncode:
             raise UserError(f"{run.path}: its data cannot be prepared")
-    failed = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        trainings = {pool.submit(_train, run): run for run in waiting}
+        trainings = [pool.submit(_train, run) for run in waiting]
         try:
-            for training in as_completed(trainings):
-                failed += [] if _has_succeeded(training, trainings[training]) else [trainings[training]]
+            failed = [run for run, training in zip(waiting, trainings, strict=True) if not training.result()]
         except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
             pool.shutdown(cancel_futures=True)
             raise
@@ -108,19 +106,15 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
         raise UserError(f"training failed, see {', '.join(str(run.log_path) for run in failed)}")
 
 
-def _train(run: Run) -> tuple[int, float]:
-    """Exit code and minutes of a training."""
+def _train(run: Run) -> bool:
+    """Train a run; whether it succeeded."""
     run.path.parent.mkdir(parents=True, exist_ok=True)
     command = [*SEQ2SEQ, "train", *run.arguments, "--run-dir", str(run.path), "--resume"]
     began_at = time.monotonic()
     with run.log_path.open("ab") as file:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
-    return code, (time.monotonic() - began_at) / 60
-
-
-def _has_succeeded(training: Future[tuple[int, float]], run: Run) -> bool:
-    code, minutes = training.result()
+    minutes = (time.monotonic() - began_at) / 60
     outcome = f"failed with exit code {code}, see {run.log_path}"
     if not code:
         outcome = f"validation BLEU {best_validation(run.path)['bleu']:.1f}, {minutes:.1f} minutes"

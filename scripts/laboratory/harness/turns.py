@@ -55,9 +55,6 @@ class Ratio(NamedTuple):
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
-
 
 def take_turns(contestants: Sequence[Contestant], num_turns: int, *, warm_up: int = 0) -> None:
     """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.

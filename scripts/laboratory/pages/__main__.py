@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
+from scripts.laboratory import reference
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
@@ -27,8 +26,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     }
     yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
     yield from results.config_headers(evaluated)
-    if find_spec("scripts.laboratory.reference"):
-        yield from import_module("scripts.laboratory.reference").documents()
+    yield from reference.documents()
 
 
 def readme() -> str:

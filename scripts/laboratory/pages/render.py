@@ -47,27 +47,14 @@ def _templates() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
     templates = jinja2.Environment(loader=loader, **options)
-    templates.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
-    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios}
-    templates.filters |= {
-        "provenance": provenance,
-        "with_settings": with_settings,
-        "grouped": grouped,
-        "times": times,
-        "keys": keys,
-    }
-    templates.filters |= {"prefix": lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"}
-    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    functions = (count_of, grouped, interval, keys, mean_sd, overlay_text, percent, provenance, ratio, ratios, times)
+    templates.filters |= {function.__name__: function for function in (*functions, with_settings)}
+    templates.filters |= {"f": format, "p": p_value}
+    templates.filters["prefix"] = lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
-    templates.globals |= {
-        "table": table,
-        "header": header,
-        "cells": table_row,
-        "last_commit": LAST_COMMIT,
-        "bleu_is": BLEU,
-    }
-    templates.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP}
-    templates.filters["options"] = overlay_text
+    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    templates.globals |= {"table": table, "header": header, "cells": table_row, "last_commit": LAST_COMMIT}
+    templates.globals |= {"bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
     return templates
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from scripts.laboratory.benchmarks.gpu import bundle
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code
-from seq2seq_attn.files import read_json
 
 BLOCKS = {
     "check": (1, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
@@ -37,25 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # of the processes that run the blocks
     with tempfile.TemporaryDirectory(prefix="gpu-rehearsal-") as folder:
         records = options.records or (Path(folder) if options.rehearse else SPEED)
-        if options.list:
-            print_list(records)
-            return 0
         return run_all(options.names, records.resolve(), "cpu" if options.rehearse else "cuda")
 
 
 def record_path(records: Path, name: str) -> Path:
     """Where a block's record is written."""
     return records / f"gpu-{name}.json"
-
-
-def print_list(records: Path) -> None:
-    """Print each block with the state of its record."""
-    for name, (minutes, about) in BLOCKS.items():
-        state, path = "waiting", record_path(records, name)
-        if path.is_file():
-            environment = read_json(path)["environment"]
-            state = f"done, {environment['device_name']}, {environment['written_at'][:10]}"
-        print(f"{name:12} {state}\n{'':12} {about} (at most {minutes} minutes)")
 
 
 def run_all(names: Sequence[str], records: Path, device: str) -> int:
@@ -76,9 +62,10 @@ def run_all(names: Sequence[str], records: Path, device: str) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser(prog="scripts/gpu", description="The benchmarks that wait for a GPU, in blocks.")
+    blocks = [f"{name}: {about} (at most {minutes} minutes)" for name, (minutes, about) in BLOCKS.items()]
+    parser = argparse.ArgumentParser(prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.description = "\n".join(["The benchmarks that wait for a GPU, in blocks.", *blocks])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
-    parser.add_argument("--list", action="store_true", help="the blocks, and which are done")
     parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
     parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")
     parser.add_argument("--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks")

@@ -16,14 +16,13 @@ from pathlib import Path
 from scripts.laboratory.harness.records import ROOT, describe
 from seq2seq_attn.files import write_json
 
-PACKAGES = (
-    *("pydantic", "pydantic_core", "annotated-types", "typing-inspection", "typing_extensions", "PyYAML"),
-    # the versions of these are part of what a prepared corpus is known by
-    *("sentencepiece", "torchtext"),
-    *("requests", "urllib3", "idna", "certifi", "charset-normalizer", "six"),  # torchtext imports them
-    *("tensorboard", "grpcio", "protobuf", "absl-py", "Markdown", "Werkzeug", "MarkupSafe"),
-    *("pytest", "iniconfig", "pluggy", "packaging", "Pygments"),
-)
+# sentencepiece and torchtext: their versions are part of what a prepared corpus is known by
+PACKAGES = """
+    pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
+    sentencepiece torchtext requests urllib3 idna certifi charset-normalizer six
+    tensorboard grpcio protobuf absl-py Markdown Werkzeug MarkupSafe
+    pytest iniconfig pluggy packaging Pygments
+""".split()
 PLATFORMS = [f"manylinux{kind}_x86_64" for kind in ("_2_28", "_2_27", "_2_17", "2014", "1")]
 CORPUS, WHEELS = "corpus.tar.gz", "wheels"
 SITE = ROOT / "build" / "gpu" / "site"
