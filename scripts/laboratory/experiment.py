@@ -72,8 +72,6 @@ class Experiment(BaseModel):
     set: dict[str, Any] = {}
     texts: list[str] = []
     """commands that write text, run before training"""
-    folder: str = ""
-    """the experiment whose runs this one shares; default: its own"""
     arms: dict[str, Arm] = {}
     axes: list[str] = []
     """folders of `configs/`: each file is an arm, named `folder/file`"""
@@ -100,7 +98,7 @@ class Experiment(BaseModel):
     @property
     def directory(self) -> Path:
         """Where its text and runs are."""
-        return RUNS / (self.folder or self.name)
+        return RUNS / self.name
 
     def run(self, arm: str, seed: int) -> Run:
         """A run of an arm."""
@@ -154,16 +152,15 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     if parent is not None:
         values = {**yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")), **values}
     trial = f"{name}-trial" if settings else name
-    folder = RUNS / (trial if settings else values.get("folder", name))
-    text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=folder)
+    text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=RUNS / trial)
     try:
         experiment = Experiment(name=trial, **yaml.safe_load(text))
     except (ValidationError, TypeError) as error:
         raise UsageError(f"{FOLDER / name}.yaml: {error}") from None
     if settings:
         changed = {key: yaml.safe_load(value) for key, _, value in (setting.partition("=") for setting in settings)}
-        record = folder.resolve() / f"record{Path(experiment.record).suffix}"
-        experiment = experiment.model_copy(update={"folder": "", "record": str(record), "trial": changed})
+        record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
+        experiment = experiment.model_copy(update={"record": str(record), "trial": changed})
     experiment.arms.update(_arms_of_axes(experiment))
     experiment.baseline = experiment.baseline or next(iter(experiment.arms))
     return experiment

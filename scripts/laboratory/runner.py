@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from scripts.laboratory.experiment import Experiment, parse_seeds, stem
+from scripts.laboratory.experiment import Experiment, stem
 from scripts.laboratory.harness.runs import train_all
 from scripts.laboratory.results import Results
 from scripts.laboratory.schemas import SCHEMAS
@@ -47,9 +47,9 @@ def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int]
     the arms before it, whose translations the text may be."""
     groups: list[list[str]] = [[]]
     for arm in only:
-        groups += [[arm]] if experiment.arms[arm].texts else []
-        if not experiment.arms[arm].texts:
-            groups[-1].append(arm)
+        if experiment.arms[arm].texts:
+            groups.append([])
+        groups[-1].append(arm)
     for arms in groups:
         for arm in arms:
             write_texts(experiment.arms[arm].texts, experiment.directory)
@@ -57,14 +57,12 @@ def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int]
 
 
 def find_results(experiment: Experiment) -> Results:
-    """All finished runs; for an evaluation, those with the experiment's seeds only, as its record is of single runs.
+    """All finished runs.
 
     Raises:
         UserError: the baseline has none.
     """
     runs = list(experiment.finished())
-    if experiment.writes == "evaluation":
-        runs = [(arm, run) for arm, run in runs if run.seed in parse_seeds(experiment.seeds)]
     if not runs or runs[0][0] != experiment.baseline:
         raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
     return Results(experiment, runs)

@@ -12,14 +12,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scripts.laboratory.experiment import stem
-from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.harness.records import Record, describe, read_training
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
 from scripts.laboratory.harness.settings import changed_settings, difference, settings_of
-from scripts.laboratory.record import record_of
 from scripts.laboratory.results import Results
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics
+from seq2seq_attn.metrics.bleu import DEFAULT_MEASURES, CorpusStatistics
 from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
 from seq2seq_attn.text.corpus import read_lines
 
@@ -29,9 +28,30 @@ NAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
 
 def evaluation(results: Results) -> Records:
     """Scores of a few runs with signatures, sizes and settings, overall and by length."""
-    name, path = results.path.stem, results.experiment.directory / "report.json"
-    results.report  # noqa: B018  writes the file
-    yield results.path, record_of(name, path, results.experiment.chosen_on)
+    yield results.path, _evaluation(results.path.stem, results.experiment, results.report.data)
+
+
+def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
+    return {
+        "name": name,
+        "chosen_on": experiment.chosen_on,
+        "runs": [_evaluated_run(run) for run in report["runs"]],
+        "languages": [report["languages"]["source"], report["languages"]["target"]],
+        "length": report["length"],
+        "sets": report["sets"],
+    }
+
+
+def _evaluated_run(run: Record) -> Record:
+    path = Path(run["path"])
+    about = describe_run(path)
+    return {
+        **{key: run[key] for key in ("name", "config", "attention", "seed", "lowercases", "search")},
+        "training": {**read_training(path), "minutes": about["minutes"]},
+        "num_threads": run["training_environment"].get("num_threads"),
+        **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
+        "date": about["trained_at"],
+    }
 
 
 def points(results: Results) -> Records:
@@ -54,7 +74,6 @@ def points(results: Results) -> Records:
             "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
             "signatures": {measure["name"]: measure["signature"] for measure in sets[0]["measures"]},
             "length": report.data["length"]["tokenizer"],
-            "resampling": report.data["resampling"],
             "points": found,
             "environment": report.data["environment"],
         },
@@ -112,16 +131,15 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
         "parameters": about[0]["parameters"],
         "seeds": [run.seed for run in runs],
         "updates": about[0]["updates"],
-        "minutes": round(fmean(one["minutes"] for one in about), 1),
         "validation": [round(one["validation_bleu"], 1) for one in about],
         "commits": sorted({one["commit"] for one in about}),
     }
 
 
 def levers(results: Results) -> Records:
-    """Validation BLEU of each arm by seed, its gain over the baseline, and the test sets of published arms. The
-    baseline has a record only if it is published."""
-    experiment = results.experiment
+    """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only if it is published.
+    The runs of published arms are scored on the test sets; the first of them also has a record as an evaluation."""
+    experiment, [validation] = results.experiment, results.report.data["sets"]
     for name, runs in results.runs_by_arm.items():
         arm, config = experiment.arms[name], runs[0].config
         is_baseline = name == experiment.baseline
@@ -132,21 +150,25 @@ def levers(results: Results) -> Records:
         if "settings" not in former or changed_settings(former["settings"], config):
             former = {"runs": []}
         entries = {run["seed"]: run for run in former["runs"]}
-        entries |= {run.seed: _lever_run(results, run, arm.is_published) for run in runs}
-        yield (
-            path,
-            {
-                **former,
-                "settings": settings,
-                "config": config.name,
-                "beam_size": experiment.evaluate["beam_size"],
-                "runs": [entries[seed] for seed in sorted(entries)],
-                **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
-                **({"without": arm.without} if arm.without else {}),
-                **({} if is_baseline else {"against": _against(results, name, settings)}),
-                "environment": describe("scripts/lab"),
-            },
-        )
+        for run, index in zip(runs, _indices(results, name), strict=True):
+            entry = {"seed": run.seed, "validation": _bleu(validation, index), **describe_run(run.path)}
+            if arm.is_published:
+                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_MEASURES).data
+                sets = (one for one in report["sets"] if one["name"].startswith("test_2"))
+                entry["test"] = {one["name"]: _bleu(one, 0) for one in sets}
+                if run == runs[0]:
+                    yield results.path.with_name(path.name), _evaluation(stem(name), experiment, report)
+            entries[run.seed] = entry
+        values = {
+            "settings": settings,
+            "config": config.name,
+            "beam_size": experiment.evaluate["beam_size"],
+            "runs": [entries[seed] for seed in sorted(entries)],
+            **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
+            **({"without": arm.without} if arm.without else {}),
+            **({} if is_baseline else {"against": _against(results, name, settings)}),
+        }
+        yield path, {**former, **values, "environment": describe("scripts/lab")}
 
 
 def _against(results: Results, name: str, settings: Record) -> Record:
@@ -163,15 +185,6 @@ def _against(results: Results, name: str, settings: Record) -> Record:
         "gain": round(scores[name]["mean"] - base["mean"], 2),
         "p_value": scores[name]["p"],
     }
-
-
-def _lever_run(results: Results, run: Run, is_published: bool) -> Record:
-    index = [one for _, one in results.runs].index(run)
-    entry = {"seed": run.seed, "validation": _bleu(results.report.data["sets"][0], index), **describe_run(run.path)}
-    if is_published:
-        sets = results.evaluate([run], f"test-{run.path.name}", split=()).data["sets"]
-        entry["test"] = {one["name"]: _bleu(one, 0) for one in sets if one["name"].startswith("test_2")}
-    return entry
 
 
 def _bleu(scores: Record, index: int) -> Record:

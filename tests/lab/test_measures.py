@@ -1,17 +1,16 @@
-"""Statistics of runs, closest translations, minutes of stages, records of evaluations."""
+"""Statistics of runs, closest translations, ends of training."""
 
 import json
 
 import pytest
 import sacrebleu
 
-from scripts.laboratory import record
 from scripts.laboratory.closest import closest
 from scripts.laboratory.harness.records import read_training
 from scripts.laboratory.harness.runs import bootstrap_by_name, score_row
 from scripts.laboratory.harness.settings import difference, settings_of
 from seq2seq_attn.config import load_config
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.seeds import pool
 
@@ -69,34 +68,3 @@ def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
     (tmp_path / "train.log").write_text("starts\n")
     with pytest.raises(UserError, match=r"train\.log"):
         read_training(tmp_path)
-
-
-def test_an_evaluation_becomes_a_record(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "RECORDS", tmp_path)
-    monkeypatch.setattr(record, "read_training", lambda path: {"minutes": 1.0})
-    monkeypatch.setattr(record, "minutes_before", lambda path: 2.0)
-    run = {
-        "name": "s1",
-        "config": "tiny",
-        "attention": "dot",
-        "seed": 1,
-        "lowercases": False,
-        "search": {},
-        "path": ".",
-    }
-    run |= {"training_environment": {}, "model": {"format": 1, "bleu": 2.0}}
-    report = {"runs": [run], "languages": {"source": "de", "target": "en"}, "length": {}, "sets": [{"name": "test"}]}
-    path, ensemble = tmp_path / "a-report.json", tmp_path / "b-report.json"
-    path.write_text(json.dumps(report))
-    ensemble.write_text(json.dumps({**report, "runs": [{"name": "s1+s2", "members": ["s1", "s2"]}]}))
-    record.main(["tiny", str(path), "published", "elsewhere"])
-    kept = json.loads((tmp_path / "tiny.json").read_text())
-    assert (kept["chosen_on"], kept["sets"], kept["runs"][0]["best"]) == (
-        "published elsewhere",
-        report["sets"],
-        {"bleu": 2.0},
-    )
-    assert kept["runs"][0]["training"]["minutes"] == 3.0
-    for wrong in (["tiny", str(ensemble)], ["tiny", str(path), "test"], ["tiny"]):
-        with pytest.raises(UsageError):
-            record.main(wrong)

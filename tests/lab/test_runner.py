@@ -66,7 +66,10 @@ def results(**changes):
 
 
 def written(schema, **changes):
-    return {path.name: record for path, record in schemas.SCHEMAS[schema](results(writes=schema, **changes))}
+    return {
+        str(path.relative_to(Path.cwd())): record
+        for path, record in schemas.SCHEMAS[schema](results(writes=schema, **changes))
+    }
 
 
 def assert_like(record, former, *, without=()):
@@ -104,11 +107,13 @@ def test_an_interrupted_run_is_continued_and_others_are_kept(folder):
     assert "finished" in (run.with_name(f"{run.name}.log")).read_text()
 
 
-def test_a_run_with_other_settings_is_refused(folder):
+def test_a_run_with_other_settings_is_refused(folder, monkeypatch):
     changed = {**TINY, "set": {**TINY["set"], "train.label_smoothing": 0.3}}
-    (folder / "other.yaml").write_text(yaml.safe_dump({**changed, "folder": "tiny"}))
+    (folder / "other").mkdir()
+    (folder / "other" / "tiny.yaml").write_text(yaml.safe_dump(changed))
+    monkeypatch.setattr(experiments, "FOLDER", folder / "other")
     with pytest.raises(UsageError, match=r"train\.label_smoothing"):
-        main(["run", "other"])
+        main(["run", "tiny"])
 
 
 def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
@@ -124,7 +129,7 @@ def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
 def test_points_are_the_scores_of_the_report(folder):
     record, report = read(folder / TINY["record"]), read(folder / "runs/lab/tiny/report.json")
     former = read(ROOT / TINY["record"])
-    assert_like(record, former, without=("vectors", "points", "tuning", "dropout", "is_equal"))
+    assert_like(record, former, without=("vectors", "points", "tuning", "dropout", "is_equal", "resampling", "minutes"))
     for key in ("scores", "attention"):
         assert_like(record["points"][0][key]["uniform"], former["points"][0][key]["uniform"])
     for point, one in zip(record["points"], report["sets"], strict=True):
@@ -140,8 +145,11 @@ def test_points_are_the_scores_of_the_report(folder):
 def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folder):
     options = {"split": "valid", "beam_size": 1, "metric": ["bleu"]}
     records = written("levers", record="levers", evaluate=options)
-    additive, uniform = records["additive.json"], records["uniform.json"]
+    additive, uniform = records["levers/additive.json"], records["levers/uniform.json"]
     assert_like(uniform, read(RECORDS / "levers" / "label-smoothing.json"), without=("settings",))
+    assert_like(
+        records["additive.json"], read(RECORDS / "multi30k.json"), without=("best", "python", "paired_bootstrap")
+    )
     assert "against" not in additive
     assert [run["seed"] for run in additive["runs"]] == [1, 2]
     means = [sum(run["validation"]["bleu"] for run in record["runs"]) / 2 for record in (additive, uniform)]
@@ -154,15 +162,19 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
     options = {"evaluate": {"metric": ["bleu"]}, "record": "mechanisms"}
     records = written("mechanisms", **options)
     assert_like(
-        records["additive.json"],
+        records["mechanisms/additive.json"],
         read(RECORDS / "mechanisms" / "attention-additive.json"),
         without=("multi30k", "speed", "moves"),
     )
     known = {"seed": 7, "trained_at": "before"}
     path = folder / "mechanisms" / "additive.json"
     path.parent.mkdir()
-    path.write_text(json.dumps({**records["additive.json"], "captions": [known]}))
-    assert [run["seed"] for run in written("mechanisms", **options)["additive.json"]["captions"]] == [1, 2, 7]
+    path.write_text(json.dumps({**records["mechanisms/additive.json"], "captions": [known]}))
+    assert [run["seed"] for run in written("mechanisms", **options)["mechanisms/additive.json"]["captions"]] == [
+        1,
+        2,
+        7,
+    ]
 
 
 def test_systems_have_intervals_of_their_gain(folder):

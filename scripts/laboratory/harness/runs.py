@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scripts.laboratory.harness.records import Record, read_events, read_training
-from scripts.laboratory.harness.settings import flatten
+from scripts.laboratory.harness.settings import difference, flatten
 from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
@@ -28,7 +28,8 @@ from seq2seq_attn.metrics.significance import percentile_interval
 
 NameT = TypeVar("NameT")
 SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
-MAY_DIFFER = ("name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision")
+MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision"}
+MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
 
 log = logging.getLogger(__name__)
@@ -72,13 +73,9 @@ class Run:
         config_path = self.path / "config.yaml"
         if not config_path.is_file():
             return False
-        planned, trained = (flatten(one.model_dump()) for one in (self.config, load_config([str(config_path)])))
-        if planned["search.max_length_ratio"] is None:  # training chose a value
-            planned["search.max_length_ratio"] = trained["search.max_length_ratio"]
-        for key in planned | trained:
-            values = planned.get(key), trained.get(key)
-            if values[0] != values[1] and key not in MAY_DIFFER:
-                raise UsageError(f"{self.path}: trained with {key}={values[1]!r}, not {values[0]!r}; remove the run")
+        trained, planned = (flatten(config.model_dump()) for config in (load_config([str(config_path)]), self.config))
+        if changed := difference(trained, planned).keys() - MAY_DIFFER:
+            raise UsageError(f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove the run")
         return (self.path / "finished.json").is_file()
 
 

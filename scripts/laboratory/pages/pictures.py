@@ -104,10 +104,10 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
 def technique_bars() -> Groups:
     """The gain of each technique."""
     groups: Groups = []
-    for technique in quality.techniques():
-        remark = "" if technique["is_current"] else ", former recipe"
-        text = f"{technique['gain']:+.2f}  (p {p_value(technique['p_value'])}{remark})"
-        groups.append((technique["name"], [(technique["gain"], text, BLUE)]))
+    for record in quality.ablation():
+        gain, p = -record["against"]["gain"], p_value(record["against"]["p_value"])
+        text = f"{gain:+.2f}  (p {p}{'' if quality.is_current(record) else ', former recipe'})"
+        groups.append((record["without"], [(gain, text, BLUE)]))
     return groups
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
+from typing import get_args
 
+from scripts.laboratory.experiment import ChosenOn
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.settings import changed_settings
 from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
 from seq2seq_attn.config import load_config, packaged_config_names
 
-CHOSEN_ON = ("validation", "published elsewhere")
+CHOSEN_ON = tuple(filter(None, get_args(ChosenOn)))
 """how the settings of runs that were scored on test sets may have been chosen"""
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
@@ -29,8 +31,8 @@ def quality_page() -> str:
         rows=[[f"`{name}`", track(record), *score_cells(record)] for name, record in recipes.items()],
         tests=tests,
         tested=[[f"`{name}`", record["chosen_on"], *test_cells(record, tests)] for name, record in recipes.items()],
-        ablation=[[technique_name(record), *_gain(record), *score_cells(record)] for record in ablation()],
-        techniques=techniques(),
+        ablation=[[record["without"], *_gain(record), *score_cells(record)] for record in ablation()],
+        techniques=ablation(),
     )
 
 
@@ -63,25 +65,6 @@ def ablation() -> list[Record]:
     records = load_records(LEVERS).items()
     rows = [record for name, record in records if "without" in record and name not in packaged_config_names()]
     return sorted(rows, key=lambda record: float(record["against"]["gain"]))
-
-
-def techniques() -> list[Record]:
-    """What `multi30k-fast` gains by each of its techniques, or its former recipe where today's was not measured
-    (`is_current`)."""
-    return [
-        {
-            "name": technique_name(record),
-            "gain": -record["against"]["gain"],
-            "p_value": record["against"]["p_value"],
-            "is_current": is_current(record),
-        }
-        for record in ablation()
-    ]
-
-
-def technique_name(record: Record) -> str:
-    """The technique that the runs of a record lack."""
-    return str(record["without"]).replace("tying", "tied embeddings")
 
 
 def is_current(record: Record) -> bool:
